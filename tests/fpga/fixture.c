@@ -31,7 +31,7 @@ static bool memory_write(void *ctx, uint64_t address, const void *data, uint32_t
 
 static const struct pcie_memory_ops MEMORY_OPS = {.claims = memory_claims, .read = memory_read, .write = memory_write};
 
-// --- life ------------------------------------------------------------------------------------------------------------
+// --- creation and destruction ----------------------------------------------------------------------------------------
 
 struct fixture_config fixture_config(void)
 {

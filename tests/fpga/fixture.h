@@ -44,12 +44,12 @@ struct fixture {
 struct fixture_config fixture_config(void);
 struct fixture *fixture_create(const struct fixture_config *config);
 struct fixture *fixture_create_default(void);
-void fixture_destroy(struct fixture *fixture); // fails the test when a TLP leaked
+void fixture_destroy(struct fixture *fixture); // fails the test if a TLP leaked
 
-void fixture_run(struct fixture *fixture); // until nothing is left to do
+void fixture_run(struct fixture *fixture); // until no event is left
 void fixture_run_for(struct fixture *fixture, uint64_t duration_ps);
 void fixture_store_control(struct fixture *fixture, uint32_t offset, uint32_t value);
-// As rd_ast_rx() of kobayashi2018's figure 6, except that a length that does not fit its 18 bits is masked here too.
+// Like rd_ast_rx() of kobayashi2018's figure 6, except that a length of more than 18 bits is masked here too.
 void fixture_descriptor(struct fixture *fixture, enum fpga_direction direction, uint64_t source, uint64_t destination,
                         uint32_t bytes, uint8_t id);
 // A load of 1..64 B by the processor; runs the simulation.
@@ -58,7 +58,7 @@ uint32_t fixture_control(struct fixture *fixture, enum fpga_direction direction,
 uint32_t fixture_status(struct fixture *fixture, enum fpga_direction direction, uint8_t id);
 uint32_t fixture_cycles(struct fixture *fixture, enum fpga_direction direction, uint8_t id);
 uint64_t fixture_counter(const struct fixture *fixture, const char *name);
-// Different in every place, and from what the other memories hold.
+// Different at every offset, and different from the contents of the other memories.
 void fixture_fill(uint8_t *memory, uint32_t bytes, uint32_t salt);
 
 #define FIXTURE_DONE(id)          (FPGA_STATUS_DONE | (id))

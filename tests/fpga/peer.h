@@ -24,7 +24,7 @@ struct peer {
     uint64_t base;
     uint8_t *memory;
     uint64_t latency_ps;
-    uint64_t jitter_ps;          // each read takes up to so much longer: answers leave out of order
+    uint64_t jitter_ps;          // each read takes up to this much longer: completions leave out of order
     uint32_t completion_bytes;   // largest completion
     enum pcie_cpl_status status; // of the answer to read number fail_from and later ones
     unsigned fail_from;          // counted from 0
@@ -34,19 +34,19 @@ struct peer {
     struct sim_random random;
     struct peer_read reads[PEER_READS_MAX];
     unsigned at_work, at_work_peak;
-    unsigned newest_answered, overtaken; // overtaken: answered after a read that came later
+    unsigned newest_answered, overtaken; // overtaken: answered after a later read
     struct peer_access read_log[PEER_LOG_MAX], write_log[PEER_LOG_MAX];
     unsigned read_count, write_count;
     pcie_tlp_t *out, **out_end;
-    // what it read itself
+    // its own read
     uint8_t answer[PCIE_PAYLOAD_MAX];
     uint32_t asked_bytes, answer_bytes;
     unsigned answer_count;
-    uint8_t answer_ends[64]; // lower address bits behind each completion
+    uint8_t answer_ends[64]; // lower address bits after each completion
 };
 
 void peer_init(struct peer *peer, sim_t *sim, pcie_end_t *end, uint64_t base);
 void peer_fini(struct peer *peer);
 // One read at a time, into `answer`.
 void peer_ask(struct peer *peer, pcie_pool_t *pool, uint64_t address, uint32_t bytes);
-void peer_release(struct peer *peer); // takes the writes it held, and from now on each as it comes
+void peer_release(struct peer *peer); // takes the writes that it held, and later writes at once

@@ -38,9 +38,9 @@ static uint32_t read_cycles(const struct fixture_config *config, uint64_t latenc
 TEST(FpgaCounter, OfAReadIsTheWayThereAndBackInWholeCycles)
 {
     // Symbols on the wire: request 24 B and completion 24 B on x8 and on x16, 3047 + 1524 ps each way, four flights of
-    // 2 ns, two passages of the root complex: 217.1 ns. With 500 ns of the partner 717.1 ns from the request's first
-    // symbol. The request begins at cycle 20 and its first symbol leaves when its beat is through, or could have begun;
-    // 1 beat in, 5 to the signal.
+    // 2 ns, two passages of the root complex: 217.1 ns. With 500 ns of the partner, 717.1 ns from the request's first
+    // symbol. The request begins at cycle 20; its first symbol leaves when its beat has passed, or could have begun. 1
+    // beat for the completion, 5 cycles to the signal.
     struct fixture_config config = fixture_config();
     EXPECT_BETWEEN(read_cycles(&config, 500000), 20 + 180 + 1 + 5, 20 + 181 + 1 + 5);
 }

@@ -1,4 +1,4 @@
-// What bad descriptors, partners and links get: a status with the id, a count, and an end.
+// Bad descriptors, partners and links cause a status with the id, a count, and an end.
 #include <string.h>
 
 #include "fixture.h"
@@ -66,7 +66,7 @@ TEST(FpgaErrors, UnsupportedRequestEndsTheDescriptor)
     fixture_run(fixture);
     EXPECT_EQ(fixture_status(fixture, FPGA_READ, 5), FIXTURE_FAILED(5, FPGA_ERROR_UR));
     EXPECT_TRUE(fixture_counter(fixture, "failed_reads") > 0);
-    // It stops asking: of 128 requests only those under way when the first answer came.
+    // After the error it sends no more requests: of 128 only those before the first completion were sent.
     EXPECT_TRUE(fixture_counter(fixture, "read_requests") <= 32);
     fixture_destroy(fixture);
 }
@@ -99,7 +99,8 @@ TEST(FpgaErrors, SilenceEndsInATimeOut)
 
 TEST(FpgaErrors, AnswerAfterTheTimeOutBelongsToNobody)
 {
-    // It comes while another read waits in the same slot for as many bytes of an address that ends alike.
+    // The late completion arrives while another read with as many bytes and the same low address bits uses the same
+    // slot.
     struct fixture *fixture = fixture_create_default();
     fixture->peer.latency_ps = 60 * SIM_PS_PER_US;
     fixture_fill(fixture->peer.memory, 8192, 1);
@@ -145,7 +146,7 @@ TEST(FpgaErrors, CompletionOfAnotherLengthDoesNotContinueARead)
     fixture_destroy(fixture);
 }
 
-// Any words at all: most are refused or answered Unsupported Request; some addresses are made to hit.
+// Random words: most are refused or answered Unsupported Request; some addresses are chosen to hit.
 static uint32_t word_random(struct sim_random *random)
 {
     static const uint32_t ADDRESSES[] = {(uint32_t)(FIXTURE_PEER_BASE >> 32),

@@ -1,5 +1,5 @@
 // Random transfers, both directions at once, to host memory and the partner: every byte of all memories is compared
-// with what the same transfers do to plain arrays.
+// with the effect of the same transfers on plain arrays.
 #include <stdlib.h>
 #include <string.h>
 

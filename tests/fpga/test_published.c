@@ -1,6 +1,6 @@
-// kobayashi2018's measurements between the FPGA and a GPU, with a partner of a declared read latency in its place and
-// the set of values that docs/decisions/0008-fpga.md works out and configs/ has. K02, K04 and K07 are calibrated: what
-// is held to 5 % here is that arithmetic. K08 is predicted.
+// kobayashi2018's measurements between the FPGA and a GPU, with a partner of a declared read latency instead of the GPU
+// and the values that docs/decisions/0008-fpga.md derives and configs/ has. K02, K04 and K07 are calibrated: this test
+// checks that derivation to 5 %. K08 is predicted.
 #include "fixture.h"
 #include "tests/shim/test.h"
 

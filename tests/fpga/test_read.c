@@ -95,7 +95,7 @@ TEST(FpgaRead, OneThatIsFastIsSignalledBeforeASlowOneThatCameFirst)
 
 TEST(FpgaRead, RateIsTagsTimesRequestOverLatency)
 {
-    // 16 x 512 B are outstanding for 4 us and what the way adds, below 5 us: at most 2.05 GB/s, at least 1.64 GB/s.
+    // 16 x 512 B are outstanding for 4 us plus the time on the path, below 5 us: at most 2.05 GB/s, at least 1.64 GB/s.
     struct fixture *fixture = fixture_create_default();
     fixture->peer.latency_ps = 4 * SIM_PS_PER_US;
     fixture_descriptor(fixture, FPGA_READ, FIXTURE_PEER_BASE, 0, 1 << 19, 1);

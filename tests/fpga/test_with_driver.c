@@ -1,4 +1,4 @@
-// The endpoint under its driver (verbs-shim/fpga): one program's view of both.
+// The endpoint with its driver (verbs-shim/fpga): a program's view of both.
 #include <errno.h>
 #include <string.h>
 

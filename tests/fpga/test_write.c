@@ -35,7 +35,7 @@ TEST(FpgaWrite, NeverCrosses4KiB)
 TEST(FpgaWrite, IsCompleteWhenHandedToTheHardIpAndNotWhenVisible)
 {
     struct fixture_config config = fixture_config();
-    config.fpga_link.ends[1].tx_ps = 20 * SIM_PS_PER_US; // a hard IP that keeps it for long
+    config.fpga_link.ends[1].tx_ps = 20 * SIM_PS_PER_US; // a hard IP that keeps packets for long
     struct fixture *fixture = fixture_create(&config);
     fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 4, 1);
     fixture_run_for(fixture, 10 * SIM_PS_PER_US);
@@ -48,7 +48,8 @@ TEST(FpgaWrite, IsCompleteWhenHandedToTheHardIpAndNotWhenVisible)
 
 TEST(FpgaWrite, StatusReadFollowsTheDataOnTheBus)
 {
-    // The completion of the status read pushes the posted writes before it: who sees DONE finds the data in memory.
+    // The completion of the status read pushes the posted writes before it: a program that sees DONE finds the data in
+    // memory.
     struct fixture *fixture = fixture_create_default();
     fixture_fill(fixture->fpga_memory, 4096, 1);
     fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_HOST_BASE, 4096, 1);
@@ -77,13 +78,13 @@ TEST(FpgaWrite, WaitsForTheHardIpsRoom)
 
 TEST(FpgaWrite, ReadDoesNotPassAWriteThatTheHardIpRefused)
 {
-    // Four writes to a partner that takes none fill every place on the way; the fifth, to host memory, is held.
+    // Four writes to a partner that takes none fill every buffer on the path; the fifth, to host memory, is held.
     struct fixture_config config = fixture_config();
     for (unsigned side = 0; side < 2; side++) {
         config.fpga_link.ends[side].tx_queue_tlps = config.peer_link.ends[side].tx_queue_tlps = 1;
         config.fpga_link.ends[side].headers[PCIE_POSTED] = config.peer_link.ends[side].headers[PCIE_POSTED] = 1;
     }
-    config.rc.memory_read_ps = 10000; // faster than a write becomes visible, unless it came before
+    config.rc.memory_read_ps = 10000; // faster than the visibility of a write that did not come before
     struct fixture *fixture = fixture_create(&config);
     fixture->peer.holds_writes = true;
     fixture_fill(fixture->fpga_memory, 64, 1);

@@ -207,7 +207,7 @@ struct fixture_config fixture_p100(void)
     return config;
 }
 
-// --- life ------------------------------------------------------------------------------------------------------------
+// --- creation and destruction ----------------------------------------------------------------------------------------
 
 static pcie_link_t *link_create(struct fixture *fixture, const char *name, const struct fixture_config *config,
                                 const struct fixture_link *device, uint64_t base, uint64_t bytes, bool far)

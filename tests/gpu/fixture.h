@@ -1,4 +1,5 @@
-// Sets up a host with memory and a root complex, two GPUs, and a probe: an endpoint whose reads and writes a test gives.
+// Sets up a host with memory and a root complex, two GPUs, and a probe: an endpoint with reads and writes from the
+// test.
 #pragma once
 
 #include "models/gpu/gpu.h"
@@ -37,7 +38,7 @@ struct probe_read {
     uint8_t data[PCIE_PAYLOAD_MAX];
 };
 
-// Reads that the probe keeps outstanding by itself.
+// Reads that the probe keeps outstanding itself.
 struct probe_stream {
     uint64_t next, end;
     uint32_t bytes; // each
@@ -67,24 +68,24 @@ struct fixture {
     sim_event_t stop;
 };
 
-// No latencies but the named ones: read 200 ns, write 100 ns, Gen2 x16 and x8, two copy engines, port to port 50 ns.
+// No latencies except: read 200 ns, write 100 ns, port to port 50 ns. Gen2 x16 and x8, two copy engines.
 struct fixture_config fixture_config(void);
-// As docs/decisions/0007-gpu.md has them for K20 on Sandy Bridge, K20X on Ivy Bridge, and P100 on Broadwell.
+// The values of docs/decisions/0007-gpu.md for K20 on Sandy Bridge, K20X on Ivy Bridge, and P100 on Broadwell.
 struct fixture_config fixture_k20(void);
 struct fixture_config fixture_k20x(void);
 struct fixture_config fixture_p100(void);
 
 void fixture_init(struct fixture *fixture, const struct fixture_config *config);
-void fixture_fini(struct fixture *fixture); // fails the test when a TLP leaked
-void fixture_run(struct fixture *fixture);  // until nothing is left to do
+void fixture_fini(struct fixture *fixture); // fails the test if a TLP leaked
+void fixture_run(struct fixture *fixture);  // until no event is left
 void fixture_run_for(struct fixture *fixture, uint64_t delay_ps);
 uint64_t fixture_counter(const struct fixture *fixture, unsigned gpu, const char *name);
-// Allocates and pins; the bus address. device_out may be NULL.
+// Allocates and pins; returns the bus address. device_out may be NULL.
 uint64_t fixture_pinned(struct fixture *fixture, unsigned gpu, uint64_t bytes, uint64_t *device_out);
 void fixture_pattern(void *data, uint64_t bytes, unsigned seed);
 
 void probe_write(struct fixture *fixture, uint64_t address, uint32_t bytes, const void *data);
 void probe_read(struct fixture *fixture, uint8_t tag, uint64_t address, uint32_t bytes);
-// In 10^6 bytes a second, from the first data to the last; the data are compared with expected.
+// In 10^6 bytes per second, from the first data to the last; the data are compared with expected.
 uint64_t probe_read_rate(struct fixture *fixture, uint64_t address, uint32_t bytes, uint32_t tags,
                          uint32_t request_bytes, const void *expected);

@@ -1,4 +1,4 @@
-// What the limits on outstanding requests and the latencies make of the links, for the machines of the papers.
+// The bandwidth of the links with limits on outstanding requests and with latencies, for the machines of the papers.
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -97,7 +97,7 @@ TEST(Bandwidth, AReadOfAGpuIsTwoPortsAndItsOwnLatencyLonger)
 {
     const struct fixture_config config = fixture_k20();
     uint64_t memory_ps = one_read_ps(&config, false), gpu_ps = one_read_ps(&config, true);
-    // 2 x 25 ns port to port, 120 ns ports, 65 ns in the GPU, 18 ns of wire, less the 150 ns of memory.
+    // 2 x 25 ns port to port, 120 ns ports, 65 ns in the GPU, 18 ns of wire, minus the 150 ns of memory.
     EXPECT_BETWEEN(gpu_ps - memory_ps, 100 * NS, 106 * NS);
 }
 

@@ -35,7 +35,7 @@ static struct outcome copy(struct fixture *fixture, unsigned gpu, struct gpu_wor
     return outcome;
 }
 
-// In a queue of its own.
+// In a separate queue.
 static void start(struct fixture *fixture, unsigned gpu, struct gpu_work work)
 {
     gpu_queue_t *queue = NULL;
@@ -107,41 +107,41 @@ TEST(Copy, TakesAnySizeAndOffsetOut)
     fixture_fini(&fixture);
 }
 
-struct look {
+struct check {
     const uint8_t *at;
     uint8_t found;
 };
 
-static void look_at(void *ctx, enum sim_status status)
+static void check_run(void *ctx, enum sim_status status)
 {
-    struct look *look = ctx;
+    struct check *check = ctx;
     EXPECT_EQ(status, SIM_OK);
-    look->found = *look->at;
+    check->found = *check->at;
 }
 
-static void copy_out_and_look(struct fixture *fixture, uint64_t bus, const uint8_t *last)
+static void copy_out_and_check(struct fixture *fixture, uint64_t bus, const uint8_t *last)
 {
     uint64_t device = device_alloc(fixture, 0, 4096);
     memset(gpu_memory_at(fixture->gpus[0], device, 4096), 0x5a, 4096);
-    struct look look = {.at = last};
+    struct check check = {.at = last};
     start(fixture, 0,
           (struct gpu_work){.kind = GPU_WORK_COPY_OUT,
                             .bus_address = bus,
                             .source = device,
                             .bytes = 4096,
-                            .done = look_at,
-                            .ctx = &look});
+                            .done = check_run,
+                            .ctx = &check});
     fixture_run(fixture);
-    EXPECT_EQ(look.found, 0x5a);
+    EXPECT_EQ(check.found, 0x5a);
 }
 
 TEST(Copy, IsVisibleToTheProcessorWhenItIsDone)
 {
     struct fixture_config config = fixture_config();
-    config.rc.memory_write_ps = 20 * US; // far longer than anything else
+    config.rc.memory_write_ps = 20 * US; // far longer than all other latencies
     struct fixture fixture;
     fixture_init(&fixture, &config);
-    copy_out_and_look(&fixture, 2 * MIB, host_memory_at(fixture.memory, 2 * MIB + 4095));
+    copy_out_and_check(&fixture, 2 * MIB, host_memory_at(fixture.memory, 2 * MIB + 4095));
     fixture_fini(&fixture);
 }
 
@@ -153,7 +153,7 @@ TEST(Copy, IsVisibleInAnotherGpuWhenItIsDone)
     struct fixture fixture;
     fixture_init(&fixture, &config);
     uint64_t device, bus = fixture_pinned(&fixture, 1, 4096, &device);
-    copy_out_and_look(&fixture, bus, gpu_memory_at(fixture.gpus[1], device + 4095, 1));
+    copy_out_and_check(&fixture, bus, gpu_memory_at(fixture.gpus[1], device + 4095, 1));
     fixture_fini(&fixture);
 }
 
@@ -165,7 +165,7 @@ TEST(Copy, BeginsAfterItsSetUp)
     struct outcome outcome =
         copy(&fixture, 0,
              (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 2 * MIB, .destination = device, .bytes = 64});
-    // Set up, 24 B there and 84 B back at 8 B/ns, the read, and the write in the GPU.
+    // Setup, 24 B for the request and 84 B for the completion at 8 B/ns, the read, and the write in the GPU.
     EXPECT_EQ(outcome.done_ps, 1 * US + 3 * NS + 10500 + 4 * NS + 200 * NS + 100 * NS);
     fixture_fini(&fixture);
 }
@@ -335,8 +335,8 @@ TEST(Copy, MayBeUnderWayWhenTheGpuIsDestroyed)
     fixture_fini(&fixture);
 }
 
-// A notification in host memory may be seen while the data before it still wait for a translation; what is launched
-// then works on the data.
+// A notification in host memory may be seen while the data before it still wait for a translation; work launched then
+// must see the data.
 static void expect_settled(uint64_t write_ps)
 {
     struct fixture fixture;
@@ -352,7 +352,7 @@ static void expect_settled(uint64_t write_ps)
     fixture_pattern(data, sizeof data, 3);
     probe_write(&fixture, bus, sizeof data, data);
     fixture_run_for(&fixture, 500 * NS);
-    EXPECT_EQ(fixture_counter(&fixture, 0, "bar_writes"), 1); // it has arrived
+    EXPECT_EQ(fixture_counter(&fixture, 0, "bar_writes"), 1); // the write has arrived
     start(&fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY, .source = device, .destination = inside, .bytes = 64});
     struct outcome outcome = copy(
         &fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
@@ -368,7 +368,7 @@ TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
     expect_settled(0);
 }
 
-// Only what came before it: a stream of writes does not hold it up.
+// Work waits only for earlier writes: a stream of writes does not delay it.
 TEST(Copy, DoesNotWaitForWritesThatComeLater)
 {
     struct fixture fixture;

@@ -1,4 +1,4 @@
-// What leaves the GPU when the other end of its link holds writes back.
+// TLPs that leave the GPU while the other end of its link holds writes back.
 #include <string.h>
 
 #include "fixture.h"
@@ -6,7 +6,7 @@
 
 enum { HEADERS = 8, QUEUE = 4, HELD_MAX = 512 };
 
-// A GPU and a link whose other end keeps posted writes in its receive buffer until told otherwise.
+// A GPU and a link whose other end keeps posted writes in its receive buffer until pair_release.
 struct pair {
     sim_t *sim;
     pcie_pool_t *pool;
@@ -65,7 +65,7 @@ static void pair_init(struct pair *pair)
     pair->holds = true;
 }
 
-static void pair_let_go(struct pair *pair)
+static void pair_release(struct pair *pair)
 {
     pair->holds = false;
     for (unsigned i = 0; i < pair->held_count; i++) {
@@ -100,9 +100,9 @@ TEST(Egress, AnEngineMakesNoMoreWritesThanTheLinkTakesAndOne)
     copy_out(&pair, 65536);
     EXPECT_EQ(pair.writes, HEADERS);
     EXPECT_EQ(sim_counter_value(pair.sim, "gpu", "copy_writes", NULL), HEADERS + QUEUE + 1);
-    pair_let_go(&pair);
+    pair_release(&pair);
     EXPECT_EQ(pair.writes, 256);
-    EXPECT_EQ(pair.reads, 1); // the one behind the writes
+    EXPECT_EQ(pair.reads, 1); // the read after the writes
     pair_fini(&pair);
 }
 
@@ -115,7 +115,7 @@ TEST(Egress, ACompletionStaysBehindTheWritesBeforeIt)
     (void)sim_run(pair.sim);
     EXPECT_EQ(sim_counter_value(pair.sim, "gpu", "bar_read_bytes", NULL), 64);
     EXPECT_EQ(pair.writes_before_completion, 0);
-    pair_let_go(&pair);
+    pair_release(&pair);
     EXPECT_BETWEEN(pair.writes_before_completion, HEADERS + QUEUE + 1, 255);
     pair_fini(&pair);
 }
@@ -126,7 +126,7 @@ TEST(Egress, AReadOfAnEngineStaysBehindTheWritesBeforeIt)
     pair_init(&pair);
     copy_out(&pair, (HEADERS + QUEUE + 1) * 256); // the last one is refused, and the read of no bytes is behind it
     EXPECT_EQ(pair.reads, 0);
-    pair_let_go(&pair);
+    pair_release(&pair);
     EXPECT_EQ(pair.writes, HEADERS + QUEUE + 1);
     EXPECT_EQ(pair.reads, 1);
     pair_fini(&pair);
@@ -143,6 +143,6 @@ TEST(Egress, WritesIntoTheWindowAreTakenWhileItsOwnAreStuck)
     }
     (void)sim_run(pair.sim);
     EXPECT_EQ(sim_counter_value(pair.sim, "gpu", "bar_write_bytes", NULL), 12);
-    pair_let_go(&pair);
+    pair_release(&pair);
     pair_fini(&pair);
 }

@@ -130,7 +130,7 @@ TEST(GpuMemory, WakesWhoWaitsForTheWordThatIsWritten)
     probe_write(&fixture, bus + 12, 4, "four");
     fixture_run(&fixture);
     EXPECT_TRUE(word.written);
-    // 28 B at 4 B/ns, 50 ns, at 8 B/ns, and 100 ns to be visible; the two flights.
+    // 28 B at 4 B/ns, 50 ns, at 8 B/ns, and 100 ns to be visible; two flights.
     EXPECT_EQ(word.woken_ps, 7000 + 50000 + 3500 + 100000 + 4000);
     EXPECT_FALSE(next.written);
     EXPECT_EQ(next.woken_ps, 5 * US);

@@ -116,7 +116,7 @@ TEST(Queue, ACopyOfOneRunsBesideAKernelOfAnother)
 
 TEST(Queue, AKernelTakesTheLongestOfWhatItDoes)
 {
-    // 200000 bytes and 1000000 operations a microsecond, 5 us to launch.
+    // 200000 bytes and 1000000 operations per microsecond, 5 us to launch.
     struct queue_fixture fixture;
     queue_fixture_init(&fixture);
     struct gpu_work work = {.kind = GPU_WORK_KERNEL, .duration_ps = 1 * US, .bytes = 2000000, .flops = 3000000};
@@ -155,7 +155,7 @@ TEST(Queue, CopiesAndFillsInsideTheGpu)
     fixture_fini(&fixture.base);
 }
 
-// Of the simulator's own memory, by what the kernel keeps of it.
+// The simulator's resident memory of a range, as reported by the kernel.
 static uint64_t resident_bytes(const uint8_t *begin, uint64_t bytes)
 {
     static unsigned char pages[64 * MIB / 4096];

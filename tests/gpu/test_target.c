@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "tests/shim/test.h"
 
-// 24 B of a request at 4 and at 8 B/ns with the flights, port to port; and back with 20 B and the data.
+// 24 B of a request at 4 and at 8 B/ns with the flights, port to port; and the return path with 20 B and the data.
 #define THERE_PS(bytes) ((24 + (bytes)) * 250 + (24 + (bytes)) * 125 + 4000 + 50000)
 #define BACK_PS(bytes)  ((20 + (bytes)) * 125 + (20 + (bytes)) * 250 + 4000 + 50000)
 
@@ -87,7 +87,7 @@ TEST(Target, WorksOnABoundedNumberOfReads)
         probe_read(&fixture, tag, bus + tag * 64u, 64);
     }
     fixture_run(&fixture);
-    // Two and two and two, one latency after the other.
+    // Three pairs of reads, one latency after the other.
     for (uint8_t tag = 0; tag < 6; tag++) {
         uint64_t begin_ps = THERE_PS(0) + (tag / 2 + 1) * US;
         EXPECT_BETWEEN(fixture.probe.reads[tag].done_ps, begin_ps, begin_ps + BACK_PS(64) + 100 * NS);
@@ -133,7 +133,7 @@ TEST(Target, ALinkThatGoesDownEndsReadsAtTheRootComplex)
     for (uint8_t tag = 0; tag < 8; tag++) {
         probe_read(&fixture, tag, bus, 512);
     }
-    fixture_run_for(&fixture, 150 * NS); // at work in the GPU
+    fixture_run_for(&fixture, 150 * NS); // in progress in the GPU
     pcie_link_set_down(fixture.links[0]);
     fixture_run(&fixture);
     for (uint8_t tag = 0; tag < 8; tag++) {

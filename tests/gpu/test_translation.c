@@ -1,4 +1,4 @@
-// The translation of the window: its cache, and what a miss costs.
+// The translation of the window: its cache, and the cost of a miss.
 #include <string.h>
 
 #include "fixture.h"
@@ -46,7 +46,7 @@ TEST(Translation, ReachesAsManyPagesAsItHasEntries)
         }
     }
     EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 4);
-    // One page more than that, in turn: the least recently used one is always the next.
+    // One page more than the cache holds, in turn: the next page is always the one that was evicted.
     for (unsigned i = 4; i < 14; i++) {
         (void)read_ps(&fixture, bus + i % 5 * GPU_PAGE_BYTES);
     }
@@ -61,7 +61,7 @@ TEST(Translation, KeepsWhatWasUsedLast)
     (void)read_ps(&fixture, bus);
     (void)read_ps(&fixture, bus + GPU_PAGE_BYTES);
     (void)read_ps(&fixture, bus);
-    (void)read_ps(&fixture, bus + 2 * GPU_PAGE_BYTES); // in place of the second page
+    (void)read_ps(&fixture, bus + 2 * GPU_PAGE_BYTES); // evicts the second page
     EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 3);
     (void)read_ps(&fixture, bus);
     EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 3);
@@ -109,7 +109,7 @@ TEST(Translation, AMissFillsTheReceiveBufferAndLosesNothing)
         probe_write(&fixture, bus + i % 2 * GPU_PAGE_BYTES + i * 4, 4, &i);
     }
     fixture_run_for(&fixture, 20 * US);
-    // 64 headers at the GPU, and what has been translated.
+    // 64 headers at the GPU, and the writes that have been translated.
     EXPECT_BETWEEN(fixture_counter(&fixture, 0, "bar_writes"), 64, 64 + 29);
     fixture_run(&fixture);
     EXPECT_EQ(fixture_counter(&fixture, 0, "bar_write_bytes"), 800);

@@ -39,7 +39,7 @@ static void device_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
         note->bytes = pcie_tlp_byte_count(tlp);
         memcpy(note->data, pcie_tlp_data(tlp) + (note->address & 3), note->bytes);
     }
-    if (bench->deaf) {
+    if (bench->holds) {
         bench->held[bench->held_count++] = tlp;
         return;
     }
@@ -62,9 +62,9 @@ static void device_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
 
 static const struct pcie_end_ops device_ops = {.receive = device_receive, .ready = device_ready, .down = device_down};
 
-void bench_hear(struct bench *bench)
+void bench_release(struct bench *bench)
 {
-    bench->deaf = false;
+    bench->holds = false;
     for (unsigned i = 0; i < bench->held_count; i++) {
         pcie_end_release(bench->device, bench->held[i]);
         pcie_tlp_unref(bench->held[i]);

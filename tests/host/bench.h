@@ -1,4 +1,4 @@
-// A host for the tests of this folder: memory, root complex, core, and a device behind one link that notes what it
+// A host for the tests of this folder: memory, root complex, core, and a device behind one link that records what it
 // gets.
 #pragma once
 
@@ -12,7 +12,7 @@
 #define NS           1000ull
 #define DEVICE_BASE  0x4000000000ull
 #define DEVICE_BYTES 0x100000ull
-#define HOLE         0x9000000000ull // nobody claims it
+#define HOLE         0x9000000000ull // no device claims it
 #define NOTES_MAX    256
 
 struct note {
@@ -29,7 +29,7 @@ struct bench {
     host_core_t *core;
     pcie_link_t *link;
     pcie_end_t *device;
-    bool deaf; // the device takes nothing out of its receive buffer
+    bool holds; // the device keeps TLPs in its receive buffer
     pcie_tlp_t *held[NOTES_MAX];
     unsigned held_count;
     struct note notes[NOTES_MAX];
@@ -37,15 +37,15 @@ struct bench {
     uint64_t answer; // to reads
 };
 
-// Costs that no two have in common, so that a wrong one shows.
+// All costs are different, so that a wrong one is detected.
 extern const struct host_core_config bench_costs;
 
 void bench_init(struct bench *bench);
 void bench_fini(struct bench *bench);
-// The device hears again: what it held is released.
-void bench_hear(struct bench *bench);
-// Runs the program as a thread until nothing is left to do.
+// The device releases the TLPs that it held, and holds no more.
+void bench_release(struct bench *bench);
+// Runs the program as a thread until no event is left.
 enum sim_run_outcome bench_run(struct bench *bench, void (*program)(void *bench));
-// A device's write, seen by memory after delay_ps.
+// A device's write, visible in memory after delay_ps.
 void bench_write_later(struct bench *bench, uint64_t delay_ps, uint64_t address, uint64_t value);
 uint64_t bench_counter(const struct bench *bench, const char *component, const char *name);

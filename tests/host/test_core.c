@@ -18,7 +18,7 @@ static void store_one_word(void *arg)
     EXPECT_EQ(sim_now_ps(b->sim), 1 * NS);
     EXPECT_EQ(b->note_count, 0);
     host_core_fence(b->core);
-    EXPECT_EQ(sim_now_ps(b->sim), 71 * NS); // a store, and the way to the root complex
+    EXPECT_EQ(sim_now_ps(b->sim), 71 * NS); // a store, and the time to the root complex
 }
 
 TEST(Core, LetsACombinedStoreLeaveWithTheFence)
@@ -123,7 +123,7 @@ TEST(Core, PutsAnUncachedStoreBehindTheCombinedOnes)
 
 static void hear_later(void *ctx)
 {
-    bench_hear(ctx);
+    bench_release(ctx);
 }
 
 static void store_much(void *arg)
@@ -141,7 +141,7 @@ TEST(Core, StallsWhileTheDeviceTakesNothingAndLosesNothing)
     sim_event_t hear;
     message_fill();
     bench_init(&b);
-    b.deaf = true;
+    b.holds = true;
     sim_event_init(&hear, hear_later, &b);
     sim_event_schedule(b.sim, &hear, 5000 * NS);
     EXPECT_EQ(bench_run(&b, store_much), SIM_RUN_DONE);

@@ -134,7 +134,7 @@ static void any_waiter(void *arg)
     EXPECT_FALSE(host_memory_wait_change(b->memory, seen, 5 * NS));
     EXPECT_TRUE(host_memory_wait_change(b->memory, seen, SIM_NEVER_PS));
     EXPECT_EQ(sim_now_ps(b->sim), 10 * NS);
-    EXPECT_TRUE(host_memory_wait_change(b->memory, seen, SIM_NEVER_PS)); // it has happened already
+    EXPECT_TRUE(host_memory_wait_change(b->memory, seen, SIM_NEVER_PS)); // there has been a change already
     host_memory_touch(b->memory);
     EXPECT_EQ(host_memory_changes(b->memory), seen + 2);
     EXPECT_EQ(sim_now_ps(b->sim), 10 * NS);

@@ -15,7 +15,7 @@ TEST(Pages, HandsOutTheLowestGapThatIsLargeEnough)
     EXPECT_EQ(b, 17 * PAGE);
     EXPECT_EQ(c, 19 * PAGE);
     EXPECT_TRUE(host_pages_give(&pages, a));
-    EXPECT_TRUE(host_pages_take(&pages, 2 * PAGE, &d)); // does not fit where a was
+    EXPECT_TRUE(host_pages_take(&pages, 2 * PAGE, &d)); // does not fit into the gap that a left
     EXPECT_EQ(d, 20 * PAGE);
     EXPECT_TRUE(host_pages_take(&pages, PAGE, &a));
     EXPECT_EQ(a, 16 * PAGE);

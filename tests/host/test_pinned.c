@@ -1,22 +1,22 @@
-// Memory that belongs to somebody else, with an owner of the test's own: its addresses exist nowhere.
+// Memory of a program, with an owner in the test: its addresses are not real memory.
 #include <string.h>
 
 #include "bench.h"
 
 #define MIB      (1ull << 20)
 #define PAGE     4096u
-#define BASE     0x7fff12345000ull // of the owner's memory, on a page
+#define BASE     0x7fff12345000ull // of the owner's memory, a multiple of a page
 #define PAGES    4u
-#define FIRST    (64 * MIB) // the first bus page behind the bench's memory
+#define FIRST    (64 * MIB) // the first bus page after the bench's memory
 #define NEVER_VA 0x1000ull
 
 struct process {
     struct host_owner owner;
     uint8_t bytes[PAGES * PAGE];
-    bool lost; // its pages
-    unsigned asked, told;
-    uint64_t told_va;
-    uint32_t told_bytes;
+    bool lost; // it has lost its pages
+    unsigned asked, notified;
+    uint64_t notified_va;
+    uint32_t notified_bytes;
 };
 
 static bool process_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
@@ -44,9 +44,9 @@ static bool process_write(void *ctx, uint64_t va, const void *data, uint32_t byt
 static void process_written(void *ctx, uint64_t va, uint32_t bytes)
 {
     struct process *process = ctx;
-    process->told++;
-    process->told_va = va;
-    process->told_bytes = bytes;
+    process->notified++;
+    process->notified_va = va;
+    process->notified_bytes = bytes;
 }
 
 static const struct host_owner_ops process_ops = {
@@ -63,7 +63,7 @@ struct pinned {
     uint64_t bus[PAGES + 1];
 };
 
-// All pages of a process.
+// All pages are those of a process.
 static void pinned_init(struct pinned *p)
 {
     bench_init(&p->bench);
@@ -120,11 +120,11 @@ TEST(PinnedMemory, TellsItsOwnerOfEveryWriteOfADevice)
     uint64_t word;
     pinned_init(&p);
     EXPECT_TRUE(device_write(&p, p.bus[3] + 16, "12345678", 8));
-    EXPECT_EQ(p.process.told, 1);
-    EXPECT_EQ(p.process.told_va, BASE + 3 * PAGE + 16);
-    EXPECT_EQ(p.process.told_bytes, 8);
+    EXPECT_EQ(p.process.notified, 1);
+    EXPECT_EQ(p.process.notified_va, BASE + 3 * PAGE + 16);
+    EXPECT_EQ(p.process.notified_bytes, 8);
     EXPECT_TRUE(device_read(&p, p.bus[3] + 16, &word, 8));
-    EXPECT_EQ(p.process.told, 1);
+    EXPECT_EQ(p.process.notified, 1);
     bench_fini(&p.bench);
 }
 
@@ -233,7 +233,7 @@ TEST(PinnedMemory, RefusesRangesOfNoBytesAndOnesThatWrap)
     bench_fini(&b);
 }
 
-// --- memory that goes ------------------------------------------------------------------------------------------------
+// --- memory that is released -----------------------------------------------------------------------------------------
 
 TEST(PinnedMemory, FailsTheAccessWhenItsOwnerHasLostThePage)
 {
@@ -244,7 +244,7 @@ TEST(PinnedMemory, FailsTheAccessWhenItsOwnerHasLostThePage)
     EXPECT_FALSE(device_read(&p, p.bus[0], &word, 8));
     EXPECT_FALSE(device_write(&p, p.bus[0], &word, 8));
     EXPECT_EQ(p.process.asked, 2);
-    EXPECT_EQ(p.process.told, 0);
+    EXPECT_EQ(p.process.notified, 0);
     EXPECT_EQ(bench_counter(&p.bench, "memory", "writes") + bench_counter(&p.bench, "memory", "reads"), 0);
     bench_fini(&p.bench);
 }
@@ -274,7 +274,7 @@ static void poll_word(void *arg)
     uint64_t address = 0;
     EXPECT_TRUE(host_memory_pinned_address(p->bench.memory, &p->process.owner, BASE + PAGE + 8, &address));
     EXPECT_TRUE(host_core_poll(p->bench.core, address, UINT64_MAX, 9, SIM_NEVER_PS));
-    EXPECT_EQ(sim_now_ps(p->bench.sim), 50 * NS); // the sample at 40 ns, and the turn that saw it
+    EXPECT_EQ(sim_now_ps(p->bench.sim), 50 * NS); // the sample at 40 ns, and the iteration that saw it
 }
 
 TEST(PinnedMemory, WakesWhoPollsAWordOfIt)

@@ -1,4 +1,4 @@
-// The loop of a poll begun at t0 samples at t0 + k * 10 ns; the turn that saw the word is paid as well.
+// The loop of a poll that began at t0 samples at t0 + k * 10 ns; the iteration that saw the word is charged as well.
 #include "bench.h"
 
 #define WORD (2ull << 20)
@@ -7,7 +7,7 @@ static void poll_for_one(void *arg)
 {
     struct bench *b = arg;
     EXPECT_TRUE(host_core_poll(b->core, WORD, UINT64_MAX, 1, SIM_NEVER_PS));
-    b->answer = sim_now_ps(b->sim); // where tests look
+    b->answer = sim_now_ps(b->sim); // the tests check this field
 }
 
 static uint64_t poll_end_ps(uint64_t write_ps)

@@ -1,7 +1,7 @@
 // What a stuck run says about its threads.
 #include "helpers.h"
 
-struct place {
+struct waiter {
     sim_t *sim;
     sim_condition_t condition;
     uint64_t deadline_ps;
@@ -11,63 +11,63 @@ struct place {
 static void sleep_then_wait(void *arg)
 {
     static const struct sim_wait_reason reason = {"node1.memory", "word 0x%llx to become %llu", 0x1000, 7};
-    struct place *place = arg;
-    sim_thread_sleep(place->sim, place->sleep_ps);
-    sim_condition_wait(place->sim, &place->condition, place->deadline_ps, &reason);
+    struct waiter *waiter = arg;
+    sim_thread_sleep(waiter->sim, waiter->sleep_ps);
+    sim_condition_wait(waiter->sim, &waiter->condition, waiter->deadline_ps, &reason);
 }
 
 static void sleep_only(void *arg)
 {
-    struct place *place = arg;
-    sim_thread_sleep(place->sim, place->sleep_ps);
+    struct waiter *waiter = arg;
+    sim_thread_sleep(waiter->sim, waiter->sleep_ps);
 }
 
 TEST(Describe, NamesEachThreadWhatItWaitsForAndSinceWhen)
 {
-    struct place place = {
+    struct waiter waiter = {
         .sim = helper_sim_create(), .deadline_ps = SIM_NEVER_PS, .sleep_ps = 12345 * SIM_PS_PER_NS};
     char text[256];
-    ASSERT_EQ(sim_thread_spawn(place.sim, "node0.cpu0", sleep_then_wait, &place), SIM_OK);
-    EXPECT_EQ(sim_run(place.sim), SIM_RUN_STUCK);
-    EXPECT_EQ(sim_describe_waiters(place.sim, text, sizeof text), 1);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "node0.cpu0", sleep_then_wait, &waiter), SIM_OK);
+    EXPECT_EQ(sim_run(waiter.sim), SIM_RUN_STUCK);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 1);
     EXPECT_STREQ(text, "node0.cpu0 waits for node1.memory: word 0x1000 to become 7 (since 12345 ns)\n");
-    sim_destroy(place.sim);
+    sim_destroy(waiter.sim);
 }
 
 TEST(Describe, ListsThreadsInTheOrderOfSpawning)
 {
-    struct place place = {.sim = helper_sim_create_limited(2500, 0), .deadline_ps = 9000, .sleep_ps = 1250};
-    struct place longer = {.sim = place.sim, .sleep_ps = 4000};
+    struct waiter waiter = {.sim = helper_sim_create_limited(2500, 0), .deadline_ps = 9000, .sleep_ps = 1250};
+    struct waiter longer = {.sim = waiter.sim, .sleep_ps = 4000};
     char text[256];
-    ASSERT_EQ(sim_thread_spawn(place.sim, "b", sleep_only, &longer), SIM_OK);
-    ASSERT_EQ(sim_thread_spawn(place.sim, "gone", sleep_only, &place), SIM_OK);
-    ASSERT_EQ(sim_thread_spawn(place.sim, "a", sleep_then_wait, &place), SIM_OK);
-    EXPECT_EQ(sim_run(place.sim), SIM_RUN_TIME_LIMIT);
-    EXPECT_EQ(sim_describe_waiters(place.sim, text, sizeof text), 2);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "b", sleep_only, &longer), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "gone", sleep_only, &waiter), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "a", sleep_then_wait, &waiter), SIM_OK);
+    EXPECT_EQ(sim_run(waiter.sim), SIM_RUN_TIME_LIMIT);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 2);
     EXPECT_STREQ(text, "b waits for time: sleeps until 4 ns (since 0 ns)\n"
                        "a waits for node1.memory: word 0x1000 to become 7 (since 1.250 ns, until 9 ns)\n");
-    sim_destroy(place.sim);
+    sim_destroy(waiter.sim);
 }
 
 TEST(Describe, SaysThatAThreadHasNotRunYet)
 {
-    struct place place = {.sim = helper_sim_create()};
+    struct waiter waiter = {.sim = helper_sim_create()};
     char text[64];
-    ASSERT_EQ(sim_thread_spawn(place.sim, "t", sleep_only, &place), SIM_OK);
-    EXPECT_EQ(sim_describe_waiters(place.sim, text, sizeof text), 1);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "t", sleep_only, &waiter), SIM_OK);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 1);
     EXPECT_STREQ(text, "t waits for its turn to run\n");
-    sim_destroy(place.sim);
+    sim_destroy(waiter.sim);
 }
 
 TEST(Describe, CutsTheTextToTheBuffer)
 {
-    struct place place = {.sim = helper_sim_create()};
+    struct waiter waiter = {.sim = helper_sim_create()};
     char text[6] = "xxxxx";
-    EXPECT_EQ(sim_describe_waiters(place.sim, text, sizeof text), 0);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 0);
     EXPECT_STREQ(text, "");
-    ASSERT_EQ(sim_thread_spawn(place.sim, "t", sleep_only, &place), SIM_OK);
-    EXPECT_EQ(sim_describe_waiters(place.sim, text, sizeof text), 1);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "t", sleep_only, &waiter), SIM_OK);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 1);
     EXPECT_STREQ(text, "t wai");
-    EXPECT_EQ(sim_describe_waiters(place.sim, NULL, 0), 1);
-    sim_destroy(place.sim);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, NULL, 0), 1);
+    sim_destroy(waiter.sim);
 }

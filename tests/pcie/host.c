@@ -49,8 +49,8 @@ static void queue_put(pcie_tlp_t ***end, pcie_tlp_t *tlp)
     *end = &tlp->next;
 }
 
-// Offers in order, but goes on with the other classes when one is refused, as a device must lest two wait for each
-// other: only posted writes are not passed.
+// Offers in order, but continues with the other classes when one is refused. A device must do so, or two devices could
+// wait for each other: only posted writes may not be passed.
 static void device_ready(void *ctx, pcie_end_t *end)
 {
     struct device *device = ctx;
@@ -84,7 +84,7 @@ static void answer(struct device *device, const pcie_tlp_t *request)
     uint32_t offset = (uint32_t)(pcie_tlp_first_byte(request) - HOST_WINDOW(device->index));
     uint32_t total = pcie_tlp_byte_count(request), done = 0;
     while (device->answer_bytes > 0 && done < total) {
-        uint32_t most = device->answer_bytes - ((offset + done) & 3); // all but the last end with a whole DW
+        uint32_t most = device->answer_bytes - ((offset + done) & 3); // all but the last one end with a whole DW
         uint32_t bytes = total - done < most ? total - done : most;
         device_offer(device, pcie_tlp_completion(request, 0x100, done, bytes, device->memory + offset + done));
         done += bytes;
@@ -115,7 +115,7 @@ static void completion_take(struct device *device, pcie_tlp_t *tlp)
     if (tlp->cpl_status != PCIE_CPL_SC) {
         return;
     }
-    // In order: what is left says where this belongs.
+    // In order: the bytes left give the position of these data.
     EXPECT_EQ(tlp->byte_count, read->bytes - read->received_bytes);
     EXPECT_EQ(tlp->lower_address, (read->address + read->received_bytes) & 0x7f);
     memcpy(read->data + read->received_bytes, pcie_tlp_data(tlp) + (tlp->lower_address & 3), bytes);

@@ -1,6 +1,7 @@
 // A root complex with 64 KiB of memory at 1 MiB and three devices behind links, for the tests of the root complex.
 //
-// A device has a window of 64 KiB of memory of its own, answers reads of it, and reads and writes elsewhere by itself.
+// A device has a window of 64 KiB of its own memory, answers reads of it, and sends reads and writes to other
+// addresses.
 #pragma once
 
 #include "models/pcie/root_complex.h"
@@ -40,8 +41,8 @@ struct device {
     uint32_t answer_bytes;      // largest completion, a multiple of 4; 0: never answers
     bool holds_writes;          // keeps writes in the receive buffer
     bool holds_reads;           // answers them when device_answer_backwards is called
-    pcie_tlp_t *asked;          // reads held, the latest first
-    pcie_tlp_t *out, **out_end; // what the link refused, in order
+    pcie_tlp_t *asked;          // reads held, the latest one first
+    pcie_tlp_t *out, **out_end; // TLPs that the link refused, in order
     pcie_tlp_t *held, **held_end;
     unsigned writes;
     struct host_access log[HOST_LOG_MAX];
@@ -53,7 +54,7 @@ struct host {
     pcie_rc_t *rc;
     uint8_t memory[HOST_BYTES];
     unsigned writes, reads; // calls
-    unsigned lost_after;    // calls; memory is gone for those that come then. 0: never
+    unsigned lost_after;    // calls; later calls find the memory released. 0: never
     struct host_access write_log[HOST_LOG_MAX];
     struct device devices[HOST_DEVICES];
 };
@@ -65,7 +66,7 @@ struct host_config {
 
 struct host_config host_config(void); // Gen2 x8, MPS 256, no link latencies
 struct host *host_create(const struct host_config *config);
-void host_destroy(struct host *host); // fails the test when a TLP leaked
+void host_destroy(struct host *host); // fails the test if a TLP leaked
 uint64_t host_counter(const struct host *host, const char *name);
 
 void device_write(struct device *device, uint64_t address, uint32_t bytes, const void *data);

@@ -111,7 +111,7 @@ TEST(Credits, ComeBackAtOnceWhenLessThanOneMaximumPayloadIsLeft)
     EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
     EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
     (void)sim_run(pair->sim);
-    // The second leaves when an UpdateFC of 8 B has come back.
+    // The second one leaves when an UpdateFC of 8 B has arrived.
     EXPECT_EQ(pair->owners[1].log[1].time_ps, 70000 + 2000 + 70000);
     pair_destroy(pair);
 }
@@ -129,7 +129,7 @@ TEST(Credits, CountTheTimeAClassWaitedForThem)
     pair_destroy(pair);
 }
 
-// --- releases that are known before ----------------------------------------------------------------------------------
+// --- releases announced in advance -----------------------------------------------------------------------------------
 
 struct releases {
     struct pair *pair;
@@ -147,7 +147,7 @@ static void release_next(void *ctx)
     }
 }
 
-// Of 24 writes, the receiver takes 16 and releases them a step apart, by events or by saying so before.
+// Of 24 writes, the receiver takes 16 and releases them one step apart, by events or by announcing it in advance.
 static struct pair *released_pair(bool before, uint32_t headers, uint64_t step_ps)
 {
     struct pair *pair = holding_pair(PCIE_POSTED, headers, 1024);

@@ -44,7 +44,7 @@ TEST(LinkDown, AccountsForEveryTlpWheneverItHappens)
         pair_saturate(pair, 1, 100, 64);
         EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
         for (unsigned side = 0; side < 2; side++) {
-            // Refused owners were told and lost the rest.
+            // Refused owners were notified and lost the rest.
             EXPECT_EQ(pair->owners[side].to_send, 0);
             EXPECT_EQ(pair->owners[!side].received + pair_counter(pair, side, "tlps_dropped"), 100);
         }
@@ -52,7 +52,7 @@ TEST(LinkDown, AccountsForEveryTlpWheneverItHappens)
     }
 }
 
-// Every TLP is acknowledged by itself, long before its owner gets it.
+// Every TLP has an ACK of its own, long before its owner gets it.
 TEST(LinkDown, LosesNothingThatWasAcknowledged)
 {
     for (uint64_t at_ps = 0; at_ps < 9 * SIM_PS_PER_US; at_ps += 97003) {
@@ -117,7 +117,7 @@ TEST(LinkDown, CountsTheTlpsOfBothDirections)
     pair_saturate(pair, 1, 100, 256);
     EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
     uint64_t sent = pair_counter(pair, 0, "tlps_sent") + pair_counter(pair, 1, "tlps_sent");
-    EXPECT_TRUE(sent == 50 || sent == 51); // the other direction may be in the middle of one
+    EXPECT_TRUE(sent == 50 || sent == 51); // the other direction may be in the middle of a TLP
     pair_destroy(pair);
 }
 

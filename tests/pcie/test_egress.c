@@ -1,4 +1,4 @@
-// What every endpoint sends and answers with (egress.h, tags.h, completer.h): the rules, tested once for all of them.
+// The endpoint kit of every endpoint (egress.h, tags.h, completer.h): its rules, tested once for all of them.
 #include <string.h>
 
 #include "models/pcie/completer.h"
@@ -7,7 +7,7 @@
 #include "pair.h"
 #include "tests/shim/test.h"
 
-// --- the order of what leaves ---------------------------------------------------------------------------------------
+// --- order of leaving -----------------------------------------------------------------------------------------------
 
 struct slot {
     struct pcie_leaving base;
@@ -35,7 +35,8 @@ static void dropped(void *ctx, const void *slot)
 
 static const struct pcie_egress_ops OPS = {.sent = sent, .dropped = dropped};
 
-// A link that takes one TLP of each class at a time; the other end keeps what arrives, with room for `credits` of each.
+// A link that takes one TLP of each class at a time; the other end keeps arriving TLPs, with room for `credits` of each
+// class.
 static void sender_init(struct sender *sender, uint32_t credits)
 {
     struct pcie_link_config config = pair_config();
@@ -83,7 +84,7 @@ static void send(struct sender *sender, enum pcie_tlp_kind kind, uint8_t number)
     EXPECT_EQ(send_at(sender, kind, number, 0), SIM_NEVER_PS);
 }
 
-// The peer gives the receive buffer back, one TLP at a time, until nothing moves any more.
+// The peer releases the receive buffer, one TLP at a time, until nothing moves any more.
 static void drain(struct sender *sender)
 {
     struct pair_owner *peer = &sender->pair->owners[1];
@@ -97,14 +98,14 @@ static void drain(struct sender *sender)
     }
 }
 
-static unsigned place_of(const struct sender *sender, unsigned number)
+static unsigned position_of(const struct sender *sender, unsigned number)
 {
-    unsigned place = 0;
-    while (place < sender->sent_count && sender->sent[place] != number) {
-        place++;
+    unsigned position = 0;
+    while (position < sender->sent_count && sender->sent[position] != number) {
+        position++;
     }
-    EXPECT_TRUE(place < sender->sent_count);
-    return place;
+    EXPECT_TRUE(position < sender->sent_count);
+    return position;
 }
 
 TEST(PcieEgress, NothingPassesAWriteThatCameBeforeIt)
@@ -141,8 +142,8 @@ TEST(PcieEgress, WritesAndCompletionsPassReadsThatWait)
     EXPECT_TRUE(pcie_egress_count(&sender.egress, PCIE_NONPOSTED) > 0);
     drain(&sender);
     EXPECT_EQ(sender.sent_count, 6);
-    EXPECT_TRUE(place_of(&sender, 5) < place_of(&sender, 4));
-    EXPECT_TRUE(place_of(&sender, 6) < place_of(&sender, 4));
+    EXPECT_TRUE(position_of(&sender, 5) < position_of(&sender, 4));
+    EXPECT_TRUE(position_of(&sender, 6) < position_of(&sender, 4));
     sender_fini(&sender);
 }
 
@@ -151,15 +152,15 @@ TEST(PcieEgress, AReadBeforeAWriteThatWaitsMayGoAndOneBehindItMayNot)
     struct sender sender;
     sender_init(&sender, 1);
     send(&sender, PCIE_TLP_MRD, 1);
-    send(&sender, PCIE_TLP_MRD, 2); // waits, before any write does
+    send(&sender, PCIE_TLP_MRD, 2); // waits, before any write
     send(&sender, PCIE_TLP_MWR, 3);
     send(&sender, PCIE_TLP_MWR, 4);
     send(&sender, PCIE_TLP_MWR, 5);
     send(&sender, PCIE_TLP_MRD, 6);
     drain(&sender);
     EXPECT_EQ(sender.sent_count, 6);
-    EXPECT_TRUE(place_of(&sender, 2) < place_of(&sender, 5));
-    EXPECT_TRUE(place_of(&sender, 6) > place_of(&sender, 5));
+    EXPECT_TRUE(position_of(&sender, 2) < position_of(&sender, 5));
+    EXPECT_TRUE(position_of(&sender, 6) > position_of(&sender, 5));
     sender_fini(&sender);
 }
 
@@ -189,7 +190,7 @@ TEST(PcieEgress, WhatIsNotReadyWaitsForItsTimeAndKeepsItsOrder)
     struct sender sender;
     sender_init(&sender, 64);
     EXPECT_EQ(send_at(&sender, PCIE_TLP_MWR, 1, 5000), 5000);
-    EXPECT_EQ(send_at(&sender, PCIE_TLP_MRD, 2, 0), 5000); // behind the write
+    EXPECT_EQ(send_at(&sender, PCIE_TLP_MRD, 2, 0), 5000); // after the write
     EXPECT_EQ(sender.sent_count, 0);
     sim_event_t later;
     sim_event_init(&later, pump_run, &sender.egress);
@@ -225,7 +226,7 @@ enum { REQUESTER = 0x128 };
 struct answers {
     pcie_pool_t *pool;
     struct pcie_tags tags;
-    uint32_t slot, at, bytes; // of the last answer
+    uint32_t slot, at, bytes; // of the last completion
     int owner;
 };
 
@@ -240,7 +241,7 @@ static void answers_fini(struct answers *answers)
     EXPECT_EQ(pcie_pool_destroy(answers->pool), 0);
 }
 
-// A completion of bytes [offset, offset + bytes) of a read of 256 B under the tag, for the requester.
+// Completes bytes [offset, offset + bytes) of a read of 256 B under the tag, for the requester.
 static enum pcie_answer answer(struct answers *answers, uint16_t requester, uint8_t tag, uint32_t offset,
                                uint32_t bytes)
 {
@@ -262,7 +263,7 @@ TEST(PcieTags, ThePartsOfAnAnswerComeInOrderUntilTheLast)
     EXPECT_EQ(a.at, 0);
     EXPECT_EQ(a.bytes, 64);
     EXPECT_EQ(answer(&a, REQUESTER, tag, 128, 128), PCIE_ANSWER_UNEXPECTED); // a part is missing
-    EXPECT_EQ(answer(&a, REQUESTER, tag, 0, 64), PCIE_ANSWER_UNEXPECTED);    // it was there already
+    EXPECT_EQ(answer(&a, REQUESTER, tag, 0, 64), PCIE_ANSWER_UNEXPECTED);    // it has arrived before
     EXPECT_EQ(answer(&a, REQUESTER, tag, 64, 64), PCIE_ANSWER_PART);
     EXPECT_EQ(answer(&a, REQUESTER, tag, 128, 128), PCIE_ANSWER_LAST);
     EXPECT_EQ(a.at, 128);
@@ -305,7 +306,7 @@ TEST(PcieTags, AreUsedInTurnAndOnlyWhenTheyAreFree)
     EXPECT_EQ(pcie_tags_take(&a.tags, &a.owner, 256), 4);
     EXPECT_EQ(pcie_tags_take(&a.tags, &a.owner, 256), 5);
     pcie_tags_give(&a.tags, 4);
-    EXPECT_EQ(pcie_tags_take(&a.tags, &a.owner, 256), 6); // not the one that was just given back
+    EXPECT_EQ(pcie_tags_take(&a.tags, &a.owner, 256), 6); // not the tag that was just released
     EXPECT_EQ(pcie_tags_take(&a.tags, &a.owner, 256), 4);
     EXPECT_FALSE(pcie_tags_free(&a.tags));
     pcie_tags_give(&a.tags, 5);
@@ -319,7 +320,7 @@ TEST(PcieTags, ALateAnswerToAnEarlierGenerationIsRecognised)
     struct answers a;
     answers_init(&a, 0, 1, 4);
     uint8_t first = pcie_tags_take(&a.tags, &a.owner, 256);
-    pcie_tags_give(&a.tags, 0); // given up
+    pcie_tags_give(&a.tags, 0); // the read is given up
     uint8_t second = pcie_tags_take(&a.tags, &a.owner, 256);
     EXPECT_EQ(pcie_tags_slot(&a.tags, second), pcie_tags_slot(&a.tags, first));
     EXPECT_EQ(answer(&a, REQUESTER, first, 0, 256), PCIE_ANSWER_UNEXPECTED);
@@ -327,7 +328,7 @@ TEST(PcieTags, ALateAnswerToAnEarlierGenerationIsRecognised)
     answers_fini(&a);
 }
 
-// --- answers --------------------------------------------------------------------------------------------------------
+// --- completions ----------------------------------------------------------------------------------------------------
 
 TEST(PcieCompletions, EndAtBoundariesAndCarryNoMoreThanThePayload)
 {

@@ -1,5 +1,5 @@
-// Random traffic of all kinds at once, on links with and without faults; every byte of every memory is compared with
-// what the same accesses do to plain arrays, so that a byte beside a range that changed would be found.
+// Random traffic of all kinds at once, on links with and without faults. Every byte of every memory is compared with
+// the effect of the same accesses on plain arrays, so that a wrong byte next to a changed range would be found.
 #include <stdlib.h>
 #include <string.h>
 

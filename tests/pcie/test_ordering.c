@@ -1,4 +1,4 @@
-// The ordering rules of clause 2.4.1, each with a twin in which nothing is in the way.
+// The ordering rules of clause 2.4.1, each with a second test in which nothing blocks the TLP.
 #include "pair.h"
 #include "tests/shim/test.h"
 
@@ -24,7 +24,7 @@ static enum pcie_class kind_class(enum pcie_tlp_kind kind)
     return CLASSES[kind];
 }
 
-// The class of the first TLP has a single header credit, and a TLP in front has taken it.
+// The class of the first TLP has one header credit, which an earlier TLP has taken.
 static struct pair *blocked_pair(const struct rule *rule)
 {
     struct pcie_link_config config = pair_config();

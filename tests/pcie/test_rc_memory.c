@@ -77,7 +77,7 @@ TEST(RootComplex, AnswersAReadAfterItsLatency)
     const struct device_read *read = &host->devices[0].reads[5];
     EXPECT_EQ(read->received_bytes, 8);
     EXPECT_MEMEQ(read->data, "01234567", 8);
-    // 24 B there, 200 ns, 28 B back.
+    // 24 B for the request, 200 ns, 28 B for the completion.
     EXPECT_EQ(read->first_ps, 6000 + 200000 + 7000);
     host_destroy(host);
 }
@@ -227,7 +227,7 @@ TEST(RootComplex, DropsCompletionsOfNoRead)
     host_destroy(host);
 }
 
-// --- memory that goes ------------------------------------------------------------------------------------------------
+// --- memory that is released -----------------------------------------------------------------------------------------
 
 TEST(RootComplex, EndsAReadWithUnsupportedRequestWhereMemoryIsGone)
 {

@@ -117,7 +117,7 @@ TEST(Peer, BackpressureReachesTheWriterAndLosesNothing)
         device_write(&host->devices[0], HOST_WINDOW(1) + i * 4, 4, &i);
     }
     (void)sim_run(host->sim);
-    // Two at the device, one in the port's transmitter, two in the port's receiver, and the rest at home.
+    // Two at the device, one in the port's transmitter, two in the port's receiver, and the others at the sender.
     EXPECT_EQ(host->devices[1].writes, 2);
     EXPECT_EQ(sim_counter_value(host->sim, "link0.0", "tlps_received", NULL), 5);
     host->devices[1].holds_writes = false;

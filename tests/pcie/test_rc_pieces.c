@@ -56,7 +56,7 @@ TEST(PeerPieces, BandwidthIsWhatIsOutstandingOverItsLatency)
         device_read(&host->devices[0], tag, HOST_WINDOW(1) + tag * 512u, 512);
     }
     EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
-    // 50 ns to the port, 24 B and 84 B at 4 B/ns: 77 ns for each of the four at once, and more where they queue.
+    // 50 ns to the port, 24 B and 84 B at 4 B/ns: 77 ns for each of the four at once, more if they queue.
     uint64_t ps = host->devices[0].reads[31].last_ps - host->devices[0].reads[0].first_ps;
     EXPECT_BETWEEN(31 * 512ull * SIM_PS_PER_US / ps, 4 * 64 * 1000 / 140, 4 * 64 * 1000 / 77);
     EXPECT_MEMEQ(host->devices[0].reads[31].data, host->devices[1].memory + 31 * 512, 512);

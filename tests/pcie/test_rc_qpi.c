@@ -1,4 +1,4 @@
-// Two sockets: device 1 is behind the far one, devices 0 and 2 behind the near one.
+// Two sockets: device 1 is behind the far one, devices 0 and 2 are behind the near one.
 #include <string.h>
 
 #include "host.h"
@@ -84,7 +84,7 @@ TEST(Qpi, ReadBandwidthIsLinesOverTheirRoundTrip)
     EXPECT_EQ(host_counter(host, "qpi_read_lines"), 128);
     EXPECT_MEMEQ(host->devices[0].reads[15].data, host->devices[1].memory + 15 * 512, 512);
     uint64_t ps = host->devices[0].reads[15].last_ps - host->devices[0].reads[0].first_ps;
-    // Port to port and across, 24 B and 84 B at 4 B/ns.
+    // Port to port and across QPI, 24 B and 84 B at 4 B/ns.
     uint64_t line_ps = 50000 + QPI_PS + QPI_READ_PS + 6000 + 21000;
     EXPECT_BETWEEN(ps, 126 / LINES * line_ps, 126 / LINES * (line_ps + 21000));
     host_destroy(host);
@@ -157,7 +157,7 @@ TEST(Qpi, AFlagInMemoryIsSetAfterTheDataHaveTheirPlaceAtTheFarPort)
     EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
     ASSERT_EQ(host->writes, 1);
     EXPECT_EQ(host->devices[1].writes, 80);
-    // 84 B each on the wire after their turn; the flag takes 100 ns.
+    // 84 B each on the wire in their turn; the flag takes 100 ns.
     EXPECT_TRUE(host->write_log[0].time_ps > host->devices[1].log[79].time_ps);
     host_destroy(host);
 }
@@ -166,7 +166,7 @@ TEST(Qpi, ACompletionStaysBehindTheDevicesWrites)
 {
     struct host *host = qpi_host();
     write_many(&host->devices[0], HOST_WINDOW(1), 20, 256);
-    device_read(&host->devices[2], 0, HOST_WINDOW(0), 4); // its answer comes after the writes
+    device_read(&host->devices[2], 0, HOST_WINDOW(0), 4); // its completion comes after the writes
     EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
     EXPECT_TRUE(host->devices[2].reads[0].first_ps > host->devices[1].log[79].time_ps);
     host_destroy(host);
@@ -202,7 +202,7 @@ TEST(Qpi, BackpressureOfTheFarDeviceReachesTheWriter)
     write_many(&host->devices[0], HOST_WINDOW(1), 50, 64);
     (void)sim_run(host->sim);
     EXPECT_EQ(host->devices[1].writes, 2);
-    // Two at the device, one in the far port's transmitter, two with the entries; they still hold the near receiver.
+    // Two at the device, one in the far port's transmitter, two in the entries; they still hold the near receiver.
     EXPECT_EQ(sim_counter_value(host->sim, "link0.0", "tlps_received", NULL), 5);
     host->devices[1].holds_writes = false;
     device_release_writes(&host->devices[1]);

@@ -6,7 +6,7 @@
 
 enum { STREAM_TLPS = 5000 };
 
-// Each write carries its number as address; numbers must come without a hole and without repetition.
+// Each write has its number as address; the numbers must arrive without a gap and without repetition.
 static void offer_numbered(struct pair *pair, unsigned side, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -103,7 +103,7 @@ TEST(Replay, RecoversWhenTheReplayIsLostToo)
     pcie_link_drop_next(pair->link, 0);
     offer_numbered(pair, 0, 3);
     while (pair_counter(pair, 1, "naks") == 0) {
-        // One TLP of 28 B takes 7 ns: look once in a while.
+        // One TLP of 28 B takes 7 ns: stop and check from time to time.
         sim_event_t nothing;
         sim_event_init(&nothing, (sim_event_fn)sim_stop, pair->sim);
         sim_event_schedule(pair->sim, &nothing, 1000);
@@ -126,7 +126,7 @@ TEST(Replay, StallsTheTransmitterWhenItsBufferIsFull)
     (void)sim_run(pair->sim);
     EXPECT_EQ(pair->owners[1].received, 1500);
     EXPECT_EQ(pair_counter(pair, 0, "replays"), 0);
-    // 1024 TLPs of 8 ns go at once; the next one waits for an ACK that comes 40 us after the first.
+    // 1024 TLPs of 8 ns leave at once; the next one waits for an ACK that arrives 40 us after the first.
     EXPECT_BETWEEN(pair->owners[1].log[1023].time_ps, 28000000, 28400000);
     EXPECT_BETWEEN(pair->owners[1].log[1024].time_ps, 60000000, 61000000);
     pair_destroy(pair);
@@ -138,7 +138,7 @@ TEST(Acknowledge, ComesAfterTheIntervalAndCoversAllThatArrived)
     struct pair *pair = pair_create(&config);
     pair_saturate(pair, 0, 1000, 256);
     (void)sim_run(pair->sim);
-    // An ACK each 316 ns or one TLP more, of 70 ns each: every fifth.
+    // One ACK each 316 ns plus one TLP, of 70 ns each: every fifth TLP.
     EXPECT_BETWEEN(pair_counter(pair, 1, "acks"), 195, 205);
     pair_destroy(pair);
 }
@@ -154,7 +154,7 @@ TEST(Acknowledge, ComesEarlierWhenSoManyTlpsArrived)
     pair_destroy(pair);
 }
 
-// A stream of random sizes whose every byte is a function of its place in the stream.
+// A stream of random sizes; each byte is a function of its offset in the stream.
 struct stream {
     struct pair *pair;
     unsigned side;
@@ -165,9 +165,9 @@ struct stream {
 
 static struct stream streams[2];
 
-static uint8_t stream_byte(unsigned side, uint64_t place)
+static uint8_t stream_byte(unsigned side, uint64_t offset)
 {
-    return (uint8_t)(place * 7 + place / 251 + side);
+    return (uint8_t)(offset * 7 + offset / 251 + side);
 }
 
 static void stream_fill(struct stream *stream)

@@ -1,4 +1,4 @@
-// Saturated links against the ceilings of the specification, derived in docs/decisions/0003-link-ceilings.md.
+// Saturated links compared with the limits of the specification, derived in docs/decisions/0003-link-ceilings.md.
 #include "pair.h"
 #include "tests/shim/test.h"
 
@@ -6,10 +6,10 @@ enum { TLPS = 20000 };
 
 struct ceiling {
     uint32_t generation, lanes, mps_bytes;
-    uint64_t one_way_mbps, both_ways_mbps; // 10^6 bytes of payload a second and direction
+    uint64_t one_way_mbps, both_ways_mbps; // 10^6 bytes of payload per second and direction
 };
 
-// raw x MPS / (MPS + 24) x (1 - 4/1538); both ways also less 16 B of DLLPs in each interval x lanes bytes.
+// raw x MPS / (MPS + 24) x (1 - 4/1538); both ways also minus 16 B of DLLPs in each interval x lanes bytes.
 static const struct ceiling CEILINGS[] = {
     {1, 8, 128, 1680, 1630}, {1, 8, 256, 1824, 1790}, {2, 1, 256, 456, 440},      {2, 4, 256, 1824, 1781},
     {2, 8, 128, 3360, 3303}, {2, 8, 256, 3648, 3601}, {2, 8, 512, 3811, 3755},    {2, 16, 256, 7295, 7236},
@@ -85,7 +85,7 @@ TEST(Throughput, IsLostWhenTheBufferCoversLessThanTheWayOfItsCredits)
     struct pair *pair = pair_create(&config);
     pair_saturate(pair, 0, 1000, 256);
     (void)sim_run(pair->sim);
-    // One write at a time: 70 ns on the wire, 5 there, 60 in the receiver, 2 + 5 for the UpdateFC: 142 ns.
+    // One write at a time: 70 ns on the wire, 5 of flight, 60 in the receiver, 2 + 5 for the UpdateFC: 142 ns.
     EXPECT_BETWEEN(owner_mbps(&pair->owners[1], 256), 256 * 1000 / 142 - 5, 256 * 1000 / 142 + 5);
     pair_destroy(pair);
 }

@@ -70,7 +70,7 @@ TEST(Tlp, CarriesThePayloadOfAnotherThatIsGone)
 
     pcie_tlp_t *write = pcie_tlp_write_shared(9, 0x2040, data);
     pcie_tlp_unref(data);
-    pcie_tlp_t *other = pcie_tlp_write(pool, 0, 0x3000, sizeof bytes, NULL); // takes what is free
+    pcie_tlp_t *other = pcie_tlp_write(pool, 0, 0x3000, sizeof bytes, NULL); // takes the free memory
 
     EXPECT_EQ(pcie_tlp_first_byte(write), 0x2040);
     EXPECT_EQ(pcie_tlp_byte_count(write), sizeof bytes);

@@ -142,7 +142,7 @@ TEST(Link, RefusesImpossibleConfigurations)
     pair_destroy(pair);
 }
 
-// Positions count from an origin that follows time: a wire that was idle or busy for long is as one that is new.
+// Positions count from an origin that moves with time: a wire that was idle or busy for long behaves like a new one.
 TEST(Wire, GoesOnAfterDaysAsAtTheBeginning)
 {
     static const uint64_t days_ps = UINT64_C(3) * 24 * 3600 * 1000 * SIM_PS_PER_MS;
@@ -156,7 +156,7 @@ TEST(Wire, GoesOnAfterDaysAsAtTheBeginning)
         for (unsigned i = 0; i < 100; i++) {
             sent_ps = pcie_wire_send(&old, sent_ps, 280);
             fresh_ps = pcie_wire_send(&fresh, fresh_ps, 280);
-            if (then_ps > interval_ps && phase_ps > 40000) { // the first interval has no ordered set at its begin
+            if (then_ps > interval_ps && phase_ps > 40000) { // the first interval has no ordered set at its start
                 EXPECT_EQ(sent_ps - then_ps, fresh_ps - phase_ps);
             }
         }

@@ -10,7 +10,7 @@
 #define IP_TLPS   16u
 #define IP_ROOM   12u // there is room up to here
 
-// --- the chip's surroundings ----------------------------------------------------------------------------------------
+// --- the chip's environment -----------------------------------------------------------------------------------------
 
 static void answer_add(struct bench *bench, pcie_tlp_t *tlp)
 {
@@ -59,7 +59,7 @@ static void answer_run(void *ctx)
     }
 }
 
-// Between two edges, so that nothing depends on the order of events at one.
+// Between two edges, so that nothing depends on the order of events at an edge.
 static void drain_schedule(struct drain *drain)
 {
     uint64_t edge = (sim_now_ps(drain->bench->sim) + drain->period_ps) / PERIOD_PS;
@@ -107,7 +107,7 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
                                      (uint32_t)tlp->byte_count << 8 | tlp->lower_address}};
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
     bool completion = pcie_tlp_class(tlp) == PCIE_COMPLETION;
-    // Bytes that nobody asked for may be anything.
+    // Bytes that were not requested have undefined contents.
     if (bytes != 0 && (!completion || (tlp->byte_count % 4 == 0 && tlp->lower_address % 4 == 0))) {
         memcpy(left->data, pcie_tlp_data(tlp), bytes);
     }
@@ -126,7 +126,7 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
     if (bench->drains[port].period_ps != 0) {
         drain_take(&bench->drains[port]);
     }
-    // A hard IP stalls the chip with the packet that fills it.
+    // The packet that fills the hard IP stalls the chip.
     if (bench->steps != 0 && sim_random_below(&bench->stalls[port], 12) == 0) {
         bench->ops->set_tx_ready(bench->core, port, false);
     }
@@ -145,7 +145,7 @@ static void on_rx_taken(void *ctx, unsigned port, pcie_tlp_t *tlp)
     on_rx_taken_at(ctx, port, tlp, sim_now_ps(((struct bench *)ctx)->sim));
 }
 
-// --- what programs do -----------------------------------------------------------------------------------------------
+// --- functions of the programs --------------------------------------------------------------------------------------
 
 uint32_t bench_dice(struct bench *bench, uint32_t sides)
 {
@@ -183,7 +183,7 @@ static const struct peach2_core_ops rtl_ops = {rtl_rx, rtl_set_tx_ready, rtl_set
 
 static void routes_write(struct bench *bench)
 {
-    static const uint8_t ports[] = {0, 1, 2, 3}; // node 0 by W, 1 the own one, 2 by E, 3 by S
+    static const uint8_t ports[] = {0, 1, 2, 3}; // node 0 by W, 1 is the own node, 2 by E, 3 by S
     static const uint8_t nodes[] = {OWN_NODE, 2, 0, 3};
     bench_write64(bench, PEACH2_CHIP_WINDOW_BASE, WINDOW);
     for (unsigned i = 0; i < 4; i++) {
@@ -270,7 +270,7 @@ static int left_order(const void *a, const void *b)
     return by_time != 0 ? by_time : (int)x->fields[0] - (int)y->fields[0];
 }
 
-// Every packet, its time included; one packet a port and edge, so that the order is that of time and port.
+// Compares every packet with its time; each port sends one packet at an edge, so the order is that of time and port.
 void bench_compare(uint64_t seed, void (*program)(struct bench *bench), unsigned *holds_out)
 {
     struct bench *rtl = calloc(1, sizeof *rtl), *twin = calloc(1, sizeof *twin);

@@ -1,5 +1,5 @@
-// A bare chip and what is around it: hard IPs that stall, a host that answers reads, and a record of what leaves. The
-// same for the RTL and its twin, so that both can be compared packet by packet.
+// A bare chip and its environment: hard IPs that stall, a host that answers reads, and a record of the packets that
+// leave. The same for the RTL and its twin, so that both can be compared packet by packet.
 #pragma once
 
 #include "models/peach2/twin.h"
@@ -9,7 +9,7 @@
 
 #define WINDOW          0x8000000000ull
 #define OWN_NODE        1u
-#define HOST            0x1000ull // where reads of the chip go
+#define HOST            0x1000ull // target of the chip's reads
 #define PERIOD_PS       4000u
 #define HOLDS_TAG       99u
 #define STATUS_TAG      98u
@@ -28,7 +28,7 @@ struct answer {
     uint64_t due_ps;
 };
 
-// The hard IP of a port: a buffer that the link empties, a packet every so often.
+// The hard IP of a port: a buffer from which the link takes a packet at regular intervals.
 struct drain {
     struct bench *bench;
     unsigned port, held;
@@ -45,11 +45,11 @@ struct bench {
     unsigned count, taken[PEACH2_PORTS];
     uint64_t taken_ps[PEACH2_PORTS][TAKEN_MAX];
     struct sim_random random, stalls[PEACH2_PORTS];
-    unsigned steps;              // of random traffic still to come
+    unsigned steps;              // remaining steps of random traffic
     bool silent;                 // reads of the chip are not answered
-    enum pcie_cpl_status status; // or so
+    enum pcie_cpl_status status; // or with this status
     struct drain drains[PEACH2_PORTS];
-    unsigned holds; // as the chip counted them
+    unsigned holds; // as counted by the chip
     struct answer answers[ANSWERS];
     unsigned answer_head, answer_tail;
     sim_event_t step_event, answer_event, begin_event;
@@ -60,7 +60,7 @@ uint32_t bench_dice(struct bench *bench, uint32_t sides);
 void bench_write32(struct bench *bench, uint32_t offset, uint32_t value);
 void bench_write64(struct bench *bench, uint32_t offset, uint64_t value);
 
-// One chip with a program, until nothing is left to do. The caller frees bench->left.
+// Runs one chip with a program until no event is left. The caller frees bench->left.
 void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(struct bench *bench));
-// Both chips; every packet must agree, its time included. holds_out: how often the chip held a ring back; may be NULL.
+// Both chips; every packet must agree, its time included. holds_out: number of holds by the chip; may be NULL.
 void bench_compare(uint64_t seed, void (*program)(struct bench *bench), unsigned *holds_out);

@@ -1,4 +1,4 @@
-// The board with a chip that only notes what it gets, between two links whose far ends are the test's.
+// The board with a chip that only records what it gets, between two links whose far ends belong to the test.
 #include "models/peach2/board.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ struct fixture {
     pcie_link_t *slot, *cable;
     struct far host, neighbour;
     // the chip
-    bool lazy; // keeps what it gets
+    bool lazy; // keeps what it gets in the receive buffer
     pcie_tlp_t *kept[HELD_MAX];
     unsigned kept_count, rx_count, last_port, last_bar;
     bool ready[PEACH2_PORTS], room[PEACH2_PORTS];
@@ -227,7 +227,7 @@ TEST(Board, TakesAnyAddressFromACable)
     fixture_fini(&fixture);
 }
 
-// --- backpressure --------------------------------------------------------------------------------------------------
+// --- back-pressure -------------------------------------------------------------------------------------------------
 
 TEST(Board, StallsTheSenderWhileTheChipTakesNothing)
 {
@@ -237,7 +237,7 @@ TEST(Board, StallsTheSenderWhileTheChipTakesNothing)
     for (unsigned i = 0; i < 4; i++) {
         host_write(&fixture, WINDOW + 64 * i);
     }
-    EXPECT_EQ(fixture.rx_count, 2); // as many as there are header credits
+    EXPECT_EQ(fixture.rx_count, 2); // the number of header credits
     fixture.lazy = false;
     for (unsigned i = 0; i < 2; i++) {
         peach2_board_rx_taken(fixture.board, PEACH2_PORT_N, fixture.kept[i]);
@@ -257,7 +257,7 @@ TEST(Board, StallsTheChipWhileTheLinkHasNoRoomAndLosesNothing)
         peach2_board_tx(fixture.board, PEACH2_PORT_E, write_of(&fixture, WINDOW + 64 * sent));
         (void)sim_run(fixture.sim);
     }
-    // A packet of which beats were taken is finished all the same.
+    // A packet whose first beats were taken is still finished.
     peach2_board_tx(fixture.board, PEACH2_PORT_E, write_of(&fixture, WINDOW + 64 * sent++));
     EXPECT_FALSE(fixture.ready[PEACH2_PORT_E]);
     EXPECT_TRUE(fixture.ready[PEACH2_PORT_N]);
@@ -313,7 +313,7 @@ TEST(Board, BeginsToTransmitWithTheFirstBeatOfAPacket)
 
     (void)sim_run(fixture.sim);
 
-    // 16 beats of payload behind the header: begun 64 ns before the last one; 280 bytes take 70 ns on Gen2 x8
+    // 16 beats of payload after the header: begun 64 ns before the last one; 280 bytes take 70 ns on Gen2 x8
     EXPECT_EQ(fixture.neighbour.last_ps, (1000 - 64) * NS + TX_PS + 70 * NS);
     fixture_fini(&fixture);
 }

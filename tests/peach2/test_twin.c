@@ -1,5 +1,5 @@
-// The bare twin beside the bare RTL: the same packets and stalls on all four ports, and what leaves compared field by
-// field with its time.
+// The bare twin compared with the bare RTL: the same packets and stalls on all four ports; the packets that leave are
+// compared field by field with their times.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 // --- random packets -------------------------------------------------------------------------------------------------
 
-// Of a request of so many bytes that stays within 4 KB.
+// A random address for a request of so many bytes that stays within 4 KB.
 static uint64_t random_address(struct bench *bench, uint32_t bytes)
 {
     uint64_t page_offset = bench_dice(bench, 4096 - bytes + 1);
@@ -33,7 +33,7 @@ static void random_packet(struct bench *bench)
     for (uint32_t i = 0; i < bytes; i++) {
         data[i] = (uint8_t)bench_dice(bench, 256);
     }
-    // The routes and the channels are left as they are.
+    // The routes and the channels are not changed.
     bool registers = (address & 0x1ffff) < 0x1000;
     switch (bench_dice(bench, 8)) {
     case 0:
@@ -71,7 +71,7 @@ static void random_dma(struct bench *bench)
     bench_write32(bench, base + DMAC(PEACH2_DMAC_CONTROL), PEACH2_DMAC_CONTROL_START_MASK | notify);
 }
 
-// DONE is to be seen behind the status words.
+// DONE must be visible after the status words.
 static void status_ask(struct bench *bench)
 {
     uint32_t offset = bench_dice(bench, 4) * PEACH2_DMAC_STRIDE + DMAC(PEACH2_DMAC_STATUS);
@@ -108,7 +108,7 @@ static void step_run(void *ctx)
     } else {
         random_packet(bench);
     }
-    // Between two edges, so that nothing depends on the order of events at one.
+    // Between two edges, so that nothing depends on the order of events at an edge.
     uint64_t edge = sim_now_ps(bench->sim) / PERIOD_PS + bench_dice(bench, 30);
     sim_event_schedule_at(bench->sim, &bench->step_event, edge * PERIOD_PS + PERIOD_PS + 100 + bench_dice(bench, 3000));
 }
@@ -138,7 +138,7 @@ static void crowd(struct bench *bench, unsigned port, uint64_t node, unsigned pa
     }
 }
 
-// Both directions of the ring pass through, and N and S send into both. E is emptied faster than W.
+// Both directions of the ring have through traffic, and N and S send into both. E is emptied faster than W.
 static void saturate_run(void *ctx)
 {
     struct bench *bench = ctx;
@@ -157,7 +157,7 @@ static void saturate(struct bench *bench)
 {
     sim_event_init(&bench->step_event, step_run, bench);
     sim_event_init(&bench->begin_event, saturate_run, bench);
-    sim_event_schedule(bench->sim, &bench->begin_event, 1000100); // when the routes are there
+    sim_event_schedule(bench->sim, &bench->begin_event, 1000100); // when the routes are set
 }
 
 TEST(TwinChip, HoldsRingsBackAsTheRtlDoes)
@@ -169,7 +169,7 @@ TEST(TwinChip, HoldsRingsBackAsTheRtlDoes)
     }
 }
 
-// --- reads that go wrong --------------------------------------------------------------------------------------------
+// --- reads that fail ------------------------------------------------------------------------------------------------
 
 static void dma(struct bench *bench, uint32_t bytes)
 {
@@ -203,7 +203,7 @@ static void chain_lost(struct bench *bench)
                       PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
 }
 
-// The error in the status word, the last packet that leaves.
+// The error in the status word, which is the last packet that leaves.
 static unsigned error_of(void (*program)(struct bench *bench))
 {
     struct bench *bench = calloc(1, sizeof *bench);
