@@ -1,4 +1,4 @@
-// What an adversary answers: the same for a seed, within the bounds of its rules.
+// The answers of an adversary: the same for a seed, within the bounds of its rules.
 #include "sim/adversary/adversary.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
-// A chip with nothing around it, for the tests of the RTL and its co-simulation.
+// A chip without a board, for the tests of the RTL and its co-simulation.
 //
-// What leaves a port is kept in order with its time. The node is number 2 of the window; E leads to the nodes 3..7, W
-// to 0..1, S to 8..15; N to its own host and GPUs, whose blocks are translated to HOST_BASE + block * HOST_STRIDE.
+// Packets that leave a port are kept in order with their times. The node is number 2 of the window; E leads to the
+// nodes 3..7, W to 0..1, S to 8..15; N to its own host and GPUs, whose blocks are translated to HOST_BASE + block *
+// HOST_STRIDE.
 #pragma once
 
 #include "sim/cosim/cosim.h"
@@ -42,23 +43,23 @@ struct chip {
 };
 
 struct cosim_peach2_config chip_config(void);
-struct chip *chip_create(const struct cosim_peach2_config *config); // NULL: as chip_config()
-void chip_destroy(struct chip *chip);                               // fails the test when a TLP leaked
+struct chip *chip_create(const struct cosim_peach2_config *config); // NULL: chip_config()
+void chip_destroy(struct chip *chip);                               // fails the test if a TLP leaked
 
 void chip_send(struct chip *chip, unsigned port, unsigned bar, pcie_tlp_t *tlp);
-void chip_run(struct chip *chip); // until nothing is left to do
+void chip_run(struct chip *chip); // until no event is left
 // The next packet that left the port, or NULL. The chip keeps the reference.
 pcie_tlp_t *chip_next(struct chip *chip, unsigned port);
-unsigned chip_left(const struct chip *chip); // packets not yet asked for, over all ports
+unsigned chip_left(const struct chip *chip); // packets not yet returned, over all ports
 
 void chip_write(struct chip *chip, unsigned port, unsigned bar, uint64_t address, uint32_t bytes, const void *data);
-// Reads through N and expects `bytes` from however many completions there are.
+// Reads through N and expects `bytes` from any number of completions.
 void chip_read(struct chip *chip, unsigned bar, uint64_t address, uint32_t bytes, uint8_t *data_out);
 void chip_set32(struct chip *chip, uint32_t offset, uint32_t value);
 void chip_set64(struct chip *chip, uint32_t offset, uint64_t value);
 uint32_t chip_get32(struct chip *chip, uint32_t offset);
 uint32_t chip_counter(struct chip *chip, uint32_t offset);
-// Window, routes and translation as above.
+// Sets window, routes and translation as above.
 void chip_join(struct chip *chip);
 
 uint64_t chip_window(unsigned node, unsigned block, uint64_t offset);

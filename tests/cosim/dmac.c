@@ -18,12 +18,12 @@ uint64_t dmac_window(unsigned space, uint32_t offset)
     static const struct {
         unsigned node, block;
         uint64_t offset;
-    } places[SPACE_COUNT] = {
+    } targets[SPACE_COUNT] = {
         [SPACE_HOST] = {OWN_NODE, BLOCK_HOST, 0}, [SPACE_GPU] = {OWN_NODE, BLOCK_GPU0, 0},
         [SPACE_EAST] = {4, BLOCK_HOST, 0},        [SPACE_WEST] = {1, BLOCK_GPU0, 0x7000000},
         [SPACE_SOUTH] = {9, BLOCK_GPU1, 0x30000}, [SPACE_BOARD] = {OWN_NODE, BLOCK_BOARD, BOARD_MEMORY},
     };
-    return chip_window(places[space].node, places[space].block, places[space].offset) + offset;
+    return chip_window(targets[space].node, targets[space].block, targets[space].offset) + offset;
 }
 
 uint64_t dmac_address(unsigned space, uint32_t offset)
@@ -51,7 +51,7 @@ static void create_spaces(struct dmac *dmac)
     }
 }
 
-// The space of a bus address (or, if window, an address as programs use it) and the offset in it.
+// The space of a bus address (if window: of an address as programs use it) and the offset in it.
 static struct dmac_space *find(struct dmac *dmac, uint64_t address, bool window, uint32_t *offset_out)
 {
     for (unsigned i = 0; i < SPACE_COUNT; i++) {
@@ -65,7 +65,7 @@ static struct dmac_space *find(struct dmac *dmac, uint64_t address, bool window,
     return NULL;
 }
 
-// What the test itself writes, or knows to be written.
+// Records bytes that the test itself writes, or expects to be written.
 static void put(struct dmac *dmac, uint64_t address, uint32_t bytes, const void *data, bool got)
 {
     uint32_t offset = 0;
@@ -248,7 +248,7 @@ void dmac_stall(struct dmac *dmac, unsigned times)
     sim_event_schedule(dmac->chip->sim, &dmac->stall, 0);
 }
 
-// An idle chip has no cycles; one that still runs so late will never end.
+// An idle chip has no cycles; one that still runs at this time will never end.
 static void on_watchdog(void *ctx)
 {
     struct dmac *dmac = ctx;
@@ -398,7 +398,7 @@ uint32_t dmac_completed(struct dmac *dmac, unsigned channel)
     return dmac_get32(dmac, PEACH2_DMAC_BASE + channel * PEACH2_DMAC_STRIDE + PEACH2_DMAC_COMPLETED);
 }
 
-// --- orders ---------------------------------------------------------------------------------------------------------
+// --- register settings ----------------------------------------------------------------------------------------------
 
 struct dmac_transfer dmac_copy(uint32_t from, unsigned space, uint32_t to, uint32_t bytes)
 {

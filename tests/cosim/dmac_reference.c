@@ -1,4 +1,4 @@
-// What the memories should be and how a channel should have ended, against what is there.
+// The expected memories and ends of channels, compared with the actual ones.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
@@ -34,7 +34,7 @@ void dmac_compare(struct dmac *dmac)
 void dmac_compare_partly(struct dmac *dmac)
 {
     compare(dmac, true);
-    for (unsigned i = 0; i < SPACE_COUNT; i++) { // from here on, that is what it is
+    for (unsigned i = 0; i < SPACE_COUNT; i++) { // from here on, the actual contents are expected
         memcpy(dmac->spaces[i].want, dmac->spaces[i].got, dmac->spaces[i].bytes);
     }
 }

@@ -1,4 +1,4 @@
-// TLPs to beats and back.
+// Conversion of TLPs to beats and back.
 #include <string.h>
 
 #include "sim/cosim/adaptor.h"

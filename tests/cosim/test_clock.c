@@ -1,4 +1,4 @@
-// When boards are evaluated.
+// The edges at which boards are evaluated.
 #include "sim/kernel/thread.h"
 #include "tests/cosim/chip.h"
 
@@ -102,7 +102,7 @@ static void send_late(void *ctx)
     chip_send(late->chip, PORT_W, 0, pcie_tlp_write(late->chip->pool, 0, chip_window(3, 0, 0), 8, "1234567"));
 }
 
-// Time from the arrival to the departure when the packet comes at `phase_ps` after an edge.
+// Time from arrival to departure of a packet that arrives `phase_ps` after an edge.
 static uint64_t latency(uint64_t phase_ps)
 {
     struct chip *chip = chip_create(NULL);
@@ -119,7 +119,7 @@ static uint64_t latency(uint64_t phase_ps)
 
 TEST(Clock, OffersAPacketAtTheNextEdge)
 {
-    // 3 cycles in the chip, and the second beat behind the first.
+    // 3 cycles in the chip, and the second beat after the first.
     EXPECT_EQ(latency(0), 5 * CHIP_PERIOD_PS);
     EXPECT_EQ(latency(1), 5 * CHIP_PERIOD_PS - 1);
     EXPECT_EQ(latency(CHIP_PERIOD_PS - 1), 4 * CHIP_PERIOD_PS + 1);

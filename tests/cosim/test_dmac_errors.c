@@ -1,5 +1,5 @@
-// Every error of a transfer by name, before it moves anything: STATUS and the status word agree, the other side hears
-// nothing, nothing is moved that should not be, and the channel works afterwards.
+// Every error of a transfer by name, before it moves anything: STATUS and the status word agree, the other side is not
+// notified, no other data are moved, and the channel works afterwards.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
@@ -31,7 +31,7 @@ static void refuse_in_register_mode(struct dmac_transfer transfer, unsigned erro
     dmac_destroy(dmac);
 }
 
-// The second of three descriptors; the first is moved, as the second waits for it.
+// The second of three descriptors fails; the first is moved, because the second waits for it.
 static void refuse_in_chain(unsigned mode, struct dmac_transfer transfer, unsigned error)
 {
     struct dmac *dmac = dmac_create(NULL);
@@ -57,7 +57,7 @@ static void refuse_everywhere(struct dmac_transfer transfer, unsigned error)
     refuse_in_chain(PEACH2_MODE_CHAIN_BOARD, transfer, error);
 }
 
-// --- what a transfer may be -----------------------------------------------------------------------------------------
+// --- limits of a transfer -------------------------------------------------------------------------------------------
 
 TEST(DmacErrors, MisalignedAreAddressesThatAreNoMultipleOf4)
 {
@@ -153,7 +153,7 @@ TEST(DmacErrors, InvalidAreReservedBitsOfADescriptor)
     }
 }
 
-// --- where it may go ------------------------------------------------------------------------------------------------
+// --- limits of destinations -----------------------------------------------------------------------------------------
 
 static void refuse_destination(uint64_t destination)
 {
@@ -208,7 +208,7 @@ TEST(DmacErrors, UnroutableIsASourceThatIsNotTheOwnHosts)
     for (unsigned i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         struct dmac_transfer transfer = good();
         transfer.source = sources[i];
-        // What is read on the way to the edge is never written.
+        // Data read on the way to the edge are never written.
         transfer.destination = dmac_window(SPACE_WEST, 0x10000);
         refuse_everywhere(transfer, PEACH2_DMA_UNROUTABLE);
     }
@@ -227,7 +227,7 @@ TEST(DmacErrors, UnroutableIsTheBoardOutsideItsMemory)
     }
 }
 
-// --- where the status words may go ----------------------------------------------------------------------------------
+// --- limits of status words -----------------------------------------------------------------------------------------
 
 static void refuse_notification(bool remote, uint64_t address, unsigned error)
 {
@@ -238,7 +238,8 @@ static void refuse_notification(bool remote, uint64_t address, unsigned error)
     chip_set32(dmac->chip, PEACH2_ROUTE_BASE + PORT_W * PEACH2_ROUTE_STRIDE + PEACH2_ROUTE_CONTROL, 0);
     dmac_start(dmac, &order);
     dmac_expect(dmac, &order.transfer);
-    // A remote word that cannot be sent is told to the local side; a local one only to STATUS, after the remote one.
+    // A remote word that cannot be sent is reported to the local side; a local one only in STATUS, after the remote
+    // one.
     struct dmac_order heard = order;
     heard.notify_local = remote;
     heard.notify_remote = false;

@@ -1,5 +1,5 @@
-// Errors that the DMA controller finds under way, in chains and reads: STATUS and the status word agree, what came
-// before is moved and nothing else, and the channel works afterwards.
+// Errors that the DMA controller finds during execution, in chains and reads: STATUS and the status word agree, only
+// the data before the error are moved, and the channel works afterwards.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
@@ -117,7 +117,7 @@ static void fail_read(unsigned mode, enum dmac_answer answer)
         dmac_expect_end(dmac, &order, error_of(answer));
         EXPECT_EQ(dmac_completed(dmac, 2), 0);
         transfer.bytes = 0x100 * segment;
-        dmac_expect(dmac, &transfer); // what was read before it is written
+        dmac_expect(dmac, &transfer); // data read before it are written
         dmac_compare(dmac);
         dmac_expect_works(dmac, 2);
         dmac_destroy(dmac);
@@ -138,7 +138,7 @@ TEST(DmacErrors, ReadAbortIsAReadAnsweredCompleterAbort)
     fail_read(PEACH2_MODE_CHAIN_BOARD, ANSWER_ABORT);
 }
 
-// The third burst of two descriptors fails.
+// The third burst, of two descriptors, fails.
 static void fail_descriptor(enum dmac_answer answer)
 {
     struct dmac *dmac = dmac_create(NULL);
@@ -183,15 +183,15 @@ TEST(DmacErrors, TheFirstErrorStaysWhenMoreFollow)
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_order order = dmac_order_chain(0, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
     struct dmac_transfer first = dmac_copy(0x1000, SPACE_EAST, 0, 0x400);
-    order.remote |= 4; // which is never tried
+    order.remote |= 4; // never attempted
     dmac_describe(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &first, order.descriptor + 0x44);
     dmac->rules[0] = (struct dmac_rule){dmac_address(SPACE_HOST, 0x1000), 0x400, ANSWER_ABORT, 10, 0};
     first.fence = true;
-    dmac_expect_refused(dmac, &order, PEACH2_DMA_DESCRIPTOR); // found at once, while the reads are under way
+    dmac_expect_refused(dmac, &order, PEACH2_DMA_DESCRIPTOR); // found at once, while the reads are outstanding
     order.descriptor += 0x400;
     dmac_describe(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &first, order.descriptor + 0x40);
     first.reserved = 1;
-    dmac_describe(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor + 0x40, &first, 0); // not taken before the reads ended
+    dmac_describe(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor + 0x40, &first, 0); // not taken before the reads end
     dmac->rules[0] = (struct dmac_rule){dmac_address(SPACE_HOST, 0x1000), 0x400, ANSWER_ABORT, 10, 0};
     dmac_expect_refused(dmac, &order, PEACH2_DMA_READ_ABORT);
     dmac_destroy(dmac);
@@ -219,7 +219,7 @@ TEST(DmacErrors, OneChannelsErrorLeavesTheOthersAlone)
 
 enum { WORK_BYTES = 0x1000, PART_BYTES = 0x400, SEGMENT_BYTES = 0x100 };
 
-// A channel's 4 KB, in register mode or as a chain of four.
+// A channel's 4 KB, in register mode or as a chain of four descriptors.
 static struct dmac_order random_mode(struct dmac *dmac, uint32_t channel)
 {
     struct dmac_transfer whole = dmac_copy(WORK_BYTES * channel, SPACE_EAST, WORK_BYTES * channel, WORK_BYTES);

@@ -1,4 +1,4 @@
-// Interrupts to the own host: who asks for them, when the message is sent, and that it is sent once.
+// Interrupts to the own host: their sources, when the message is sent, and that it is sent once.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
@@ -78,7 +78,7 @@ TEST(DmacInterrupts, TellTheHostOfTheEndAfterDataAndStatusWord)
         dmac_expect(dmac, &order.transfer);
         EXPECT_EQ(pending(dmac), 1u << channel);
         EXPECT_EQ(messages.count, 1);
-        EXPECT_EQ(messages.writes_before, 5); // four of data, the status word
+        EXPECT_EQ(messages.writes_before, 5); // four data writes, the status word
         dmac_compare(dmac);
         dmac_destroy(dmac);
     }
@@ -111,7 +111,7 @@ TEST(DmacInterrupts, AreNotSentUnlessAskedFor)
     dmac_destroy(dmac);
 }
 
-// The second of three descriptors asks; the third's data comes much later.
+// The second of three descriptors requests an interrupt; the third's data arrive much later.
 TEST(DmacInterrupts, TellTheHostOfADescriptorAsSoonAsItIsWritten)
 {
     struct messages messages;
@@ -155,7 +155,7 @@ TEST(DmacInterrupts, AreRaisedByOtherBoardsAndTheOwnHost)
     for (unsigned port = PORT_N; port <= PORT_S; port++) {
         struct messages messages;
         struct dmac *dmac = create(&messages, 0x100u << port);
-        raise_from(dmac, port, 0x100u << port | 0xf); // the channels' bits are not theirs
+        raise_from(dmac, port, 0x100u << port | 0xf); // ports may not raise the channels' bits
         EXPECT_EQ(pending(dmac), 0x100u << port);
         EXPECT_EQ(messages.count, 1);
         dmac_compare(dmac);
@@ -209,7 +209,7 @@ TEST(DmacInterrupts, WaitUntilTheyAreEnabled)
     dmac_destroy(dmac);
 }
 
-// At every moment, a bit that was raised after the CLEAR was read causes another message or is seen with the first.
+// At every moment, a bit that is raised after the read of CLEAR causes another message or is seen with the first one.
 TEST(DmacInterrupts, AreNotLostWhenRaiseAndClearMeet)
 {
     struct messages messages;

@@ -1,4 +1,4 @@
-// What the DMA controller moves, compared byte for byte with a reference: destinations and their neighbours.
+// Data moved by the DMA controller, compared byte for byte with a reference: destinations and the bytes around them.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
@@ -47,7 +47,7 @@ TEST(DmacMove, TakesEveryLengthAndAlignment)
     dmac_destroy(dmac);
 }
 
-// 32 reads hold all of the reorder buffer; the slots' generations wrap around four times.
+// 32 reads use the whole reorder buffer; the slots' generations wrap around four times.
 TEST(DmacMove, TakesATransferLongerThanTheReorderBufferManyTimes)
 {
     struct cosim_peach2_config config = chip_config();
@@ -104,7 +104,7 @@ TEST(DmacMove, TakesTheWidestRowsAndPitchesOfADescriptor)
     struct dmac_transfer rows = dmac_copy(0, SPACE_EAST, 0x2000, 3 * 0x100); // pitches of more than 16 bits of DWs...
     rows.stride = true;
     rows.width = 0x100;
-    rows.source_pitch = 0; // ...would leave the memory, so the same row again
+    rows.source_pitch = 0; // ...would leave the memory, so the same row is used again
     rows.destination_pitch = 0x1000;
     struct dmac_transfer chain[] = {block, rows};
     struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET));
@@ -117,13 +117,13 @@ TEST(DmacMove, TakesTheWidestRowsAndPitchesOfADescriptor)
     dmac_destroy(dmac);
 }
 
-static void follow(unsigned mode, uint64_t base, const uint32_t *places, unsigned count)
+static void follow(unsigned mode, uint64_t base, const uint32_t *offsets, unsigned count)
 {
     struct dmac *dmac = dmac_create(NULL);
-    struct dmac_order order = dmac_order_chain(3, mode, base + places[0]);
+    struct dmac_order order = dmac_order_chain(3, mode, base + offsets[0]);
     for (unsigned i = 0; i < count; i++) {
         struct dmac_transfer transfer = dmac_copy(64 * i, SPACE_EAST, 64 * i, 60);
-        dmac_describe(dmac, mode, base + places[i], &transfer, i + 1 < count ? base + places[i + 1] : 0);
+        dmac_describe(dmac, mode, base + offsets[i], &transfer, i + 1 < count ? base + offsets[i + 1] : 0);
         dmac_expect(dmac, &transfer);
     }
     dmac_start(dmac, &order);
@@ -135,26 +135,26 @@ static void follow(unsigned mode, uint64_t base, const uint32_t *places, unsigne
 
 TEST(DmacMove, FollowsChainsThatAreScattered)
 {
-    static const uint32_t places[] = {0x400, 0x420, 0x20, 0x40, 0xfe0, 0x1000, 0x60, 0x460, 0x440};
-    follow(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), places, sizeof places / sizeof places[0]);
-    follow(PEACH2_MODE_CHAIN_BOARD, 0, places, sizeof places / sizeof places[0]);
+    static const uint32_t offsets[] = {0x400, 0x420, 0x20, 0x40, 0xfe0, 0x1000, 0x60, 0x460, 0x440};
+    follow(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), offsets, sizeof offsets / sizeof offsets[0]);
+    follow(PEACH2_MODE_CHAIN_BOARD, 0, offsets, sizeof offsets / sizeof offsets[0]);
 }
 
 TEST(DmacMove, FollowsChainsOfHundredsOfDescriptors)
 {
     enum { COUNT = 500 };
-    uint32_t places[COUNT];
+    uint32_t offsets[COUNT];
     for (unsigned i = 0; i < COUNT; i++) {
-        places[i] = 32 * i;
+        offsets[i] = 32 * i;
     }
-    follow(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), places, COUNT);
-    follow(PEACH2_MODE_CHAIN_BOARD, 0, places, COUNT);
+    follow(PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET), offsets, COUNT);
+    follow(PEACH2_MODE_CHAIN_BOARD, 0, offsets, COUNT);
 }
 
 TEST(DmacMove, ReadsTheLastDescriptorOfTheBoardsMemory)
 {
-    static const uint32_t places[] = {0, BOARD_BYTES - 32};
-    follow(PEACH2_MODE_CHAIN_BOARD, 0, places, 2);
+    static const uint32_t offsets[] = {0, BOARD_BYTES - 32};
+    follow(PEACH2_MODE_CHAIN_BOARD, 0, offsets, 2);
 }
 
 // --- random transfers -----------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ struct random_work {
     struct dmac_order orders[DMAC_CHANNELS];
     struct dmac_transfer transfers[DMAC_CHANNELS][CHAIN_MAX];
     unsigned counts[DMAC_CHANNELS];
-    unsigned channels, told; // status words seen
+    unsigned channels, notified; // status words seen
 };
 
 static uint32_t pick(struct dmac *dmac, uint32_t below)
@@ -188,7 +188,7 @@ static uint32_t span(const struct dmac_transfer *transfer, uint32_t pitch)
     return transfer->stride ? (transfer->bytes - 1) / transfer->width * pitch + transfer->width : transfer->bytes;
 }
 
-// Destinations of a channel lie in its own quarter of every memory, and may overlap there.
+// Destinations of a channel are in its own quarter of every memory, and may overlap there.
 static struct dmac_transfer make_transfer(struct dmac *dmac, unsigned channel)
 {
     struct dmac_transfer transfer = {.bytes = 4 + 4 * pick(dmac, pick(dmac, 2) ? 16 : 700),
@@ -206,22 +206,22 @@ static struct dmac_transfer make_transfer(struct dmac *dmac, unsigned channel)
     return transfer;
 }
 
-static uint64_t place(unsigned mode, unsigned channel, unsigned slot)
+static uint64_t descriptor_address(unsigned mode, unsigned channel, unsigned slot)
 {
     uint32_t offset = 0x800 * channel + 32 * slot;
     return mode == PEACH2_MODE_CHAIN_HOST ? dmac_address(SPACE_HOST, CHAIN_OFFSET + offset) : offset;
 }
 
-// Mostly one behind the other.
+// Mostly one after the other.
 static void make_chain(struct dmac *dmac, struct random_work *work, unsigned channel)
 {
     struct dmac_order *order = &work->orders[channel];
     unsigned slot = pick(dmac, 4);
-    order->descriptor = place(order->mode, channel, slot);
+    order->descriptor = descriptor_address(order->mode, channel, slot);
     for (unsigned i = 0; i < work->counts[channel]; i++) {
-        uint64_t at = place(order->mode, channel, slot);
+        uint64_t at = descriptor_address(order->mode, channel, slot);
         slot += 1 + (pick(dmac, 3) == 0 ? pick(dmac, 3) : 0);
-        uint64_t next = i + 1 < work->counts[channel] ? place(order->mode, channel, slot) : 0;
+        uint64_t next = i + 1 < work->counts[channel] ? descriptor_address(order->mode, channel, slot) : 0;
         dmac_describe(dmac, order->mode, at, &work->transfers[channel][i], next);
     }
 }
@@ -262,15 +262,15 @@ static void check_sent(struct dmac *dmac, unsigned port, unsigned channel)
     }
 }
 
-// When a channel's status word is there, so is all that it sent to the same port.
+// When a channel's status word has arrived, all its data to the same port have arrived.
 static void check_order(struct dmac *dmac, unsigned port, uint64_t address, uint32_t bytes)
 {
     struct random_work *work = dmac->user;
-    const uint8_t *place_of_write = dmac_got(dmac, address);
+    const uint8_t *written = dmac_got(dmac, address);
     for (unsigned c = 0; c < work->channels && bytes == 8; c++) {
-        if (place_of_write == dmac_got(dmac, work->orders[c].local) ||
-            place_of_write == dmac_got(dmac, work->orders[c].remote)) {
-            work->told++;
+        if (written == dmac_got(dmac, work->orders[c].local) ||
+            written == dmac_got(dmac, work->orders[c].remote)) {
+            work->notified++;
             check_sent(dmac, port, c);
         }
     }
@@ -280,7 +280,7 @@ static void run_random(uint64_t seed, const struct cosim_peach2_config *config, 
 {
     struct random_work work = {0};
     struct dmac *dmac = dmac_create(config);
-    unsigned told = 0;
+    unsigned notified = 0;
     dmac->random = seed * UINT64_C(0x9e3779b97f4a7c15);
     dmac->shuffle = true;
     make_work(dmac, &work);
@@ -289,7 +289,7 @@ static void run_random(uint64_t seed, const struct cosim_peach2_config *config, 
     dmac->user = &work;
     for (unsigned c = 0; c < work.channels; c++) {
         dmac_start(dmac, &work.orders[c]);
-        told +=
+        notified +=
             work.orders[c].local == dmac_status_address(SPACE_BOARD, c) ? 1 : 2; // none leaves for the board's memory
     }
     if (stalls) {
@@ -299,7 +299,7 @@ static void run_random(uint64_t seed, const struct cosim_peach2_config *config, 
         dmac_expect_end(dmac, &work.orders[c], PEACH2_DMA_OK);
         EXPECT_EQ(dmac_completed(dmac, c), work.counts[c]);
     }
-    EXPECT_EQ(work.told, told);
+    EXPECT_EQ(work.notified, notified);
     dmac_compare(dmac);
     dmac_destroy(dmac);
 }

@@ -1,12 +1,12 @@
-// What comes before what: fences, STATUS after the data, registers after START, status words, and failures that meet a
-// descriptor on its way.
+// Ordering: fences, STATUS after the data, registers after START, status words, and failures while a descriptor is
+// being fetched.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
 
 // --- starting -------------------------------------------------------------------------------------------------------
 
-static void spoil_registers(struct dmac *dmac, unsigned channel)
+static void overwrite_registers(struct dmac *dmac, unsigned channel)
 {
     dmac_set64(dmac, channel, PEACH2_DMAC_SOURCE, 0x1111);
     dmac_set64(dmac, channel, PEACH2_DMAC_DESTINATION, dmac_window(SPACE_WEST, TARGET_OFFSET));
@@ -21,7 +21,7 @@ static void spoil_registers(struct dmac *dmac, unsigned channel)
     dmac_set32(dmac, channel, PEACH2_DMAC_CONTROL, 0);
 }
 
-static void start_and_spoil(uint32_t start_cycles, unsigned mode)
+static void start_and_overwrite(uint32_t start_cycles, unsigned mode)
 {
     struct cosim_peach2_config config = chip_config();
     config.start_cycles = start_cycles;
@@ -35,7 +35,7 @@ static void start_and_spoil(uint32_t start_cycles, unsigned mode)
     order.transfer = rows;
     dmac_chain(dmac, PEACH2_MODE_CHAIN_HOST, order.descriptor, &rows, 1);
     dmac_start(dmac, &order);
-    spoil_registers(dmac, 2);
+    overwrite_registers(dmac, 2);
     dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &rows);
     dmac_compare(dmac);
@@ -45,8 +45,8 @@ static void start_and_spoil(uint32_t start_cycles, unsigned mode)
 TEST(DmacOrder, RegistersAreTakenOverAtTheStart)
 {
     for (uint32_t start_cycles = 0; start_cycles < 100; start_cycles += 7) {
-        start_and_spoil(start_cycles, PEACH2_MODE_REGISTER);
-        start_and_spoil(start_cycles, PEACH2_MODE_CHAIN_HOST);
+        start_and_overwrite(start_cycles, PEACH2_MODE_REGISTER);
+        start_and_overwrite(start_cycles, PEACH2_MODE_CHAIN_HOST);
     }
 }
 
@@ -66,7 +66,7 @@ TEST(DmacOrder, StartsOfABusyChannelAreIgnoredAndCounted)
     dmac_destroy(dmac);
 }
 
-// When the reads left N of a chain of one descriptor: the descriptor's and the data's.
+// Times at which the two reads of a chain of one descriptor left N: the descriptor's and the data's.
 static void fetch_times(uint32_t fetch_cycles, uint64_t times_ps[2])
 {
     struct cosim_peach2_config config = chip_config();
@@ -95,7 +95,7 @@ TEST(DmacOrder, AChainsFirstFetchBeginsWhileTheSequencerStarts)
     fetch_times(300, late);
     fetch_times(65535, latest);
     EXPECT_EQ(late[0] - early[0], 200 * CHIP_PERIOD_PS);
-    EXPECT_TRUE(early[1] - early[0] >= 200 * CHIP_PERIOD_PS); // the data wait for the sequencer all the same
+    EXPECT_TRUE(early[1] - early[0] >= 200 * CHIP_PERIOD_PS); // the data still wait for the sequencer
     EXPECT_TRUE(early[1] < late[1]);
     EXPECT_EQ(latest[0], late[0]);
     EXPECT_EQ(latest[1], late[1]);
@@ -116,7 +116,8 @@ static void stall_north(struct dmac *dmac, unsigned ready)
     cosim_peach2_set_tx_ready(dmac->chip->board, PORT_N, ready != 0);
 }
 
-// What left N from `from` on; 1 if some answer said DONE, and all such answers came after `writes` writes.
+// Checks the packets that left N from `from` on; 1 if an answer was DONE, and all such answers came after `writes`
+// writes.
 static unsigned count_done(struct dmac *dmac, unsigned from, unsigned writes)
 {
     const struct chip_port *north = &dmac->chip->ports[PORT_N];
@@ -147,7 +148,7 @@ static void poll_while_north_stalls(uint32_t finish_cycles, unsigned words)
         order.notify_remote = words >= 2;
         order.remote = dmac_status_address(SPACE_HOST, 1);
         dmac->delay_cycles = 20;
-        dmac_set32(dmac, 0, PEACH2_DMAC_CONTROL, 0); // DONE of the last one is not asked for before this one starts
+        dmac_set32(dmac, 0, PEACH2_DMAC_CONTROL, 0); // DONE of the last one is not read before this one starts
         dmac_start(dmac, &order);
         dmac_after(dmac, stall, stall_north, 0);
         for (unsigned i = 0; i < 12; i++) {
@@ -213,7 +214,7 @@ TEST(DmacOrder, StatusSaysDoneOnlyAfterTheDataLeftWhenNorthIsBusy)
 
 // --- fences ---------------------------------------------------------------------------------------------------------
 
-// Four copies, each of what the one before it wrote.
+// Four copies, each of the data that the previous one wrote.
 static void hand_on(bool fence, struct dmac_transfer *hops)
 {
     for (uint32_t i = 0; i < 4; i++) {
@@ -257,7 +258,7 @@ TEST(DmacOrder, DescriptorsWithoutAFenceOverlap)
     run_hops(dmac, PEACH2_MODE_CHAIN_BOARD, hops);
     dmac_expect(dmac, &hops[0]);
     EXPECT_MEMEQ(dmac_got(dmac, hops[0].destination), dmac_got(dmac, hops[0].source), 0x700);
-    EXPECT_EQ(dmac_got(dmac, hops[3].destination)[0], 0); // read before anything was written
+    EXPECT_EQ(dmac_got(dmac, hops[3].destination)[0], 0); // read before any write
     EXPECT_TRUE(dmac->reads[7]->address == hops[1].source);
     dmac_destroy(dmac);
 }
@@ -317,7 +318,7 @@ TEST(DmacOrder, NoStatusWordIsSentThatWasNotAskedFor)
     struct dmac *dmac = dmac_create(NULL);
     struct dmac_order order = dmac_order(0, dmac_copy(0, SPACE_EAST, 0, 512));
     order.notify_local = order.notify_remote = false;
-    order.local = order.remote = 3; // nobody looks at them
+    order.local = order.remote = 3; // no program polls them
     dmac_start(dmac, &order);
     dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
     dmac_expect(dmac, &order.transfer);
@@ -327,8 +328,8 @@ TEST(DmacOrder, NoStatusWordIsSentThatWasNotAskedFor)
 
 // --- failures while descriptors arrive ------------------------------------------------------------------------------
 
-// A chain of five from the middle of 64 bytes on, so that a burst comes in several completions. The first descriptor's
-// data fails while the second completion is `gap` cycles behind the first.
+// A chain of five that begins in the middle of 64 bytes, so that a burst comes in several completions. The first
+// descriptor's data fail while the second completion is `gap` cycles after the first.
 static void fail_while_fetching(struct dmac *dmac, uint32_t gap, enum dmac_answer answer, unsigned error)
 {
     struct dmac_order order = dmac_order_chain(1, PEACH2_MODE_CHAIN_HOST, dmac_address(SPACE_HOST, CHAIN_OFFSET + 32));
@@ -365,7 +366,7 @@ TEST(DmacOrder, AReadThatFailsWhileDescriptorsArriveEndsTheChannel)
     sweep_failures(ANSWER_ABORT, PEACH2_DMA_READ_ABORT);
 }
 
-// As before, but the second descriptor is bad, found as soon as it comes.
+// The same, but the second descriptor is bad, which is found as soon as it arrives.
 TEST(DmacOrder, ABadDescriptorWhileOthersArriveEndsTheChannel)
 {
     for (uint32_t prefetch = 1; prefetch <= 4; prefetch++) {

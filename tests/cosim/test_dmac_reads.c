@@ -46,7 +46,7 @@ TEST(DmacReads, LostIsAReadOfWhichAPartIsNotAnswered)
     dmac->split = true;
     dmac->rules[0] = (struct dmac_rule){dmac_address(SPACE_HOST, 0x1000), 4, ANSWER_DATA, 100, DMAC_TIMEOUT_CYCLES};
     end_lost(dmac, &order);
-    EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 3); // the parts that came too late
+    EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 3); // the parts that arrived too late
     dmac_expect_works(dmac, 1);
     dmac_destroy(dmac);
 }
@@ -142,7 +142,7 @@ static void answer_first_reads_again(struct dmac *dmac, unsigned count)
     }
 }
 
-// Every slot is open again, a generation later, when the late answers to the generation before come.
+// Every slot is open again, one generation later, when the late answers of the previous generation arrive.
 TEST(DmacReads, LateAnswersAreToldFromThoseThatAreDueByTheirGeneration)
 {
     struct cosim_peach2_config config = chip_config();
@@ -216,14 +216,14 @@ TEST(DmacReads, AnswersThatComeTwiceBeforeTheirTurnAreCountedAndChangeNothing)
     dmac_destroy(dmac);
 }
 
-// --- at the very moment ---------------------------------------------------------------------------------------------
+// --- answers at the time-out -----------------------------------------------------------------------------------------
 
 static uint64_t bits_of(const struct dmac_order *order, unsigned error)
 {
     return (uint64_t)(PEACH2_DMAC_STATUS_DONE_MASK | error << PEACH2_DMAC_STATUS_ERROR_LSB) << 32 | order->value;
 }
 
-// In time or lost, but one of both, and the whole of it.
+// In time or lost, but only one of both, and completely.
 static bool ended_lost(struct dmac *dmac, const struct dmac_order *order)
 {
     bool lost = dmac_status(dmac, order->channel) >> PEACH2_DMAC_STATUS_ERROR_LSB == PEACH2_DMA_READ_LOST;
@@ -264,7 +264,7 @@ TEST(DmacReads, AnswersAtTheTimeoutAreTakenOrLost)
     for (uint32_t cycles = 0; cycles < 48; cycles += 3) {
         lost += answer_at_the_timeout(0, 0x100, DMAC_TIMEOUT_CYCLES - 40 + cycles);
     }
-    EXPECT_BETWEEN(lost, 3, 13); // so both were tried
+    EXPECT_BETWEEN(lost, 3, 13); // so both cases occurred
 }
 
 TEST(DmacReads, AnswersToALostChannelDoNotReachTheNextUserOfTheirSlot)

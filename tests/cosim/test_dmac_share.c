@@ -1,11 +1,11 @@
-// Who gets how much: four channels, and the bubble rule at a ring's output.
+// Shares of the bandwidth: four channels, and the bubble rule at a ring's output.
 #include <string.h>
 
 #include "tests/cosim/dmac.h"
 
 // --- channels -------------------------------------------------------------------------------------------------------
 
-// Neither the start, when one channel has its descriptors before the others, nor the end.
+// Excludes the start, when one channel has its descriptors before the others, and the end.
 enum { COUNT_FROM = 0x2000, COUNT_TO = 0x12000, FAIR_SHARE = (COUNT_TO - COUNT_FROM) / DMAC_CHANNELS };
 
 struct shares {
@@ -24,7 +24,7 @@ static void count_bytes(struct dmac *dmac, unsigned port, uint64_t address, uint
     }
 }
 
-// All of a channel's transfer, and the same as a chain of fifteen.
+// A channel's transfer as one transfer, or as a chain of fifteen.
 static struct dmac_order prepare(struct dmac *dmac, unsigned channel, unsigned mode)
 {
     uint64_t at =
@@ -110,7 +110,7 @@ static unsigned count_from(const struct dmac *dmac, unsigned port, uint16_t requ
     return count;
 }
 
-// The ring's own packets pass `out` from `in`; those of the other ports wait until there is room.
+// The ring's own packets pass `out` from `in`; packets of the other ports wait until there is room.
 struct ring {
     unsigned out, in, node;
 };
@@ -177,7 +177,7 @@ TEST(DmacShare, TheDmacEntersARingOnlyWhileItHasRoom)
     }
 }
 
-// The answer to a read that came over the ring enters it too.
+// The completion of a read that came over the ring enters the ring too.
 TEST(DmacShare, AnswersEnterARingOnlyWhileItHasRoom)
 {
     struct dmac *dmac = dmac_create(NULL);
@@ -192,7 +192,7 @@ TEST(DmacShare, AnswersEnterARingOnlyWhileItHasRoom)
     dmac_destroy(dmac);
 }
 
-// --- a ring that is full --------------------------------------------------------------------------------------------
+// --- a full ring ----------------------------------------------------------------------------------------------------
 
 enum { IP_TLPS = 16, IP_ROOM = 12, CROWD = 1200 };
 
@@ -228,7 +228,7 @@ static void drain_take(struct chip *chip, unsigned port, pcie_tlp_t *tlp)
     }
 }
 
-// W passes through; N and S enter. After `learned` packets, a hundred turns are counted.
+// W has through traffic; N and S enter. After `learned` packets, a hundred turns are counted.
 static void crowd(uint64_t cycles_a_packet, unsigned learned)
 {
     static const unsigned ports[] = {PORT_W, PORT_N, PORT_S};
@@ -257,7 +257,7 @@ static void crowd(uint64_t cycles_a_packet, unsigned learned)
 TEST(DmacShare, APassingFlowAndTwoThatEnterTakeTurns)
 {
     crowd(18, 0);   // at the rate of the cable
-    crowd(40, 420); // or of one that is shared farther on; that takes longer holds, which are found by trial
+    crowd(40, 420); // or of a cable shared farther on; this needs longer holds, which are found by trial
     crowd(100, 960);
 }
 

@@ -35,7 +35,7 @@ TEST(Registers, ReadSingleBytes)
     chip_destroy(chip);
 }
 
-// Every register that can be written, in one write of many DWs and in one read of as many.
+// All writable registers, in one write of many DWs and in one read of as many.
 TEST(Registers, TakeAndGiveSeveralDwordsAtOnce)
 {
     struct chip *chip = chip_create(NULL);
@@ -44,7 +44,7 @@ TEST(Registers, TakeAndGiveSeveralDwordsAtOnce)
     for (uint32_t i = 0; i < 13; i++) {
         written[i] = 0x01010101 * (i + 1);
     }
-    written[PEACH2_DMAC_CONTROL / 4] = 0x36; // every field but START
+    written[PEACH2_DMAC_CONTROL / 4] = 0x36; // every field except START
     chip_write(chip, PORT_N, BAR_REGISTERS, base, sizeof written, written);
     chip_read(chip, BAR_REGISTERS, base, sizeof read, (uint8_t *)read);
     EXPECT_MEMEQ(read, written, sizeof read);
@@ -102,8 +102,8 @@ TEST(Registers, RefuseAndCountWritesBeyondTheMap)
 {
     struct chip *chip = chip_create(NULL);
     chip_set32(chip, 0x0f00, 1);  // no register there
-    chip_set32(chip, 0x1000, 1);  // behind the register file
-    chip_set32(chip, 0x18000, 1); // behind the memory
+    chip_set32(chip, 0x1000, 1);  // after the register file
+    chip_set32(chip, 0x18000, 1); // after the memory
     EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_REFUSED_WRITES), 3);
     chip_destroy(chip);
 }

@@ -1,4 +1,4 @@
-// Where packets go, and that all of them get there.
+// Destinations of packets, and delivery of all of them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +60,7 @@ TEST(Router, LetsTheLowestMatchingRouteWin)
 {
     struct chip *chip = chip_create(NULL);
     chip_join(chip);
-    // E now covers everything, N and its own node excepted as N comes first.
+    // E now covers everything; N and its own node are excepted, because N comes first.
     chip_set64(chip, PEACH2_ROUTE_BASE + PORT_E * PEACH2_ROUTE_STRIDE + PEACH2_ROUTE_MASK, 0);
     chip_set64(chip, PEACH2_ROUTE_BASE + PORT_E * PEACH2_ROUTE_STRIDE + PEACH2_ROUTE_LOWER, 0);
     expect_write(chip, PORT_N, chip_window(9, 0, 0), PORT_E, chip_window(9, 0, 0));
@@ -134,7 +134,7 @@ TEST(Router, CountsTheTlpsOfEachPort)
     EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_TLPS_IN_E), 0);
     EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_TLPS_OUT_E), 2);
     EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_TLPS_OUT_S), 1);
-    EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_TLPS_OUT_N), 5); // the answers so far
+    EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_TLPS_OUT_N), 5); // the completions so far
     chip_destroy(chip);
 }
 
@@ -199,7 +199,7 @@ TEST(Router, SharesAnOutputFairly)
     chip_destroy(chip);
 }
 
-// --- backpressure ---------------------------------------------------------------------------------------------------
+// --- back-pressure --------------------------------------------------------------------------------------------------
 
 TEST(Router, HoldsPacketsBackWhileThePortStalls)
 {
@@ -240,7 +240,7 @@ struct traffic {
     uint64_t state;
     unsigned left_to_send[COSIM_PORTS];
     unsigned sequence[COSIM_PORTS];
-    uint64_t hash; // of everything that left, in order
+    uint64_t hash; // of all packets that left, in order
     sim_event_t send[COSIM_PORTS], stall;
     struct traffic_port {
         struct traffic *traffic;
@@ -250,7 +250,7 @@ struct traffic {
 
 enum { TRAFFIC_PACKETS = 400 };
 
-// requester: the port it comes from; tag: low byte of its number there; the data begins with its number.
+// requester: the port of entry; tag: low byte of the packet's number there; the data begin with the number.
 static void send_random(void *ctx)
 {
     struct traffic_port *from = ctx;

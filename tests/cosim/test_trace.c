@@ -17,7 +17,7 @@ static void ignore_taken(void *ctx, unsigned port, pcie_tlp_t *tlp)
     ignore_tx(ctx, port, tlp);
 }
 
-// A board beside the chip's, with a waveform in `path` unless that is NULL, does some work. Returns its cycles.
+// Another board does some work, with a waveform in `path` unless that is NULL. Returns its cycles.
 static uint64_t run_board(const char *path)
 {
     struct chip *chip = chip_create(NULL);

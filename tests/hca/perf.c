@@ -9,7 +9,7 @@ struct flow {
     struct hca_fixture_process *peer;
     struct perf perf;
     bool latency;
-    const bool *stop; // of the flow beside
+    const bool *stop; // of the other flow
     bool *done;
     sim_t *sim;
     uint64_t begin_ps, end_ps;
@@ -27,7 +27,7 @@ static void flow_latency(void *arg)
     *flow->done = true;
 }
 
-// Posts while the queue has room, polls one or more when it has not.
+// Posts while the queue has room, otherwise polls one or more completions.
 static void flow_bandwidth(void *arg)
 {
     struct flow *flow = arg;
@@ -62,7 +62,7 @@ static void flow_init(struct flow *flow, struct hca_fixture *fixture, const stru
     flow->qp = hca_fixture_qp(process, HCA_RC);
     const struct hca_fixture_qp far = hca_fixture_qp(flow->peer, HCA_RC);
     struct hca_qp_attr to_far = hca_fixture_attr(&far), to_near = hca_fixture_attr(&flow->qp);
-    to_far.timeout = to_near.timeout = 14; // as perftest's
+    to_far.timeout = to_near.timeout = 14; // perftest's value
     hca_fixture_connect_with(&flow->qp, &to_far);
     hca_fixture_connect_with(&far, &to_near);
 }
@@ -180,9 +180,9 @@ uint64_t perf_send_latency_ps(const char *preset, unsigned iterations)
     return took_ps / iterations / 2;
 }
 
-// --- writes to and fro -----------------------------------------------------------------------------------------------
+// --- ping-pong of writes ---------------------------------------------------------------------------------------------
 
-enum { LANDING = 1 << 18, INLINE_BYTES = 220 }; // inline: what the measured program asks for
+enum { LANDING = 1 << 18, INLINE_BYTES = 220 }; // inline: the size that the measured program requests
 
 struct writer {
     struct hca_fixture_qp qp;
@@ -193,7 +193,7 @@ struct writer {
     uint64_t end_ps;
 };
 
-// The last byte tells that a message is there, as ib_write_lat has it.
+// The last byte shows that a message has arrived, as in ib_write_lat.
 static void writer_send(const struct writer *writer, uint8_t stamp)
 {
     struct hca_sge sge;

@@ -1,5 +1,5 @@
-// The loops of perftest: latency (one request at a time) and bandwidth (as many as the queue holds), with another flow
-// beside them when asked for.
+// The loops of perftest: latency (one request at a time) and bandwidth (as many as the queue holds), optionally with
+// another flow at the same time.
 #pragma once
 
 #include "tests/support/hca_fixture.h"
@@ -7,15 +7,15 @@
 struct perf {
     enum hca_opcode opcode;
     uint32_t bytes;
-    unsigned iterations; // of the flow that is measured
+    unsigned iterations; // of the measured flow
 };
 
-// near: both processes on node 0; loopback: their peers there as well.
+// near: both processes on node 0; loopback: their peers are there as well.
 struct perf_setup {
     const char *preset;
-    struct perf measured, beside; // beside.iterations 0: nothing runs beside
+    struct perf measured, beside; // beside.iterations 0: no other flow
     bool loopback;
-    const char *wait;           // NULL, or a queue of the responder: the mean time waited there goes to
+    const char *wait;           // NULL, or a queue of the responder: the mean wait there is written to
     uint64_t *mean_wait_ps_out; // this
 };
 

@@ -1,4 +1,4 @@
-// What an adversary does to the adapter, one purpose at a time: it is late, and keeps what is promised.
+// The effects of an adversary on the adapter, one purpose at a time: it delays, and keeps the guarantees.
 #include <errno.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ TEST(Adversity, NothingIsLaterThanItsRuleSays)
     }
 }
 
-// What passes host memory more than once is late more than once.
+// An operation with several accesses to host memory is delayed several times.
 TEST(Adversity, HostMemoryIsLate)
 {
     uint64_t usual_ps = longest_under(ADVERSARY_MEMORY_WRITE, 0);
@@ -113,7 +113,7 @@ TEST(Adversity, AMessagePausesBetweenItsPacketsNoLongerThanItsRuleSays)
     EXPECT_TRUE(late_ps < usual_ps + (LONG_PACKETS - 1) * most_ps(ADVERSARY_GAP));
 }
 
-// All packets of the message have left when the first one is asked for again.
+// All packets of the message have left when the first one is requested again.
 TEST(Adversity, OnePacketAtATimeIsDamaged)
 {
     (void)long_under(ADVERSARY_DAMAGE_REQUEST, ALWAYS);
@@ -129,7 +129,7 @@ TEST(Adversity, ALateAcknowledgeStandsForManyRequests)
     fixture_fini();
 }
 
-// The queue pair that has seen a message ends before its acknowledge was to leave.
+// The queue pair that has seen a message is destroyed before its acknowledge is due.
 static void write_and_end(void *arg)
 {
     (void)arg;
@@ -159,7 +159,7 @@ TEST(Adversity, TheLastAcknowledgeOfAQueuePairLeavesBeforeItsEnd)
 
 static unsigned empty;
 
-// Polls as soon as there is a completion; the event comes once for each arming, and mostly finds nothing.
+// Polls as soon as there is a completion; the event is raised once for each arming, and mostly finds the queue empty.
 static void poll_before_the_event(void *arg)
 {
     struct hca_event event;
@@ -227,7 +227,7 @@ static struct {
     unsigned overtaken;
 } race;
 
-// 4 KiB by one queue pair, then a flag by another one or the same; how often the flag is seen before the data.
+// Writes 4 KiB with one queue pair, then a flag with another one or the same; counts how often the flag is seen first.
 static void data_and_flag(void *arg)
 {
     (void)arg;
@@ -280,7 +280,7 @@ TEST(Adversity, AFlagNeverOvertakesTheDataOfItsOwnQueuePair)
 
 static unsigned passed;
 
-// A read and then a write of the same byte, or the other way round; how often the read sees the write.
+// A read and then a write of the same byte, or the reverse; counts how often the read sees the write.
 static void read_and_write(void *arg)
 {
     const bool *read_first = arg;

@@ -1,4 +1,4 @@
-// Unreliable services: datagrams, and connections that lose.
+// Unreliable services: datagrams, and connections that lose messages.
 
 #include "fixture.h"
 
@@ -95,7 +95,7 @@ static void routed_datagrams_send(void *arg)
 {
     struct hca_route elsewhere = route_to_far;
     (void)arg;
-    elsewhere.dgid[15] ^= 0x80; // no GID of the port it comes to: dropped silently (IBA 9.6.1.2)
+    elsewhere.dgid[15] ^= 0x80; // not a GID of the receiving port: dropped silently (IBA 9.6.1.2)
     sim_thread_sleep(fixture.base.sim, 10 * US);
     routed_send(0x1234, &elsewhere);
     routed_send(0x1234, &route_to_far);
@@ -110,7 +110,7 @@ static void routed_datagram_receive(void *arg)
     EXPECT_TRUE(wc.has_route);
 }
 
-// IBA 8.3: version and traffic class and flow label, bytes from BTH to ICRC, IBA's next header, hops, from, to.
+// IBA 8.3: version, traffic class and flow label, bytes from BTH to ICRC, IBA's next header, hops, source, destination.
 TEST(Datagrams, ARouteHeaderArrivesBeforeItsDatagram)
 {
     static const uint8_t header[24] = {

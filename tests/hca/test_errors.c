@@ -1,19 +1,19 @@
-// Each error of a request: its code at the requester, and what becomes of the two queue pairs.
+// Each error of a request: its code at the requester, and the states of the two queue pairs.
 #include <errno.h>
 #include <string.h>
 
 #include "tests/support/hca_fixture.h"
 
-// One request from a to b, and what comes of it.
+// One request from a to b, and its expected results.
 struct error_fixture {
     struct hca_fixture base;
     struct hca_fixture_process *near, *far;
     struct hca_fixture_qp a, b;
     struct hca_send_wr wr;
     struct hca_sge sge[2];
-    uint32_t receive_bytes;                 // a receive of that many is posted first; 0: none
-    uint32_t receive_key;                   // 0: the right one
-    enum hca_status expected, expected_far; // far: of its receive; HCA_STATUSES: none is looked for
+    uint32_t receive_bytes;                 // a receive of this size is posted first; 0: none
+    uint32_t receive_key;                   // 0: the correct one
+    enum hca_status expected, expected_far; // far: of its receive; HCA_STATUSES: not checked
     enum hca_qp_state state, state_far;
 };
 
@@ -66,7 +66,7 @@ static void far_run(void *arg)
     }
 }
 
-// Nothing but what succeeded was written at the far side.
+// Only successful requests may have written at the far side.
 static void error_fixture_run(struct error_fixture *fixture)
 {
     static const uint8_t zeros[65536];
@@ -324,7 +324,7 @@ static void refuse_run(void *arg)
     many[0].bytes = 65;
     wr.sges = many;
     EXPECT_EQ(hca_post_send(s->a.qp, &wr, &bad), -EINVAL);
-    ib_link_set_up(s->base.cable, false); // nothing completes soon
+    ib_link_set_up(s->base.cable, false); // so that nothing completes soon
     for (unsigned i = 0; i < 128; i++) {
         EXPECT_EQ(hca_post_send(s->a.qp, &s->wr, &bad), 0);
     }

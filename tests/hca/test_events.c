@@ -1,4 +1,4 @@
-// What tells a program that something happened: limits of shared receive queues, completion and other events.
+// Notifications to a program: limits of shared receive queues, completion and other events.
 #include <errno.h>
 
 #include "fixture.h"
@@ -63,7 +63,7 @@ static void armed_receive(void *arg)
     }
     EXPECT_EQ(hca_cq_arm(fixture.b.cq, true), 0);
     struct hca_event event;
-    EXPECT_EQ(hca_event_get(fixture.far->context, 50000, &event), -ETIMEDOUT); // the first is not solicited
+    EXPECT_EQ(hca_event_get(fixture.far->context, 50000, &event), -ETIMEDOUT); // the first one is not solicited
     fixture_expect_event(fixture.far, HCA_EVENT_COMPLETION);
     struct hca_wc wc[4];
     EXPECT_EQ(hca_cq_poll(fixture.b.cq, 4, wc), 2);
@@ -110,7 +110,7 @@ static void destroy_after(uint64_t ps)
 static void destroy_under_way(void *arg)
 {
     (void)arg;
-    for (unsigned step = 0; step < 120; step++) { // somewhere its completion is on the bus
+    for (unsigned step = 0; step < 120; step++) { // in one of the steps its completion is on the bus
         destroy_after(step * 25 * NS);
     }
 }
@@ -122,7 +122,7 @@ TEST(Events, ACompletionOfADestroyedQueuePairIsNotSeen)
     hca_fixture_fini(&fixture.base);
 }
 
-// Each arming of a queue where a completion came since the last event raises one.
+// Each arming of a queue raises one event if a completion arrived since the last event.
 static void events_raise(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -143,15 +143,15 @@ static void events_expect(unsigned count, enum hca_event_type type)
     }
 }
 
-enum { EVENT_PLACES = 1023 };
+enum { EVENT_ENTRIES = 1023 };
 
 static void overflow_events(void *arg)
 {
     (void)arg;
     struct hca_event event;
-    events_raise(EVENT_PLACES + 5);
+    events_raise(EVENT_ENTRIES + 5);
     events_raise(3);
-    events_expect(EVENT_PLACES, HCA_EVENT_COMPLETION);
+    events_expect(EVENT_ENTRIES, HCA_EVENT_COMPLETION);
     events_expect(1, HCA_EVENT_DEVICE_FATAL);
     events_raise(1);
     EXPECT_EQ(hca_event_get(fixture.near->context, HCA_NO_WAIT, &event), -EAGAIN);
@@ -163,19 +163,19 @@ TEST(Events, AnOverflownEventQueueEndsWithDeviceFatalAndCountsWhatIsLost)
     fixture_run(overflow_events, NULL);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "eq_overflows"), 1);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events_lost"), 5 + 3 + 1);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_PLACES + 1);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_ENTRIES + 1);
     hca_fixture_fini(&fixture.base);
 }
 
 static void drain_events(void *arg)
 {
     (void)arg;
-    events_raise(EVENT_PLACES);
-    for (unsigned i = 0; i < 5; i++) { // looks full again and again, and is not
+    events_raise(EVENT_ENTRIES);
+    for (unsigned i = 0; i < 5; i++) { // seems full again and again, but is not
         events_expect(500, HCA_EVENT_COMPLETION);
         events_raise(500);
     }
-    events_expect(EVENT_PLACES, HCA_EVENT_COMPLETION);
+    events_expect(EVENT_ENTRIES, HCA_EVENT_COMPLETION);
 }
 
 TEST(Events, AnEventQueueThatIsReadInTimeLosesNothing)
@@ -183,6 +183,6 @@ TEST(Events, AnEventQueueThatIsReadInTimeLosesNothing)
     fixture_init(HCA_RC);
     fixture_run(drain_events, NULL);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "eq_overflows"), 0);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_PLACES + 5 * 500);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_ENTRIES + 5 * 500);
     hca_fixture_fini(&fixture.base);
 }

@@ -1,4 +1,4 @@
-// The InfiniBand link and the switch by themselves.
+// The InfiniBand link and the switch without an adapter.
 #include <string.h>
 
 #include "models/hca/ib_switch.h"
@@ -11,7 +11,7 @@ struct host {
     struct net *net;
     ib_end_t *end;
     struct ib_queue waiting, held;
-    bool deaf;
+    bool holds;
     unsigned received, order[LOG_MAX];
     uint64_t first_ps, last_ps;
 };
@@ -43,7 +43,7 @@ static void host_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
     host->last_ps = sim_now_ps(host->net->sim);
     host->first_ps = host->received == 0 ? host->last_ps : host->first_ps;
     host->order[host->received++ % LOG_MAX] = packet->slid << 16 | packet->psn;
-    if (host->deaf) {
+    if (host->holds) {
         ib_queue_push(&host->held, packet);
         return;
     }
@@ -60,9 +60,9 @@ static void host_state(void *ctx, ib_end_t *end, bool up)
 
 static const struct ib_end_ops HOST_OPS = {host_receive, host_ready, host_state};
 
-static void host_hear(struct host *host)
+static void host_release(struct host *host)
 {
-    host->deaf = false;
+    host->holds = false;
     while (host->held.count > 0) {
         ib_packet_t *packet = ib_queue_pop(&host->held);
         ib_end_release(host->end, packet);
@@ -84,7 +84,7 @@ static void send(unsigned from, unsigned to, unsigned count, uint32_t bytes)
     host_ready(&net.hosts[from], net.hosts[from].end);
 }
 
-// direct: host 0 and 1 on one cable; else all on a switch of 100 ns.
+// direct: hosts 0 and 1 on one cable; else all hosts on a switch of 100 ns.
 static void net_init(bool direct)
 {
     static const char *const NAMES[LINKS] = {"link0", "link1", "link2"};
@@ -156,11 +156,11 @@ TEST(IbLink, CarriesItsRateLessTheHeaders)
 TEST(IbLink, StopsWhenTheReceiverHasNoRoomAndLosesNothing)
 {
     net_init(true);
-    net.hosts[1].deaf = true;
+    net.hosts[1].holds = true;
     send(0, 1, 10, 2048);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[1].received, BLOCKS / 33); // 2074 bytes are 33 blocks
-    host_hear(&net.hosts[1]);
+    host_release(&net.hosts[1]);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[1].received, 10);
     net_fini();
@@ -176,11 +176,11 @@ TEST(IbLink, KeepsItsCreditsOverLossesAndAPulledCable)
     send(0, 1, 5, 2048);
     (void)sim_run(net.sim);
     ib_link_set_up(net.links[0], true);
-    net.hosts[1].deaf = true;
+    net.hosts[1].holds = true;
     send(0, 1, 10, 2048);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[1].received, BLOCKS / 33);
-    host_hear(&net.hosts[1]);
+    host_release(&net.hosts[1]);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[1].received, 10);
     net_fini();
@@ -205,7 +205,7 @@ TEST(IbSwitch, ServesTwoInputsInTurn)
     unsigned from[2] = {0, 0};
     for (unsigned i = 0; i < 100; i++) {
         unsigned slid = net.hosts[2].order[i] >> 16;
-        EXPECT_EQ(net.hosts[2].order[i] & 0xffff, from[slid]++); // each in its order
+        EXPECT_EQ(net.hosts[2].order[i] & 0xffff, from[slid]++); // each in its own order
         EXPECT_BETWEEN((int)from[0] - (int)from[1], -2, 2);
     }
     net_fini();
@@ -214,12 +214,12 @@ TEST(IbSwitch, ServesTwoInputsInTurn)
 TEST(IbSwitch, LetsABusyOutputStallNobodyElse)
 {
     net_init(false);
-    net.hosts[1].deaf = true;
+    net.hosts[1].holds = true;
     send(0, 1, 3, 2048); // one more than host 1 has room for
     send(0, 2, 1, 64);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[2].received, 1);
-    host_hear(&net.hosts[1]);
+    host_release(&net.hosts[1]);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[1].received, 3);
     net_fini();
@@ -246,7 +246,7 @@ TEST(IbSwitch, CopiesWhatGoesToAGroupToEachMemberButTheSender)
     for (uint16_t lid = 0; lid < LINKS; lid++) {
         group_change(lid, true);
     }
-    group_change(2, true); // two there
+    group_change(2, true); // two members there
     send(0, IB_MULTICAST_LID, 3, 64);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[0].received, 0);
@@ -266,21 +266,21 @@ TEST(IbSwitch, CopiesWhatGoesToAGroupToEachMemberButTheSender)
 TEST(IbSwitch, KeepsAPacketsPlaceUntilTheLastCopyHasLeft)
 {
     net_init(false);
-    net.hosts[1].deaf = true;
+    net.hosts[1].holds = true;
     group_change(1, true);
     group_change(2, true);
     send(0, IB_MULTICAST_LID, 10, 2048);
     (void)sim_run(net.sim);
     unsigned taken = net.hosts[2].received;
-    EXPECT_BETWEEN(taken, 3, 6); // those that host 1 and the switch have room for
-    host_hear(&net.hosts[1]);
+    EXPECT_BETWEEN(taken, 3, 6); // as many as host 1 and the switch have room for
+    host_release(&net.hosts[1]);
     (void)sim_run(net.sim);
     EXPECT_EQ(net.hosts[1].received, 10);
     EXPECT_EQ(net.hosts[2].received, 10);
     net_fini();
 }
 
-// IBA 5.2.1, and annex A14: the header that names a shared receive queue is in requests alone.
+// IBA 5.2.1, and annex A14: only requests have the header that names a shared receive queue.
 TEST(IbPackets, OfXrcAreLongerByTheirHeaderInRequests)
 {
     ib_pool_t *pool = ib_pool_create();

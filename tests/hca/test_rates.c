@@ -1,4 +1,4 @@
-// Rates and latencies against the published values that set parameters, and what must follow from queues.
+// Rates and latencies compared with the published values that set parameters, and consequences of the queues.
 #include "perf.h"
 
 enum { MEBI = 1 << 20 };
@@ -43,7 +43,7 @@ TEST(Rates, OfWritesOfConnectX3AreTheComponentsValues)
     expect_bandwidth("connectx3-qdr", HCA_OP_WRITE, MEBI, 50, 3662 * 1024);
 }
 
-// Requests without inline data are fetched, as libmlx4 without MLX4_POST_SEND_PREFER_BF has it.
+// Requests without inline data are fetched, like in libmlx4 without MLX4_POST_SEND_PREFER_BF.
 TEST(Rates, WriteLatenciesOfConnectX3AreNearTheComponentsValues)
 {
     static const struct {
@@ -62,7 +62,7 @@ TEST(Rates, ARequestSentWholeSavesAReadOfHostMemory)
     EXPECT_BETWEEN(fetched_ps - perf_write_latency_ps("connectx3-qdr", true, 256, 200), 330 * NS, 430 * NS);
 }
 
-// One queue pair is limited by its own request, not by the send engine that all share.
+// One queue pair is limited by its own request processing, not by the send engine that all share.
 TEST(Rates, OfSmallMessagesOfTwoQueuePairsAddUp)
 {
     struct perf_setup setup = alone("connectx3-qdr", HCA_OP_WRITE, 2, 3000);
@@ -71,7 +71,7 @@ TEST(Rates, OfSmallMessagesOfTwoQueuePairsAddUp)
     EXPECT_BETWEEN(perf_kib_per_second(&setup), by_itself * 95 / 100, by_itself);
 }
 
-// A write's data takes a read of host memory, more than 300 ns; packets of other queue pairs pass meanwhile.
+// A write's data need a read of host memory, more than 300 ns; packets of other queue pairs pass meanwhile.
 TEST(Rates, ALoneAtomicDoesNotWaitForTheDataOfWritesBesideIt)
 {
     struct perf_setup setup = alone("connectx-qdr", HCA_OP_FETCH_ADD, 8, 300);

@@ -1,4 +1,5 @@
-// Whatever the wire loses, and in whatever order the host answers, a reliable connection delivers once and in order.
+// Whatever packets the wire loses, and in whatever order the host answers, a reliable connection delivers each message
+// once and in order.
 #include <string.h>
 
 #include "sim/adversary/adversary.h"
@@ -7,8 +8,8 @@
 
 enum { SLOT_BYTES = 16384, SLOTS = 16, ATOMIC_AT = 900000, FETCHED_AT = 900008 };
 
-// A walk over random requests, checked against a model in plain memory: each request has slots of its own at both
-// sides, so that what it must leave behind is known when it completes.
+// A random walk over requests, checked against a model in plain memory. Each request has its own slots at both sides,
+// so that its effect is known when it completes.
 struct walk {
     struct hca_fixture fixture;
     struct hca_fixture_process *near, *far;
@@ -51,7 +52,7 @@ static void walk_init(const struct hca_config *config, uint64_t seed)
     walk_init_with(config, seed, 7);
 }
 
-// Request i uses slot i of the local side; writes and sends go to slot i of the far side's first part, reads come from
+// Request i uses slot i of the local side; writes and sends go to slot i of the far side's first part, reads copy from
 // the far side's third part into the near side's second.
 static void post_random(unsigned i)
 {
@@ -128,7 +129,7 @@ TEST(Reliability, RandomRequestsLeaveWhatTheModelSays)
     }
 }
 
-// Loses or damages packets in both directions by a clock of its own, seldom enough that seven retries get through.
+// Loses or damages packets in both directions at its own intervals, rarely enough that seven retries succeed.
 struct vandal {
     sim_event_t event;
     uint64_t left;
@@ -191,7 +192,7 @@ TEST(Reliability, CompletionsOfAReadMayCrossOnPciExpress)
     hca_fixture_fini(&walk.fixture);
 }
 
-// --- receivers that are late -----------------------------------------------------------------------------------------
+// --- late receivers --------------------------------------------------------------------------------------------------
 
 static void late_receiver(void *arg)
 {
@@ -226,7 +227,7 @@ TEST(Reliability, ASendWaitsForAReceiverThatIsNotReady)
 struct loss {
     enum hca_opcode opcode;
     unsigned side;
-    const char *counter; // of node `at`, that must have moved
+    const char *counter; // of node `at`; must have increased
     unsigned at;
 };
 
@@ -309,7 +310,7 @@ static uint64_t damaged(void)
            sim_counter_value(walk.fixture.sim, "cable.1", "damaged_packets", NULL);
 }
 
-// Every packet that may be is: one retry is all that it costs between two steps forward.
+// Every packet that may be damaged is damaged: this costs only one retry between two steps of progress.
 TEST(Reliability, OneRetryIsEnoughForAllThatAnAdversaryDamages)
 {
     static const enum adversary_purpose PURPOSES[] = {ADVERSARY_DAMAGE_REQUEST, ADVERSARY_DAMAGE_ANSWER};

@@ -1,4 +1,4 @@
-// Queues over their lives: counters, draining, reset, doorbells, lists of requests, the order of reads.
+// Queues during their lives: counters, draining, reset, doorbells, lists of requests, the order of reads.
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void write_with_loss(void *arg)
     EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
 }
 
-// LRH 8, BTH 12, ICRC 4; RETH 16 in the first; AETH 4.
+// LRH 8, BTH 12, ICRC 4; RETH 16 in the first packet; AETH 4.
 TEST(Services, CountersOfThePortHoldWhatWasOnTheWire)
 {
     fixture_init(HCA_RC);
@@ -34,7 +34,7 @@ TEST(Services, CountersOfThePortHoldWhatWasOnTheWire)
 static void many_writes(void *arg)
 {
     (void)arg;
-    for (unsigned i = 0; i < hca_cq_entries(fixture.a.cq) + 2; i++) { // one more than the ring has
+    for (unsigned i = 0; i < hca_cq_entries(fixture.a.cq) + 2; i++) { // more than the ring has
         EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
     }
     fixture_expect_event(fixture.near, HCA_EVENT_CQ_ERROR);
@@ -64,7 +64,7 @@ static void drain(void *arg)
     fixture_expect_event(fixture.near, HCA_EVENT_SEND_QUEUE_DRAINED);
     EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
     EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
-    EXPECT_EQ(hca_cq_wait(fixture.a.cq, 100000), -ETIMEDOUT); // nothing is sent until it goes on
+    EXPECT_EQ(hca_cq_wait(fixture.a.cq, 100000), -ETIMEDOUT); // nothing is sent before RTS
     attr.state = HCA_RTS;
     EXPECT_EQ(hca_qp_modify(fixture.a.qp, HCA_QP_STATE, &attr), 0);
     EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
@@ -190,7 +190,7 @@ static void interleaved_write(void *arg)
     sim_thread_sleep(fixture.base.sim, 20 * US);
 }
 
-// As from two threads of a process, each with a buffer of its own.
+// Like two threads of a process, each with its own buffer.
 TEST(Services, RequestsThatComeLineByLineIntoTwoBuffersStayApart)
 {
     fixture_init(HCA_RC);
@@ -348,7 +348,7 @@ TEST(Services, AFenceWaitsForTheReadBeforeItAndNothingElseDoes)
     expect_fence(false, 0x3c);
 }
 
-// --- completions that nobody asked for ------------------------------------------------------------------------------
+// --- unsignalled requests -------------------------------------------------------------------------------------------
 
 static void seldom_signaled(void *arg)
 {
@@ -382,7 +382,7 @@ TEST(Services, ASignaledCompletionFreesTheRequestsBeforeIt)
     hca_fixture_fini(&fixture.base);
 }
 
-// While atomics of another queue pair keep the responder busy, so that writes wait for their turn.
+// Atomics of another queue pair keep the responder busy meanwhile, so that writes wait for their turn.
 static void write_then_read(void *arg)
 {
     (void)arg;

@@ -1,4 +1,4 @@
-// Transitions of a queue pair against IBA 1.2.1, table 91, typed from the specification.
+// Transitions of a queue pair compared with IBA 1.2.1, table 91, typed from the specification.
 #include "tests/support/hca_fixture.h"
 
 enum { R = 1, U = 2, D = 4, ALL = R | U | D }; // services that have the transition

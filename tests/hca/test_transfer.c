@@ -1,4 +1,4 @@
-// What arrives is what was sent, of every operation.
+// The received data are the data sent, for every operation.
 #include <string.h>
 
 #include "tests/support/hca_fixture.h"

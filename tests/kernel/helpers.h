@@ -1,4 +1,4 @@
-// What the kernel's tests share: a simulation, and a record of what happened when.
+// Shared by the kernel's tests: a simulation, and a record of what happened when.
 #pragma once
 
 #include <string.h>
@@ -42,7 +42,7 @@ static inline void record_add(struct record *record, char letter)
     }
 }
 
-// An actor writes its letter when its turn comes: as an event, or as a thread that sleeps first.
+// An actor writes its letter at its turn: as an event, or as a thread that sleeps first.
 struct actor {
     struct record *record;
     char letter;

@@ -1,4 +1,4 @@
-// sim_try_advance, and the agreement of the fast ways through time with the exact one.
+// sim_try_advance, and the agreement of the fast ways to move time with the exact one.
 #include "helpers.h"
 
 struct clock {
@@ -98,7 +98,7 @@ TEST(Advance, RefusesAfterAStopAndBeyondTheEndOfTime)
     sim_destroy(clock.sim);
 }
 
-// --- exact and ahead ---------------------------------------------------------------------------------------------
+// --- exact, and ahead of SystemC ---------------------------------------------------------------------------------
 
 static void record_of_mixed_run(bool exact, struct record *record, uint64_t *events_out)
 {

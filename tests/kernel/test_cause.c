@@ -1,4 +1,4 @@
-// Causes: the way back from an instant to what led to it.
+// Causes: the path back from an instant to its causes.
 #include "sim/kernel/cause.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ static const struct sim_work working = {"work", "working", false};
 static const struct sim_work waiting = {"work", "waiting", false};
 static const struct sim_work flying = {"wire", "flying", false};
 
-// A thread that measures: something is asked for, comes by an event, and wakes it.
+// A thread that measures: it requests an answer, which comes by an event and wakes it.
 struct measure {
     sim_t *sim;
     sim_event_t answer, other;
@@ -73,7 +73,7 @@ static void ask_and_wait(void *arg)
     sim_cause_clock_read(m->sim);
     work_for(m, 10);
     sim_event_schedule(m->sim, &m->answer, 300);
-    work_for(m, 20); // meanwhile
+    work_for(m, 20); // in the meantime
     answer_await(m);
     work_for(m, 5);
     sim_cause_clock_read(m->sim);
@@ -156,7 +156,7 @@ TEST(Causes, OfAnEventStayThoseOfWhoeverAskedForThatTimeFirst)
     done(&m);
 }
 
-// A device that keeps an item, and takes it up when something else makes it run.
+// A device that keeps an item, and processes it when another event makes it run.
 static void keep_run(void *ctx)
 {
     struct measure *m = ctx;
@@ -188,7 +188,7 @@ TEST(Causes, GoOnFromWhatAnItemWasKeptWith)
     done(&m);
 }
 
-// --- the last records only ------------------------------------------------------------------------------------------
+// --- only the last records ------------------------------------------------------------------------------------------
 
 enum { RING = 64 };
 
@@ -202,7 +202,7 @@ static void run_with_ring(struct measure *m, void (*program)(void *arg))
     EXPECT_EQ(sim_run(m->sim), SIM_RUN_DONE);
 }
 
-// Many records, and then a path that begins in the middle of a piece.
+// Many records, then a path that begins in the middle of a piece.
 static void ask_late(void *arg)
 {
     struct measure *m = arg;
@@ -223,7 +223,7 @@ TEST(Causes, OfWhichOnlyTheLastAreKeptGiveThePathSinceATimeAmongThem)
     run_with_ring(&m, ask_late);
     const uint64_t asked_ps = 10 * RING * 7 + 10;
     ASSERT_TRUE(m.found);
-    EXPECT_EQ(m.count, 4); // the third is the waking, which takes no time
+    EXPECT_EQ(m.count, 4); // the third one is the wake-up, which takes no time
     piece_is(&m, 0, &working, asked_ps - 4, asked_ps);
     piece_is(&m, 1, &flying, asked_ps, asked_ps + 300);
     piece_is(&m, 3, &working, asked_ps + 300, asked_ps + 305);

@@ -1,4 +1,4 @@
-// Conditions: signals, deadlines and the order of wakes.
+// Conditions: signals, deadlines and the order of wake-ups.
 #include "helpers.h"
 
 struct waiter {

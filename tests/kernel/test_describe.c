@@ -1,4 +1,4 @@
-// What a stuck run says about its threads.
+// The description of the threads of a stuck run.
 #include "helpers.h"
 
 struct waiter {

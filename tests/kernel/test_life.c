@@ -123,7 +123,7 @@ static long resident_pages(void)
 
 TEST(Life, RepeatsTwoThousandTimesWithoutGrowing)
 {
-    // Sanitizers hold freed memory back in quarantine; their build checks leaks by other means.
+    // Sanitizers keep freed memory in quarantine; their build checks leaks by other means.
 #ifdef __SANITIZE_ADDRESS__
     const long slack_bytes = 512L << 20;
 #else

@@ -1,4 +1,4 @@
-// Broken invariants end the process with time and component. Each case runs in a child process.
+// Broken invariants end the process and report time and component. Each case runs in a child process.
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@ static void child_run(int out, void (*fn)(void))
     _exit(0);
 }
 
-// Expects fn to abort after a text with `part` on standard error.
+// Expects fn to abort after a text that contains `part` on standard error.
 static void expect_panic(void (*fn)(void), const char *part)
 {
     char text[1024] = "";

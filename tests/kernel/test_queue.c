@@ -54,7 +54,7 @@ TEST(Queue, ForgetsACancelledEvent)
     sim_destroy(record.sim);
 }
 
-// --- against a reference -----------------------------------------------------------------------------------------
+// --- comparison with a reference ---------------------------------------------------------------------------------
 
 enum { MODEL_EVENTS = 300, MODEL_STEPS = 200000 };
 
@@ -65,11 +65,11 @@ struct model_event {
     sim_event_t event;
 };
 
-// The reference: a flat array searched for the least (due_ps, order).
+// The reference: a flat array searched for the smallest (due_ps, order).
 struct model {
     sim_t *sim;
     struct sim_random random;
-    uint64_t scales; // delays are multiples of 1 ps, 600 ps and 0.4 us: the first so many of those
+    uint64_t scales; // delays are multiples of 1 ps, 600 ps and 0.4 us: the number of these scales in use
     uint64_t order;
     unsigned steps, wrong;
     struct model_event events[MODEL_EVENTS];

@@ -4,7 +4,7 @@
 
 TEST(Random, GivesThePublishedSequenceOfXoshiro256StarStar)
 {
-    // Vectors of the authors' C code started with the state 1, 2, 3, 4.
+    // Test vectors of the authors' C code started with the state 1, 2, 3, 4.
     static const uint64_t expected[10] = {
         11520, 0, 1509978240, 1215971899390074240, 1216172134540287360,
         607988272756665600, 16172922978634559625u, 8476171486693032832, 10595114339597558777u, 2904607092377533576};

@@ -1,4 +1,4 @@
-// How a run ends.
+// The outcomes of a run.
 #include "helpers.h"
 
 struct ticker {

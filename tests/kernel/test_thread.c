@@ -1,4 +1,4 @@
-// Host threads: when they run, and in which order.
+// Host threads: when they run, and in what order.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -62,7 +62,7 @@ void hca_fixture_init(struct hca_fixture *fixture, const char *preset)
     hca_fixture_init_with(fixture, &config, strncmp(preset, "connectx3", 9) == 0 ? "xeon-e5-2680v2" : "core-i7-2600k");
 }
 
-// Everything the process has; a test that closed some of it set the pointer to NULL.
+// Closes everything of the process; a test that closed an object itself set its pointer to NULL.
 static void process_close(struct hca_fixture_process *process)
 {
     while (process->open != NULL) {
@@ -212,7 +212,7 @@ struct hca_qp_attr hca_fixture_attr(const struct hca_fixture_qp *peer)
                                 .max_dest_rd_atomic = 16};
 }
 
-// To RTS, with what each transition needs.
+// To RTS, with the attributes that each transition needs.
 void hca_fixture_connect_with(const struct hca_fixture_qp *qp, const struct hca_qp_attr *attr)
 {
     struct hca_qp_attr step = *attr;

@@ -35,7 +35,7 @@ struct hca_fixture {
     unsigned process_count;
 };
 
-// A process on a node: its backend and a region of memory that everybody may use.
+// A process on a node: its backend and a region of memory with all access rights.
 struct hca_fixture_process {
     struct hca_fixture *fixture;
     unsigned node;
@@ -51,11 +51,11 @@ struct hca_fixture_process {
 
 void hca_fixture_init(struct hca_fixture *fixture, const char *preset);
 void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config *config, const char *host);
-void hca_fixture_fini(struct hca_fixture *fixture); // fails the test when something leaked
+void hca_fixture_fini(struct hca_fixture *fixture); // fails the test if something leaked
 struct hca_fixture_process *hca_fixture_process(struct hca_fixture *fixture, unsigned node);
-// A process that has memory and opens the HCA itself.
+// A process that has memory; the test opens the HCA.
 struct hca_fixture_process *hca_fixture_process_bare(struct hca_fixture *fixture, unsigned node);
-void hca_fixture_run(struct hca_fixture *fixture); // until nothing is left to do; fails when something is stuck
+void hca_fixture_run(struct hca_fixture *fixture); // until no event is left; fails if the run is stuck
 uint64_t hca_fixture_counter(const struct hca_fixture *fixture, unsigned node, const char *name);
 
 // A queue pair with a CQ of its own for both directions.
@@ -75,12 +75,12 @@ struct hca_fixture_qp hca_fixture_qp_on(struct hca_fixture_process *process, str
                                         unsigned cq_entries);
 void hca_fixture_qp_close(struct hca_fixture_qp *qp);
 
-// Requests of one segment of the process's region.
+// Requests with one segment of the process's region.
 struct hca_send_wr hca_fixture_wr(const struct hca_fixture_qp *qp, enum hca_opcode opcode, uint32_t offset,
                                   uint32_t bytes, struct hca_sge *sge);
 int hca_fixture_send(const struct hca_fixture_qp *qp, enum hca_opcode opcode, uint32_t offset, uint32_t bytes,
                      const struct hca_fixture_process *remote, uint32_t remote_offset);
 int hca_fixture_receive(const struct hca_fixture_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t bytes);
-struct hca_wc hca_fixture_completion(const struct hca_fixture_qp *qp); // waits for the next
+struct hca_wc hca_fixture_completion(const struct hca_fixture_qp *qp); // waits for the next one
 // Runs fn as a program.
 void hca_fixture_spawn(struct hca_fixture *fixture, const char *name, void (*fn)(void *), void *arg);

@@ -26,7 +26,7 @@ static struct scn_scenario *node_load(const char *hca, const char *host)
 struct hca_config preset_hca(const char *name)
 {
     struct scn_scenario *scenario = node_load(name, "core-i7-2600k");
-    // Its own limits, not those of a host: which one it gets is the test's business.
+    // The preset's own limits, not those of a host: the test chooses the host.
     const struct scn_host any = {.mps_bytes = UINT32_MAX, .mrrs_bytes = UINT32_MAX};
     struct hca_config config = plat_hca_config(&scenario->nodes[0].hca, &any);
     scn_free(scenario);

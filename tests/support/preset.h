@@ -1,4 +1,4 @@
-// Presets of configs/ as scenarios have them, for tests that build hosts and HCAs by themselves.
+// Presets of configs/ as scenarios load them, for tests that build hosts and HCAs themselves.
 #pragma once
 
 #include "models/hca/hca.h"
