@@ -4,7 +4,7 @@
 //   completion         DMAC                                        DISCARD, counted as unexpected
 //   request, BAR 0     LOCAL                                       -
 //   write              by route; none: DISCARD, counted            the same; back to the port it came from: none
-//   read               LOCAL if the route says so, else answered   answered Unsupported Request
+//   read               LOCAL if that is its route, else answered   answered Unsupported Request
 //                      Unsupported Request
 //
 // Reads that are answered Unsupported Request also go to LOCAL, marked, because LOCAL makes the completions. A write

@@ -31,7 +31,8 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [WC_LOADS] = {"wc_loads", "loads", "lines fetched by streaming loads"},
     [WC_LOAD_ERRORS] = {"wc_load_errors", "loads", "lines answered with an error; they read all ones"},
     [POLL_TURNS] = {"poll_turns", "turns", "iterations of polling loops over words in memory"},
-    [POLL_LOADS] = {"poll_loads", "turns", "uncached loads from the address of the previous load: iterations of a loop"},
+    [POLL_LOADS] = {"poll_loads", "turns",
+                    "uncached loads from the address of the previous load: iterations of a loop"},
     [POLL_LOAD_BYTES] = {"poll_load_bytes", "bytes", "data fetched by poll_loads, whole DWs"},
 };
 

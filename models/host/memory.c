@@ -265,8 +265,7 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
 
 // --- what programs poll --------------------------------------------------------------------------------------------
 
-void host_memory_polled(host_memory_t *memory, uint64_t address, bool found, uint64_t polled_ps,
-                        const char *component)
+void host_memory_polled(host_memory_t *memory, uint64_t address, bool found, uint64_t polled_ps, const char *component)
 {
     static const struct sim_work until_poll = {"polling", "until the next poll", false};
     struct polled *polled = memory->polled;

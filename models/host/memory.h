@@ -29,8 +29,7 @@ void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 // While causes are recorded (sim/kernel/cause.h): the program of `component` polled the 8 bytes there. If it finds
 // something that a device wrote since its last empty poll, that write causes its next action. polled_ps: time of the
 // poll, if that is before now.
-void host_memory_polled(host_memory_t *memory, uint64_t address, bool found, uint64_t polled_ps,
-                        const char *component);
+void host_memory_polled(host_memory_t *memory, uint64_t address, bool found, uint64_t polled_ps, const char *component);
 
 // Sleeps the calling thread until a device's write touches the 8 bytes at address (a multiple of 8), or until
 // deadline_ps: false. reason: what a message names as the thread's wait; NULL: the write.
@@ -62,7 +61,7 @@ void host_memory_touch(host_memory_t *memory);
 
 // --- memory of programs ----------------------------------------------------------------------------------------------
 // Memory of a program other than pinned buffers: heap, static data, stacks. A driver pins pages of it, and from then on
-// devices reach them at bus addresses. The bytes stay with their owner, who is called at the simulated instant of each
+// devices reach them at bus addresses. The bytes stay with their owner, which is called at the simulated instant of each
 // access. An owner is identified by its address, which stays the same while pages of it are pinned.
 //
 // If a program gives memory back to the system while it is pinned, the owner answers false (a process that has lost the

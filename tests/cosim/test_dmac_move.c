@@ -268,8 +268,7 @@ static void check_order(struct dmac *dmac, unsigned port, uint64_t address, uint
     struct random_work *work = dmac->user;
     const uint8_t *written = dmac_got(dmac, address);
     for (unsigned c = 0; c < work->channels && bytes == 8; c++) {
-        if (written == dmac_got(dmac, work->orders[c].local) ||
-            written == dmac_got(dmac, work->orders[c].remote)) {
+        if (written == dmac_got(dmac, work->orders[c].local) || written == dmac_got(dmac, work->orders[c].remote)) {
             work->notified++;
             check_sent(dmac, port, c);
         }

@@ -24,8 +24,7 @@ static void sleep_only(void *arg)
 
 TEST(Describe, NamesEachThreadWhatItWaitsForAndSinceWhen)
 {
-    struct waiter waiter = {
-        .sim = helper_sim_create(), .deadline_ps = SIM_NEVER_PS, .sleep_ps = 12345 * SIM_PS_PER_NS};
+    struct waiter waiter = {.sim = helper_sim_create(), .deadline_ps = SIM_NEVER_PS, .sleep_ps = 12345 * SIM_PS_PER_NS};
     char text[256];
     ASSERT_EQ(sim_thread_spawn(waiter.sim, "node0.cpu0", sleep_then_wait, &waiter), SIM_OK);
     EXPECT_EQ(sim_run(waiter.sim), SIM_RUN_STUCK);
