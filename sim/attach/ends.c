@@ -134,7 +134,7 @@ static bool is_crash(int number)
            number == SIGTRAP || number == SIGSYS;
 }
 
-static void end_tell(const struct attach_server *server, const struct attach_end *end, char *text, size_t room)
+static void end_report(const struct attach_server *server, const struct attach_end *end, char *text, size_t room)
 {
     append(text, room, "%s's %s (process %d) ", server->scenario->nodes[end->node].name, end->name, (int)end->pid);
     if (was_killed(end)) {
@@ -151,7 +151,7 @@ static void end_tell(const struct attach_server *server, const struct attach_end
 }
 
 // all: also those of whom the exit status says enough, where the others did not end well.
-void attach_ends_tell(struct attach_server *server, bool all)
+void attach_ends_report(struct attach_server *server, bool all)
 {
     char *text = server->result->ends;
     const size_t room = sizeof server->result->ends;
@@ -163,7 +163,7 @@ void attach_ends_tell(struct attach_server *server, bool all)
         const struct attach_end *end = &server->ends.list[i];
         bool killed = was_killed(end) && (end->program >= 0 || is_crash(WTERMSIG(end->status)));
         if (all || killed) {
-            end_tell(server, end, text, room);
+            end_report(server, end, text, room);
         }
     }
 }
@@ -176,7 +176,7 @@ void attach_thread_title(const struct attach_thread *thread, char *text, size_t 
 // So many threads are looked for in their programs, which takes some real time each.
 enum { WHERE_MAX = 16 };
 
-static void thread_print(const struct attach_thread *thread, bool looks, FILE *out)
+static void thread_print(const struct attach_thread *thread, bool located, FILE *out)
 {
     char title[256], where[512], since[48];
     attach_thread_title(thread, title, sizeof title);
@@ -186,7 +186,7 @@ static void thread_print(const struct attach_thread *thread, bool looks, FILE *o
             : thread->asks.what != NULL ? thread->asks.what
                                         : "its first turn",
             since);
-    if (looks && attach_where(thread->process->pid, (pid_t)thread->slot->tid, where, sizeof where)) {
+    if (located && attach_where(thread->process->pid, (pid_t)thread->slot->tid, where, sizeof where)) {
         fprintf(out, " in %s", where);
     }
     fputc('\n', out);
@@ -195,13 +195,13 @@ static void thread_print(const struct attach_thread *thread, bool looks, FILE *o
 void attach_waiters_print(struct attach_server *server, char *text, size_t room)
 {
     FILE *out = fmemopen(text, room, "w");
-    unsigned looks = 0;
+    unsigned located = 0;
     text[0] = '\0';
     for (struct attach_process *process = server->processes; process != NULL && out != NULL; process = process->next) {
         unsigned count;
         for (unsigned i = 0; i < process->slots; i++) {
             if (process->threads[i] != NULL) {
-                thread_print(process->threads[i], looks++ < WHERE_MAX, out);
+                thread_print(process->threads[i], located++ < WHERE_MAX, out);
             }
         }
         struct journal_state *states = attach_ask(process, &count);

@@ -64,14 +64,14 @@ static void bells_wait(struct attach_server *server)
 static void silence_note(struct attach_server *server)
 {
     uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_real_ms();
-    if (server->functional.heard != server->result->calls || server->functional.heard_ms == 0) {
-        server->functional.heard = server->result->calls;
-        server->functional.heard_ms = now_ms;
-    } else if (limit_ms != 0 && now_ms - server->functional.heard_ms > limit_ms) {
+    if (server->functional.last_calls != server->result->calls || server->functional.last_call_ms == 0) {
+        server->functional.last_calls = server->result->calls;
+        server->functional.last_call_ms = now_ms;
+    } else if (limit_ms != 0 && now_ms - server->functional.last_call_ms > limit_ms) {
         char waiters[sizeof server->result->text];
         attach_waiters_print(server, waiters, sizeof waiters);
         attach_fail(server, "no program has called in for %llu s of real time:\n%s",
-                    (unsigned long long)(now_ms - server->functional.heard_ms) / 1000, waiters);
+                    (unsigned long long)(now_ms - server->functional.last_call_ms) / 1000, waiters);
     }
 }
 

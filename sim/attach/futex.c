@@ -160,7 +160,7 @@ int64_t attach_serve_futex_requeue(struct attach_thread *thread, const struct at
     return yield_to(thread->process, woken);
 }
 
-void attach_futex_look_again(const struct attach_server *server, const struct attach_process *of)
+void attach_futex_recheck(const struct attach_server *server, const struct attach_process *of)
 {
     struct attach_process *process = NULL;
     struct attach_thread *thread;

@@ -133,8 +133,8 @@ struct attach_process {
 // The run without simulated time (functional.c).
 struct attach_functional {
     sim_event_t pace;  // simulated time is at the real one
-    uint64_t heard;    // calls, when they last were other than before,
-    uint64_t heard_ms; // and when that was, in real time
+    uint64_t last_calls;   // calls, when they last were other than before,
+    uint64_t last_call_ms; // and when that was, in real time
 };
 
 struct attach_server {

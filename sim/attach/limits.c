@@ -23,13 +23,13 @@ enum { SHORT_SLEEPS = 100000, SHORT_SHARE = 1000 };
 
 void attach_progress_note(struct attach_server *server)
 {
-    server->still.calls = server->still.untold = server->still.sleeps = 0;
+    server->still.calls = server->still.silent = server->still.sleeps = 0;
     server->still.since_ps = sim_now_ps(server->sim);
 }
 
-void attach_told_note(struct attach_server *server)
+void attach_notified_note(struct attach_server *server)
 {
-    server->still.untold = 0;
+    server->still.silent = 0;
 }
 
 static bool is_alive(pid_t pid)
@@ -160,18 +160,18 @@ static void still_note(struct attach_server *server, bool sleeps)
 {
     struct attach_still *still = &server->still;
     still->sleeps += sleeps;
-    still->untold++;
+    still->silent++;
     if (++still->calls % CLOCK_CALLS != 0) {
         return;
     }
-    uint64_t now_ms = attach_real_ms(), gone_ps = sim_now_ps(server->sim) - still->since_ps;
-    still->since_ms = still->untold <= CLOCK_CALLS ? now_ms : still->since_ms;
-    uint64_t gone_ms = now_ms - still->since_ms;
-    bool late = still->untold >= MANY_CALLS && gone_ms > server->options->wall_limit_ms;
-    bool ends =
-        (gone_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
-        (gone_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CALLS) ||
-        (gone_ps > SHORT_SLEEPS_LIMIT_PS && still->sleeps >= SHORT_SLEEPS && all_short(server, gone_ps / SHORT_SHARE));
+    uint64_t now_ms = attach_real_ms(), elapsed_ps = sim_now_ps(server->sim) - still->since_ps;
+    still->since_ms = still->silent <= CLOCK_CALLS ? now_ms : still->since_ms;
+    uint64_t elapsed_ms = now_ms - still->since_ms;
+    bool late = still->silent >= MANY_CALLS && elapsed_ms > server->options->wall_limit_ms;
+    bool ends = (elapsed_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
+                (elapsed_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CALLS) ||
+                (elapsed_ps > SHORT_SLEEPS_LIMIT_PS && still->sleeps >= SHORT_SLEEPS &&
+                 all_short(server, elapsed_ps / SHORT_SHARE));
     ends = ends && !has_others(server);
     if (!late && !ends) {
         return;
@@ -180,18 +180,19 @@ static void still_note(struct attach_server *server, bool sleeps)
     if (attach_programs_over(server)) {
         attach_leave(server);
     } else {
-        still_fail(server, "", ends ? gone_ps / (1000 * SIM_PS_PER_MS) : gone_ms / 1000, ends ? "simulated" : "real");
+        still_fail(server, "", ends ? elapsed_ps / (1000 * SIM_PS_PER_MS) : elapsed_ms / 1000,
+                   ends ? "simulated" : "real");
     }
 }
 
 // A queue pair that retries for ever moves time on for ever, though all programs sleep. Ctrl-C is noticed here as well.
-void attach_devices_look(void *ctx)
+void attach_devices_check(void *ctx)
 {
     struct attach_server *server = ctx;
-    uint64_t gone_ps = sim_now_ps(server->sim) - server->still.since_ps;
-    if (!attach_stopped(server) && !server->options->functional && gone_ps > POLLS_LIMIT_PS && all_endless(server) &&
+    uint64_t elapsed_ps = sim_now_ps(server->sim) - server->still.since_ps;
+    if (!attach_stopped(server) && !server->options->functional && elapsed_ps > POLLS_LIMIT_PS && all_endless(server) &&
         !has_others(server)) {
-        still_fail(server, "devices move, but ", gone_ps / (1000 * SIM_PS_PER_MS), "simulated");
+        still_fail(server, "devices move, but ", elapsed_ps / (1000 * SIM_PS_PER_MS), "simulated");
     }
 }
 
@@ -206,7 +207,7 @@ static bool stores(const struct attach_thread *thread, const struct attach_reque
 }
 
 // Something that is heard by other programs, or was heard of them: a lock that is handed over, a message by the kernel.
-static bool is_told(const struct attach_request *request)
+static bool is_notification(const struct attach_request *request)
 {
     bool found = request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_FOUND) != 0;
     bool yields = request->op == ATTACH_OP_WAIT && request->args.wait.flags == 0 && request->args.wait.deadline_ps == 0;
@@ -251,8 +252,8 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
         attach_outside_note(server, server->settling.idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
         server->settling.idle_since_ms = 0;
     }
-    if (is_told(request)) {
-        attach_told_note(server);
+    if (is_notification(request)) {
+        attach_notified_note(server);
     }
     if (still) {
         still_note(server, request->op == ATTACH_OP_WAIT && !thread->asks.endless);

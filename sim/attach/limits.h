@@ -22,7 +22,7 @@ struct attach_asks {
 // Calls of programs that only wait, poll, sleep and read clocks.
 struct attach_still {
     uint64_t calls, sleeps, since_ps; // since anything else happened; sleeps: waits that end at a time
-    uint64_t untold, since_ms; // since a program told another one something as well; real time, of the first few
+    uint64_t silent, since_ms;        // since a program told another one something as well; real time, of the first few
 };
 
 // How a process ended that was killed, that left queue pairs, or a program with another status than 0.
@@ -52,7 +52,7 @@ void attach_name_read(struct attach_process *process);
 // It is over, and not reaped.
 void attach_end_note(struct attach_process *process);
 void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
-void attach_ends_tell(struct attach_server *server, bool all); // into the result
+void attach_ends_report(struct attach_server *server, bool all); // into the result
 // What all wait for, where they are, how their queues stand: for the user. Before attach_fail, which ends everything.
 void attach_waiters_print(struct attach_server *server, char *text, size_t room);
 void attach_thread_title(const struct attach_thread *thread, char *text, size_t room);
@@ -64,9 +64,9 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
 bool attach_programs_over(const struct attach_server *server); // those of the options
 // Something was done, or came from a device; a program was told something by another one, or found it.
 void attach_progress_note(struct attach_server *server);
-void attach_told_note(struct attach_server *server);
+void attach_notified_note(struct attach_server *server);
 // While devices move and no program has the run token.
-void attach_devices_look(void *server);
+void attach_devices_check(void *server);
 // How long all may wait for the outside, with nothing due.
 uint64_t attach_idle_limit_ms(const struct attach_server *server);
 // --- where.c --------------------------------------------------------------------------------------------------------
@@ -74,4 +74,4 @@ uint64_t attach_idle_limit_ms(const struct attach_server *server);
 // The functions in which the thread is: "spin (a.out), called by main (a.out)". false: it is not to be found.
 bool attach_where(pid_t pid, pid_t tid, char *text, size_t room);
 // The same of addresses in its process, from a call inwards out; for observe.
-bool attach_symbols(void *ctx, void *process, const uint64_t *places, unsigned count, char *text, size_t room);
+bool attach_symbols(void *ctx, void *process, const uint64_t *addresses, unsigned count, char *text, size_t room);

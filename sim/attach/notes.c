@@ -1,7 +1,7 @@
 // The journal's records of a thread's turn, at their times.
 #include "sim/attach/internal.h"
 
-_Static_assert(ATTACH_PLACES == OBSERVE_PLACES, "a note has as many places as its call");
+_Static_assert(ATTACH_FRAMES == OBSERVE_PLACES, "a note has as many places as its call");
 
 // A program that lies about times shall not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
@@ -52,7 +52,7 @@ static uint64_t took_ps(const struct attach_notes *notes, const struct attach_no
 
 // What the thread waited since it was last told of; but for what is within a call that waits and tells itself. Those of
 // libtca sleep and poll, those of libibverbs sleep: polls before them are the program's.
-static void waits_tell(struct attach_thread *thread, unsigned call, uint64_t within_ps)
+static void waits_report(struct attach_thread *thread, unsigned call, uint64_t within_ps)
 {
     struct attach_waits *waits = &thread->waits;
     bool polls = call == JOURNAL_TCA_WAIT || call == JOURNAL_TCA_WAIT_RECEIVE;
@@ -79,8 +79,8 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
     const struct observe_call call = {.thread = thread->name,
                                       .at_ps = at_ps,
                                       .took_ps = took_ps(notes, note, at_ps),
-                                      .places = process->server->options->check ? note->places : NULL};
-    waits_tell(thread, note->record.call, observe_is_wait(note->record.call) ? call.took_ps : 0);
+                                      .places = process->server->options->check ? note->frames : NULL};
+    waits_report(thread, note->record.call, observe_is_wait(note->record.call) ? call.took_ps : 0);
     observe_note(process->observed, &call, &note->record);
 }
 
@@ -112,5 +112,5 @@ void attach_notes_waited(struct attach_thread *thread, const struct attach_reque
 
 void attach_notes_over(struct attach_thread *thread)
 {
-    waits_tell(thread, JOURNAL_CALL_COUNT, 0);
+    waits_report(thread, JOURNAL_CALL_COUNT, 0);
 }

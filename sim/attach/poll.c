@@ -118,15 +118,15 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t 
     }
     thread->fast_forwarded = false;
     uint64_t now_ps = sim_now_ps(sim);
-    bool told = came(thread, loop->flags, &woken);
-    woken = told ? woken : ATTACH_WOKEN_DEADLINE;
-    uint64_t seen_ps = poll_loop_leave(loop, start_ps, now_ps, told);
+    bool notified = came(thread, loop->flags, &woken);
+    woken = notified ? woken : ATTACH_WOKEN_DEADLINE;
+    uint64_t seen_ps = poll_loop_leave(loop, start_ps, now_ps, notified);
     if (seen_ps >= now_ps) {
         host_core_spend(thread->core, seen_ps - now_ps, &polling);
     } else {
         thread->ahead_ps = now_ps - seen_ps;
     }
-    if (told && woken == ATTACH_WOKEN_MEMORY && !thread->asks.repeats) {
+    if (notified && woken == ATTACH_WOKEN_MEMORY && !thread->asks.repeats) {
         attach_progress_note(process->server);
     }
     return woken;

@@ -41,7 +41,7 @@ void poll_loop_continue(struct poll_loop *loop, const struct poll_loop *before, 
     loop->region = before->region;
     loop->region_polls = goes_on ? before->region_polls : 0;
     loop->began_ps = goes_on ? before->began_ps : now_ps;
-    loop->told_ps = goes_on ? before->told_ps : now_ps;
+    loop->others_ps = goes_on ? before->others_ps : now_ps;
 }
 
 // --- what is written ------------------------------------------------------------------------------------------------
@@ -98,10 +98,10 @@ bool poll_loop_sees(struct poll_loop *loop, const struct poll_write *write)
 
 bool poll_loop_others(struct poll_loop *loop, bool polled_empty, uint64_t now_ps)
 {
-    if (polled_empty && (now_ps - loop->told_ps) * OTHERS_SHARE < now_ps - loop->began_ps) {
+    if (polled_empty && (now_ps - loop->others_ps) * OTHERS_SHARE < now_ps - loop->began_ps) {
         return false;
     }
-    loop->told_ps = now_ps;
+    loop->others_ps = now_ps;
     return true;
 }
 
@@ -144,8 +144,9 @@ uint64_t poll_loop_end_ps(const struct poll_loop *loop, uint64_t start_ps, uint6
 // When the iteration begins whose poll `hit` sees what came at now_ps, where one began at start_ps.
 static uint64_t iteration_seen_ps(const struct poll_loop *loop, unsigned hit, uint64_t start_ps, uint64_t now_ps)
 {
-    uint64_t after_ps = hit < loop->poll_count ? loop->polls[hit].after_ps : 0, gone_ps = now_ps - start_ps;
-    uint64_t iterations = gone_ps <= after_ps ? 0 : (gone_ps - after_ps + loop->iteration_ps - 1) / loop->iteration_ps;
+    uint64_t after_ps = hit < loop->poll_count ? loop->polls[hit].after_ps : 0, elapsed_ps = now_ps - start_ps;
+    uint64_t iterations =
+        elapsed_ps <= after_ps ? 0 : (elapsed_ps - after_ps + loop->iteration_ps - 1) / loop->iteration_ps;
     return start_ps + iterations * loop->iteration_ps;
 }
 
@@ -164,9 +165,9 @@ static unsigned stored_hit(const struct poll_loop *loop, uint64_t start_ps, uint
     return hit;
 }
 
-uint64_t poll_loop_leave(struct poll_loop *loop, uint64_t start_ps, uint64_t now_ps, bool told)
+uint64_t poll_loop_leave(struct poll_loop *loop, uint64_t start_ps, uint64_t now_ps, bool notified)
 {
-    if (!told) {
+    if (!notified) {
         loop->hit = ATTACH_POLLS_MAX;
     } else if (!loop->seen && loop->stored != 0) {
         loop->hit = stored_hit(loop, start_ps, now_ps);

@@ -24,7 +24,7 @@ struct poll_region {
 struct poll_loop {
     uint64_t iteration_ps;
     unsigned flags; // enum attach_wait_flags
-    struct attach_poll_place polls[ATTACH_POLLS_MAX];
+    struct attach_iteration_poll polls[ATTACH_POLLS_MAX];
     unsigned poll_count;
     struct attach_word words[ATTACH_RANGES_MAX];
     unsigned word_count;
@@ -37,7 +37,7 @@ struct poll_loop {
     // Since the poll streak began:
     bool poll_seen;        // a write to a word that a poll names
     uint64_t began_ps;     // the streak
-    uint64_t told_ps;      // when another thread was last taken into account
+    uint64_t others_ps;    // when another thread was last taken into account
     unsigned region_polls; // polls until it is known that nothing came of the last write to `region`; 0: none was
     struct poll_region region;
     uint64_t skipped; // iterations over which the thread was fast-forwarded by the last poll
@@ -74,4 +74,4 @@ int poll_region_note(int unrelated, enum poll_outcome outcome);
 uint64_t poll_loop_end_ps(const struct poll_loop *loop, uint64_t start_ps, uint64_t iterations);
 // The thread has polled from start_ps to now_ps. told: it goes on because of a write or of others. Sets `skipped`;
 // returns when the iteration begins whose poll sees what came: behind now_ps, or before it by less than an iteration.
-uint64_t poll_loop_leave(struct poll_loop *loop, uint64_t start_ps, uint64_t now_ps, bool told);
+uint64_t poll_loop_leave(struct poll_loop *loop, uint64_t start_ps, uint64_t now_ps, bool notified);

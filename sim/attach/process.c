@@ -62,7 +62,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
     }
     greeting->routing.gpus = (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
-    attach_processors_tell(server, greeting->processors);
+    attach_processors_get(server, greeting->processors);
     for (unsigned i = 0; i < BACKEND_BARS; i++) {
         greeting->bar_base[i] = node->bars[i].base;
         greeting->bar_bytes[i] = node->bars[i].bytes;

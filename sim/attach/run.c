@@ -68,7 +68,7 @@ void attach_outside_note(struct attach_server *server, unsigned what)
 static void outcome_describe(struct attach_server *server)
 {
     struct attach_run_result *result = server->result;
-    attach_ends_tell(server, result->failed || result->outcome != SIM_RUN_DONE);
+    attach_ends_report(server, result->failed || result->outcome != SIM_RUN_DONE);
     if (result->failed || server->stopped) {
         return;
     }
@@ -94,7 +94,7 @@ static void run(struct attach_server *server)
         bool counts = server->scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED;
         attach_outside_note(server, counts ? ATTACH_RUN_OUTSIDE_COMPUTE : 0);
     }
-    sim_set_poll(server->sim, attach_devices_look, server);
+    sim_set_poll(server->sim, attach_devices_check, server);
     result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);

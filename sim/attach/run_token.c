@@ -20,12 +20,12 @@
 
 // How often the end of a program, or Ctrl-C, is looked for while it is scheduled; the same for one that said that it is
 // about to end; and how long one that is scheduled sleeps in the kernel before its child begins.
-enum { LOOK_NS = 1000000, EXIT_LOOK_MS = 1, CHILD_MS = 500 };
+enum { CHECK_NS = 1000000, EXIT_CHECK_MS = 1, CHILD_MS = 500 };
 // How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
-enum { LOOKING_NS = 300000, LOOKS_MEASURED = 2000 };
+enum { BUSY_WAIT_NS = 300000, POLLS_MEASURED = 2000 };
 // Apart: of so many turns so many may be late, once each. Together: for so many turns, four times as many when that was
 // tried just before.
-enum { WINDOW_TURNS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };
+enum { WINDOW_GRANTS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };
 
 // --- processors -----------------------------------------------------------------------------------------------------
 
@@ -37,18 +37,18 @@ static uint64_t real_ns(void)
 }
 
 // A look takes 5 to 50 ns, by the kind of processor.
-static uint32_t looks_measure(void)
+static uint32_t polls_measure(void)
 {
     uint64_t least_ns = UINT64_MAX;
     for (unsigned i = 0; i < 3; i++) {
         uint64_t began_ns = real_ns();
-        for (unsigned j = 0; j < LOOKS_MEASURED; j++) {
+        for (unsigned j = 0; j < POLLS_MEASURED; j++) {
             __builtin_ia32_pause();
         }
         uint64_t ns = real_ns() - began_ns;
         least_ns = ns < least_ns ? ns : least_ns;
     }
-    return (uint32_t)((uint64_t)LOOKS_MEASURED * LOOKING_NS / (least_ns + 1)) + 1;
+    return (uint32_t)((uint64_t)POLLS_MEASURED * BUSY_WAIT_NS / (least_ns + 1)) + 1;
 }
 
 static void only(int cpu)
@@ -62,7 +62,7 @@ static void only(int cpu)
 static void part(struct attach_processors *processors, struct attach_bells *bells)
 {
     processors->apart = sched_setaffinity(0, sizeof processors->others, &processors->others) == 0;
-    atomic_store(&bells->looks, processors->apart ? processors->looks : 0);
+    atomic_store(&bells->polls, processors->apart ? processors->polls : 0);
 }
 
 static void join(struct attach_processors *processors, struct attach_bells *bells)
@@ -71,7 +71,7 @@ static void join(struct attach_processors *processors, struct attach_bells *bell
     processors->good = 0;
     processors->together = processors->together * 4 < TOGETHER_MAX ? processors->together * 4 : (unsigned)TOGETHER_MAX;
     only(processors->of_programs);
-    atomic_store(&bells->looks, 0);
+    atomic_store(&bells->polls, 0);
 }
 
 // After each turn; late: somebody slept, or had to be woken by the simulator, or both.
@@ -84,9 +84,9 @@ static void processors_note(struct attach_server *server, bool late)
     bool rested = !processors->apart && processors->given >= processors->together;
     if (tired) {
         join(processors, server->tokens.bells);
-    } else if (rested && processors->looks != 0) {
+    } else if (rested && processors->polls != 0) {
         part(processors, server->tokens.bells);
-    } else if (processors->given < WINDOW_TURNS) {
+    } else if (processors->given < WINDOW_GRANTS) {
         return;
     } else if (processors->apart && ++processors->good == GOOD_WINDOWS) {
         processors->together = TOGETHER_MIN / 4;
@@ -106,7 +106,7 @@ static void processors_init(struct attach_processors *processors)
     processors->of_programs = cpu;
     processors->others = processors->before;
     CPU_CLR((size_t)cpu, &processors->others);
-    processors->looks = CPU_COUNT(&processors->others) > 0 ? looks_measure() : 0;
+    processors->polls = CPU_COUNT(&processors->others) > 0 ? polls_measure() : 0;
     only(cpu);
 }
 
@@ -117,7 +117,7 @@ void attach_processors_of_programs(const struct attach_server *server)
     }
 }
 
-void attach_processors_tell(const struct attach_server *server, unsigned char set_out[128])
+void attach_processors_get(const struct attach_server *server, unsigned char set_out[128])
 {
     cpu_set_t set = server->tokens.processors.before;
     if (server->tokens.processors.of_programs < 0) {
@@ -190,9 +190,9 @@ void attach_token_give(struct attach_thread *thread)
     }
 }
 
-static bool looked(const struct attach_thread *thread)
+static bool busy_waited(const struct attach_thread *thread)
 {
-    for (uint32_t i = thread->process->server->tokens.processors.looks; i > 0; i--) {
+    for (uint32_t i = thread->process->server->tokens.processors.polls; i > 0; i--) {
         if (!attach_token_is_program(thread)) {
             return true;
         }
@@ -207,9 +207,9 @@ static void sleep_really(struct attach_thread *thread)
     if (thread->process->leaving) {
         struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
                                 {.fd = thread->process->server->listener.fd, .events = POLLIN}};
-        (void)poll(ends, 2, EXIT_LOOK_MS);
+        (void)poll(ends, 2, EXIT_CHECK_MS);
     } else {
-        const struct timespec time = {.tv_nsec = LOOK_NS};
+        const struct timespec time = {.tv_nsec = CHECK_NS};
         uint32_t program = ATTACH_HOLDER_PROGRAM;
         (void)atomic_compare_exchange_strong(holder, &program, ATTACH_HOLDER_AWAITED);
         (void)syscall(SYS_futex, holder, FUTEX_WAIT, ATTACH_HOLDER_AWAITED, &time, NULL, 0);
@@ -218,7 +218,7 @@ static void sleep_really(struct attach_thread *thread)
 
 // Another program in its place comes in now. A child of it waits until its parent tells of it, at the parent's time,
 // however long the parent computes; but a parent that sleeps in the kernel may wait for the child there.
-static void children_look(struct attach_thread *thread, uint64_t now_ms)
+static void children_check(struct attach_thread *thread, uint64_t now_ms)
 {
     struct attach_server *server = thread->process->server;
     uint32_t before = server->ids.taken;
@@ -236,7 +236,7 @@ static void children_look(struct attach_thread *thread, uint64_t now_ms)
 }
 
 // It was scheduled for too long.
-static void away_tell(const struct attach_thread *thread, uint64_t seconds)
+static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
 {
     struct attach_process *process = thread->process;
     pid_t tid = (pid_t)thread->slot->tid;
@@ -251,19 +251,19 @@ static void away_tell(const struct attach_thread *thread, uint64_t seconds)
 }
 
 // What happened meanwhile. false: the program has ended.
-static bool look_aside(struct attach_thread *thread, uint64_t *since_ms)
+static bool check_aside(struct attach_thread *thread, uint64_t *since_ms)
 {
     struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
     uint64_t now_ms = attach_real_ms();
     *since_ms = *since_ms == 0 ? now_ms : *since_ms;
-    children_look(thread, now_ms);
+    children_check(thread, now_ms);
     attach_processes_check(server);
     if (process->ended || attach_stopped(server)) {
         return false;
     }
     if (now_ms - *since_ms > server->options->wall_limit_ms) {
-        away_tell(thread, (now_ms - *since_ms) / 1000);
+        overdue_report(thread, (now_ms - *since_ms) / 1000);
         return false;
     }
     return true;
@@ -275,13 +275,13 @@ bool attach_token_await(struct attach_thread *thread)
     uint64_t since_ms = 0;
     thread->token.awake_ms = 0;
     bool apart = server->tokens.processors.apart;
-    bool slept = !(apart && looked(thread));
+    bool slept = !(apart && busy_waited(thread));
     if (apart && slept) { // the one that looks does not run
         ring(server, thread);
     }
     while (slept && attach_token_is_program(thread)) {
         sleep_really(thread);
-        if (attach_token_is_program(thread) && !look_aside(thread, &since_ms)) {
+        if (attach_token_is_program(thread) && !check_aside(thread, &since_ms)) {
             return false;
         }
     }

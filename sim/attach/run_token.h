@@ -13,7 +13,7 @@ struct attach_thread;
 struct attach_processors {
     cpu_set_t before, others; // the simulator's: at first, and while apart
     int of_programs;          // -1: nothing is chosen
-    uint32_t looks;           // that a side makes before it sleeps; 0: there is one processor
+    uint32_t polls;           // that a side makes before it sleeps; 0: there is one processor
     bool apart;
     unsigned given, late; // tokens of this window, or since they are together
     unsigned together;    // for so many tokens
@@ -42,7 +42,7 @@ bool attach_tokens_init(struct attach_server *server);
 void attach_tokens_fini(struct attach_server *server);
 void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
 // On which they may be, as far as they can tell: those that the simulator had itself.
-void attach_processors_tell(const struct attach_server *server, unsigned char set_out[128]);
+void attach_processors_get(const struct attach_server *server, unsigned char set_out[128]);
 void attach_token_give(struct attach_thread *thread);
 bool attach_token_await(struct attach_thread *thread); // false: the program has ended
 bool attach_token_is_program(const struct attach_thread *thread);

@@ -36,7 +36,7 @@ bool attach_all_blocked_outside(const struct attach_server *server)
     return all;
 }
 
-static void world_look(struct attach_server *server, int ms)
+static void world_poll(struct attach_server *server, int ms)
 {
     struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN}, {.fd = server->watches, .events = POLLIN}};
     (void)poll(ready, 2, ms);
@@ -54,7 +54,7 @@ static void settled(struct attach_server *server)
 static void settle(void *ctx)
 {
     struct attach_server *server = ctx;
-    (void)attach_watches_look(server, 0);
+    (void)attach_watches_poll(server, 0);
     if (server->settling.wakes != server->settling.settled_wakes) {
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();
@@ -68,7 +68,7 @@ static void settle(void *ctx)
         server->settling.idle_asks =
             server->settling.idle_at_ps == sim_now_ps(server->sim) ? server->settling.idle_asks + 1 : 1;
         server->settling.idle_at_ps = sim_now_ps(server->sim);
-        world_look(server, IDLE_MS);
+        world_poll(server, IDLE_MS);
         attach_outside_wake(server, true);
         settled(server);
     }
@@ -98,7 +98,7 @@ bool attach_idle(struct attach_server *server)
     if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
-    world_look(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
+    world_poll(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
     bool news = server->settling.wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
     if (outside_waiters(server) == 0 && !news) {
         return false;

@@ -44,7 +44,7 @@ bool attach_shared_changed(struct attach_thread *thread)
     return changed != 0;
 }
 
-void attach_shared_look(struct attach_thread *thread)
+void attach_shared_check(struct attach_thread *thread)
 {
     struct attach_shared *shared = &thread->shared;
     if (shared->count != 0 && shared->seen_scheduled != thread->process->scheduled) {

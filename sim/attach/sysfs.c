@@ -118,9 +118,9 @@ bool attach_sysfs_make(struct attach_server *server)
     return true;
 }
 
-static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *place)
+static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *position)
 {
-    (void)about, (void)kind, (void)place;
+    (void)about, (void)kind, (void)position;
     return remove(path);
 }
 

@@ -12,7 +12,7 @@
 #include "sim/attach/internal.h"
 
 // How long a last thread may sleep in its end, and how often that is looked for.
-enum { LAST_THREAD_MS = 100, END_LOOK_MS = 2 };
+enum { LAST_THREAD_MS = 100, END_CHECK_MS = 2 };
 // Between two looks for what happens beside the turns, in attach calls.
 enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
@@ -34,7 +34,7 @@ static void token_pass(struct attach_thread *thread)
     struct attach_server *server = thread->process->server;
     thread->token.given_ps = sim_now_ps(server->sim);
     thread->slot->now_ps = thread->token.given_ps - thread->ahead_ps;
-    attach_shared_look(thread);
+    attach_shared_check(thread);
     thread->loop.seen = thread->loop.others = false;
     thread->loop.stored = 0;
     thread->seen.events = thread->process->writes.events;
@@ -195,7 +195,7 @@ static void process_clear(struct attach_thread *thread)
 }
 
 // The kernel is done with the thread, so that who joins it finds it gone. Bounded, as the number is the program's word.
-static void thread_gone_await(const struct attach_thread *thread, pid_t tid)
+static void thread_exit_await(const struct attach_thread *thread, pid_t tid)
 {
     for (unsigned i = 0; i < 1000 && syscall(SYS_tgkill, thread->process->pid, tid, 0) == 0; i++) {
         const struct timespec shortly = {.tv_nsec = 20000};
@@ -209,7 +209,7 @@ static bool end_await(const struct attach_thread *thread)
     const struct attach_process *process = thread->process;
     uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    while (poll(&end, 1, END_LOOK_MS) != 1) {
+    while (poll(&end, 1, END_CHECK_MS) != 1) {
         now_ms = attach_real_ms();
         awake_ms = attach_runs(process->pid, (pid_t)thread->slot->tid) ? now_ms : awake_ms;
         if (now_ms - awake_ms > LAST_THREAD_MS || now_ms - since_ms > process->server->options->wall_limit_ms ||
@@ -238,8 +238,8 @@ static void thread_end(struct attach_thread *thread)
     struct attach_process *process = thread->process;
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {
-        thread_gone_await(thread, (pid_t)thread->slot->tid);
-        attach_futex_look_again(process->server, process);
+        thread_exit_await(thread, (pid_t)thread->slot->tid);
+        attach_futex_recheck(process->server, process);
         attach_outside_wake(process->server, false);
     } else if (!process->ended) {
         process_end_await(thread);
@@ -266,7 +266,7 @@ static bool waits_for_memory(const struct attach_request *request)
 }
 
 // It has looked once more whether others have written to its memory, and they had not.
-static bool looks_for_others(const struct attach_request *request)
+static bool rechecks_for_others(const struct attach_request *request)
 {
     return request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_OTHERS) != 0 &&
            request->entry_count == 0;
@@ -298,7 +298,7 @@ static void request_begin(struct attach_thread *thread, struct attach_request *r
     } else if (request->op != ATTACH_OP_NOTHING) {
         attach_loop_left(thread);
     }
-    if (!looks_for_others(request)) {
+    if (!rechecks_for_others(request)) {
         attach_scheduled_note(thread, request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
     }
 }
@@ -361,7 +361,7 @@ static bool schedule_once(struct attach_thread *thread)
         attach_processes_check(server);
         attach_threads_find(server, false);
         // Somebody outside may have written, though a program that polls lets nobody wait for that.
-        attach_outside_note(server, attach_watches_of_others_look(server) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
+        attach_outside_note(server, attach_watches_of_others_poll(server) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     }
     if (waits_for_memory(&request)) {
         thread->seen.waited_writes = thread->process->writes.all;

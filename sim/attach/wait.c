@@ -10,9 +10,9 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     server->settling.ends += ends;
     sim_event_schedule(server->sim, &server->settling.event, 0);
     if (ends) {
-        attach_futex_look_again(server, NULL);
+        attach_futex_recheck(server, NULL);
     }
-    (void)attach_watches_look(server, 0);
+    (void)attach_watches_poll(server, 0);
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;
@@ -97,7 +97,7 @@ static bool shares_memory(const struct attach_process *a, const struct attach_pr
            (a->node == b->node && atomic_load(&a->segment->shares) != 0 && atomic_load(&b->segment->shares) != 0);
 }
 
-void attach_scheduled_note(const struct attach_thread *of, bool looked)
+void attach_scheduled_note(const struct attach_thread *of, bool polled_empty)
 {
     struct attach_server *server = of->process->server;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
@@ -109,7 +109,7 @@ void attach_scheduled_note(const struct attach_thread *of, bool looked)
             if (thread == NULL || thread == of) {
                 continue;
             }
-            bool loops = thread->fast_forwarded && attach_loop_others(thread, looked, same);
+            bool loops = thread->fast_forwarded && attach_loop_others(thread, polled_empty, same);
             thread->loop.others = thread->loop.others || loops;
             if (loops || (thread->wait.flags & ATTACH_WAIT_OTHERS) != 0) {
                 sim_condition_signal(server->sim, &thread->wait.woken);
@@ -128,13 +128,13 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
     if (thread->wait.blocked_outside) {
         sim_event_schedule(server->sim, &server->settling.event, 0);
     }
-    bool told = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);
+    bool signalled = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);
     thread->wait.flags = 0;
     if (!thread->fast_forwarded) { // a loop that is fast-forwarded does not sleep
         thread->wait.blocked_outside = false;
         attach_preempt(thread, ADVERSARY_WAKE);
     }
-    return told;
+    return signalled;
 }
 
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside)

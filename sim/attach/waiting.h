@@ -69,7 +69,7 @@ void attach_ranges_remove(struct attach_ranges *ranges, uint64_t bus_address, ui
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 // The thread was scheduled. looked: it polled and found nothing, and may have done nothing else.
-void attach_scheduled_note(const struct attach_thread *thread, bool looked);
+void attach_scheduled_note(const struct attach_thread *thread, bool polled_empty);
 // Until the thread's condition is signalled, its process's alarm, or the deadline. blocked_outside: on an external event,
 // and does not poll it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
@@ -86,7 +86,7 @@ void attach_loop_left(struct attach_thread *thread); // it has done something el
 // Is the write one that the thread's loop sees?
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
 // Another thread was scheduled: shall this one poll?
-bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_process);
+bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process);
 
 // --- shared.c -------------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,7 @@ bool attach_loop_others(struct attach_thread *thread, bool looked, bool same_pro
 enum attach_shared_news { ATTACH_SHARED_SAME, ATTACH_SHARED_STORED, ATTACH_SHARED_OTHER_PAGES };
 enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request);
 // Before the thread is scheduled: what has changed since it was looked at last is told with its next poll.
-void attach_shared_look(struct attach_thread *thread);
+void attach_shared_check(struct attach_thread *thread);
 // Another process was scheduled: has it changed one of the thread's pages?
 bool attach_shared_changed(struct attach_thread *thread);
 void attach_shared_destroy(struct attach_thread *thread);
@@ -107,9 +107,9 @@ bool attach_watches_init(struct attach_server *server);
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request);
 void attach_watch_end(struct attach_thread *thread);
 // Which are ready now, or within so much real time: their threads go on. false: none.
-bool attach_watches_look(struct attach_server *server, int wait_ms);
+bool attach_watches_poll(struct attach_server *server, int wait_ms);
 bool attach_watches_of_others(const struct attach_server *server); // may somebody outside the run write to one?
-bool attach_watches_of_others_look(struct attach_server *server);  // has one of those become ready?
+bool attach_watches_of_others_poll(struct attach_server *server);  // has one of those become ready?
 
 // --- futex.c --------------------------------------------------------------------------------------------------------
 
@@ -117,4 +117,4 @@ bool attach_watches_of_others_look(struct attach_server *server);  // has one of
 void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request);
 // A thread or the process has ended, whose words the kernel may have changed, and all that share memory with it look
 // again; NULL: everybody, as there may be a signal.
-void attach_futex_look_again(const struct attach_server *server, const struct attach_process *process);
+void attach_futex_recheck(const struct attach_server *server, const struct attach_process *process);

@@ -70,7 +70,7 @@ void attach_watch_end(struct attach_thread *thread)
     thread->watch.count = 0;
 }
 
-bool attach_watches_look(struct attach_server *server, int wait_ms)
+bool attach_watches_poll(struct attach_server *server, int wait_ms)
 {
     struct epoll_event ready[READY_MAX];
     int count = epoll_wait(server->watches, ready, READY_MAX, wait_ms);
@@ -84,7 +84,7 @@ bool attach_watches_look(struct attach_server *server, int wait_ms)
     while (count > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
         if (thread->watch.ready && (thread->wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0) {
             sim_condition_signal(server->sim, &thread->wait.woken);
-            attach_told_note(server);
+            attach_notified_note(server);
         }
     }
     return count > 0;
@@ -160,11 +160,11 @@ bool attach_watches_of_others(const struct attach_server *server)
     return watches_of_others(server, false) > 0;
 }
 
-bool attach_watches_of_others_look(struct attach_server *server)
+bool attach_watches_of_others_poll(struct attach_server *server)
 {
     bool any = watches_of_others(server, true) > 0;
     if (any) {
-        attach_told_note(server);
+        attach_notified_note(server);
     }
     return any;
 }

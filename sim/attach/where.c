@@ -121,7 +121,7 @@ static bool source_of(Dwfl_Module *module, Dwarf_Addr pc, const char *file, char
 }
 
 // Another one, from the innermost on. false: there are enough.
-static bool place_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
+static bool address_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
 {
     const char *symbol = module != NULL ? dwfl_module_addrname(module, pc) : NULL;
     const char *path = module != NULL ? dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL) : NULL;
@@ -160,7 +160,7 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
     }
     pc -= !interrupted; // a return address is behind its call
     Dwfl_Module *module = dwfl_addrmodule(dwfl_thread_dwfl(dwfl_frame_thread(frame)), pc);
-    return place_add(frames, module, pc) ? DWARF_CB_OK : DWARF_CB_ABORT;
+    return address_add(frames, module, pc) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
 // --- the thread's state ----------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
     return frames.count != 0;
 }
 
-bool attach_symbols(void *ctx, void *tag, const uint64_t *places, unsigned count, char *text, size_t room)
+bool attach_symbols(void *ctx, void *tag, const uint64_t *addresses, unsigned count, char *text, size_t room)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
     struct frames frames = {.text = text, .room = room};
@@ -276,8 +276,8 @@ bool attach_symbols(void *ctx, void *tag, const uint64_t *places, unsigned count
     text[0] = '\0';
     if (dwfl != NULL && dwfl_linux_proc_report(dwfl, process->pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0) {
         bool more = true;
-        for (unsigned i = 0; i < count && places[i] != 0 && more; i++) {
-            more = place_add(&frames, dwfl_addrmodule(dwfl, places[i] - 1), places[i] - 1);
+        for (unsigned i = 0; i < count && addresses[i] != 0 && more; i++) {
+            more = address_add(&frames, dwfl_addrmodule(dwfl, addresses[i] - 1), addresses[i] - 1);
         }
     }
     dwfl_end(dwfl);

@@ -62,7 +62,7 @@ static struct attach_object *region_find(struct attach_process *process, bool pi
     return NULL;
 }
 
-static void thread_tell(struct attach_thread *thread, const struct attach_written *written, bool event)
+static void thread_notify(struct attach_thread *thread, const struct attach_written *written, bool event)
 {
     unsigned waits_for = thread->wait.flags;
     bool waits_for_it =
@@ -74,7 +74,7 @@ static void thread_tell(struct attach_thread *thread, const struct attach_writte
     }
 }
 
-static void tell(struct attach_process *process, const struct attach_written *written)
+static void notify(struct attach_process *process, const struct attach_written *written)
 {
     bool event = written->pinned &&
                  ((written->address >= process->writes.events_from && written->address < process->writes.events_to) ||
@@ -84,7 +84,7 @@ static void tell(struct attach_process *process, const struct attach_written *wr
     process->writes.events += event;
     for (unsigned i = 0; i < process->slots; i++) {
         if (process->threads[i] != NULL) {
-            thread_tell(process->threads[i], written, event);
+            thread_notify(process->threads[i], written, event);
         }
     }
 }
@@ -92,11 +92,11 @@ static void tell(struct attach_process *process, const struct attach_written *wr
 void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    tell(process, &(struct attach_written){.pinned = true,
-                                           .quiet = is_within(&process->writes.quiet, bus_address, bytes),
-                                           .address = bus_address,
-                                           .bytes = bytes,
-                                           .region = region_find(process, true, bus_address)});
+    notify(process, &(struct attach_written){.pinned = true,
+                                             .quiet = is_within(&process->writes.quiet, bus_address, bytes),
+                                             .address = bus_address,
+                                             .bytes = bytes,
+                                             .region = region_find(process, true, bus_address)});
 }
 
 void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
@@ -106,5 +106,5 @@ void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
     if (process->server->options->explain) {
         observe_written(process->observed, va, bytes);
     }
-    tell(process, &(struct attach_written){.quiet = region == NULL, .address = va, .bytes = bytes, .region = region});
+    notify(process, &(struct attach_written){.quiet = region == NULL, .address = va, .bytes = bytes, .region = region});
 }

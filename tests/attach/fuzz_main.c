@@ -93,7 +93,7 @@ static bool is_dull(uint64_t op)
 }
 
 // Who looks and who is next is everybody's to read and to write.
-static void bells_spoil(void)
+static void bells_corrupt(void)
 {
     fill(attach_client.bells, dice() % 2 == 0 ? 12 : 4096);
 }
@@ -149,7 +149,7 @@ static void request_make(void)
 
 // --- rings ----------------------------------------------------------------------------------------------------------
 
-static void rings_spoil(void)
+static void rings_corrupt(void)
 {
     struct backend_process *process = backend_current();
     const struct backend_ops *ops = process->backend.ops;
@@ -237,11 +237,11 @@ int main(int argc, char **argv)
     state = 0x9e3779b97f4a7c15u * (uint64_t)(atoi(argv[1]) + 1);
     first_bar = argc > 3 ? 0 : first_bar;
     (void)attach_wait(0, 60000000); // the others have what they need
-    rings_spoil();
+    rings_corrupt();
     for (int i = 0; i < atoi(argv[2]); i++) {
         request_make();
         if (dice() % 4 == 0) {
-            bells_spoil();
+            bells_corrupt();
         }
     }
     messages_send(20);

@@ -63,11 +63,11 @@ static int family(const char *what, int ms)
     }
     attach_spend_ps(5000000);
     attach_fork_parent(child);
-    unsigned looks = 0;
-    for (int status; strcmp(what, "orphan") != 0 && waitpid(child, &status, WNOHANG) == 0; looks++) {
+    unsigned polls = 0;
+    for (int status; strcmp(what, "orphan") != 0 && waitpid(child, &status, WNOHANG) == 0; polls++) {
         (void)attach_wait(ATTACH_WAIT_OUTSIDE, attach_now_ps() + 20000000000);
     }
-    printf("%u looks until %llu\n", looks, (unsigned long long)attach_now_ps());
+    printf("%u looks until %llu\n", polls, (unsigned long long)attach_now_ps());
     return 0;
 }
 

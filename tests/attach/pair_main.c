@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     }
     pair_ready = attach_mode() == ATTACH_FUNCTIONAL ? wait_for_the_other : NULL;
     stops_begin(argc > 2 ? atoi(argv[2]) : 0);
-    pair_run(process, attach_place()->node_index, argc > 1 ? (unsigned)atoi(argv[1]) : 10, &pair);
+    pair_run(process, attach_environment()->node_index, argc > 1 ? (unsigned)atoi(argv[1]) : 10, &pair);
     for (unsigned i = 0; i < pair.count && i < PAIR_STAMPS_MAX; i++) {
         printf("%llu\n", (unsigned long long)pair.stamps[i]);
     }

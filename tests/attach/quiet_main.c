@@ -29,7 +29,7 @@ int main(int argc, char **argv)
         return 3;
     }
     const volatile uint64_t *word = (const volatile uint64_t *)((char *)buffer.address + QUIET_BYTES);
-    if (attach_place()->node_index == 1) {
+    if (attach_environment()->node_index == 1) {
         if (argc == 1) {
             ops->quiet(process->backend.ctx, buffer.address, QUIET_BYTES);
         }

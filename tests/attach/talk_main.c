@@ -9,10 +9,10 @@
 
 #include "verbs-shim/attach/attach.h"
 
-static struct sockaddr_in place_of(uint32_t node, const char *port)
+static struct sockaddr_in address_of(uint32_t node, const char *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
-    address.sin_addr.s_addr = htonl(attach_place()->address_base + node);
+    address.sin_addr.s_addr = htonl(attach_environment()->address_base + node);
     return address;
 }
 
@@ -56,7 +56,7 @@ static void receive(int fd, unsigned expected)
     }
 }
 
-static void tell(int fd, unsigned value)
+static void send_value(int fd, unsigned value)
 {
     attach_spend_ps(500000);
     if (send(fd, &value, sizeof value, 0) != sizeof value) {
@@ -70,16 +70,16 @@ int main(int argc, char **argv)
     if (argc < 3) {
         return 1;
     }
-    const struct sockaddr_in address = place_of(0, argv[1]);
-    unsigned first = attach_place()->node_index == 0, rounds = (unsigned)atoi(argv[2]);
+    const struct sockaddr_in address = address_of(0, argv[1]);
+    unsigned first = attach_environment()->node_index == 0, rounds = (unsigned)atoi(argv[2]);
     int fd = first ? listen_for_one(&address) : connect_to(&address);
     for (unsigned i = 0; i < rounds; i++) {
         if (first) {
-            tell(fd, i);
+            send_value(fd, i);
         }
         receive(fd, i);
         if (!first) {
-            tell(fd, i);
+            send_value(fd, i);
         }
     }
     return 0;

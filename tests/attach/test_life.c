@@ -257,7 +257,7 @@ TEST(AttachedLife, GivesTheStatusOfAProgramThatCannotBeExecuted)
     attach_fixture_fini(&fixture);
 }
 
-static void expect_crash_told(const char *rest, bool polls)
+static void expect_crash_reported(const char *rest, bool polls)
 {
     char *before = NULL;
     for (unsigned i = 0; i < 2; i++) {
@@ -271,12 +271,12 @@ static void expect_crash_told(const char *rest, bool polls)
         EXPECT_CONTAINS(fixture.result.ends, "node1's attached_gone (process ");
         EXPECT_CONTAINS(fixture.result.ends, ") was killed by signal 11 (SIGSEGV) at 1.20");
         EXPECT_EQ(fixture.result.simulated_ps > fixture.options.wall_limit_ms * SIM_PS_PER_MS, polls);
-        char *told = strdup(strstr(fixture.result.ends, " was killed")); // before it is a real process's number
+        char *reported = strdup(strstr(fixture.result.ends, " was killed")); // before it is a real process's number
         if (i == 1) {
-            EXPECT_STREQ(told, before);
+            EXPECT_STREQ(reported, before);
         }
         free(before);
-        before = told;
+        before = reported;
         attach_fixture_fini(&fixture);
     }
     free(before);
@@ -284,12 +284,12 @@ static void expect_crash_told(const char *rest, bool polls)
 
 TEST(AttachedLife, SaysWhoCrashedWhereTheOthersOnlyLookInVain)
 {
-    expect_crash_told("poll", true);
+    expect_crash_reported("poll", true);
 }
 
 TEST(AttachedLife, SaysWhoCrashedWhereTheOthersOnlyWait)
 {
-    expect_crash_told("wait", false);
+    expect_crash_reported("wait", false);
 }
 
 TEST(AttachedLife, RunsWithoutSimulatedTimeAsWell)

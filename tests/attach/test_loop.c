@@ -70,14 +70,15 @@ TEST(AttachedLoops, OfSeveralPollsAreOneIteration)
     unsigned period = 0;
     uint64_t iterations = 0, polls = 0;
     while (iterations == 0 && polls < 2000) {
-        iterations = loop_poll_note(
-            &loop, &(struct loop_poll){.key = 1 + polls % 3, .own_ps = 10000, .place = polls % 3}, iteration, &period);
+        iterations =
+            loop_poll_note(&loop, &(struct loop_poll){.key = 1 + polls % 3, .own_ps = 10000, .bus_address = polls % 3},
+                           iteration, &period);
         loop_skipped(&loop, 0, false);
         polls++;
     }
     EXPECT_EQ(period, 3);
     EXPECT_BETWEEN(polls, 3 * 255, 3 * 258);
-    EXPECT_EQ(iteration[1].place, (iteration[0].place + 1) % 3);
+    EXPECT_EQ(iteration[1].bus_address, (iteration[0].bus_address + 1) % 3);
 }
 
 TEST(AttachedLoops, PollEverythingTwiceBeforeTheyAreFastForwardedAfterAWrite)

@@ -56,13 +56,13 @@ static unsigned stream_read(struct neighbour *neighbour, const unsigned char *at
 // Accesses of all sizes, at random places near each other: each read sees the last write.
 static unsigned random_accesses(struct neighbour *neighbour, unsigned char *memory, unsigned char *expected)
 {
-    unsigned wrong = 0, place = 0;
+    unsigned wrong = 0, page = 0;
     unsigned char data[PAGE];
     for (unsigned i = 0; i < 20000; i++) {
-        place = rand() % 4 != 0 ? place : (unsigned)rand() % PAGES;
+        page = rand() % 4 != 0 ? page : (unsigned)rand() % PAGES;
         unsigned from = (unsigned)rand() % PAGE, bytes = 1 + (unsigned)rand() % (rand() % 2 != 0 ? TLP : 8);
         bytes = bytes < PAGE - from ? bytes : PAGE - from;
-        size_t at = (size_t)place * PAGE + from;
+        size_t at = (size_t)page * PAGE + from;
         if (rand() % 2 != 0) {
             memset(data, rand(), bytes);
             memcpy(expected + at, data, bytes);
@@ -70,7 +70,7 @@ static unsigned random_accesses(struct neighbour *neighbour, unsigned char *memo
         } else {
             wrong += !neighbour_read(neighbour, memory + at, data, bytes) || memcmp(expected + at, data, bytes) != 0;
         }
-        place += rand() % 8 == 0 && place + 1 < PAGES;
+        page += rand() % 8 == 0 && page + 1 < PAGES;
     }
     return wrong;
 }

@@ -6,27 +6,27 @@
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/peach2/peach2_driver.h"
 
-enum { ROUNDS_BY_QUEUE = 10, ROUNDS = 50, TURN_PS = 22000, MESSAGE = 0, QUEUES = 64 };
+enum { ROUNDS_BY_QUEUE = 10, ROUNDS = 50, ITERATION_PS = 22000, MESSAGE = 0, QUEUES = 64 };
 
-static void look(const volatile uint64_t *place)
+static void poll_word(const volatile uint64_t *word)
 {
-    attach_spend_ps(TURN_PS);
-    (void)attach_poll((uintptr_t)place, place, false);
+    attach_spend_ps(ITERATION_PS);
+    (void)attach_poll((uintptr_t)word, word, false);
 }
 
 static void await(volatile uint64_t *memory, uint64_t value)
 {
     if (value <= ROUNDS_BY_QUEUE) {
         while (memory[QUEUES] != value) {
-            look(&memory[QUEUES]);
+            poll_word(&memory[QUEUES]);
         }
         return;
     }
     while (memory[MESSAGE] != value) {
-        look(&memory[QUEUES]);
-        look(&memory[QUEUES + 1]);
+        poll_word(&memory[QUEUES]);
+        poll_word(&memory[QUEUES + 1]);
     }
-    look(&memory[QUEUES]);
+    poll_word(&memory[QUEUES]);
 }
 
 int main(void)
@@ -37,7 +37,7 @@ int main(void)
     if (ops == NULL || ops->alloc_pinned(process->backend.ctx, 4096, &buffer) != 0) {
         return 3;
     }
-    uint32_t side = attach_place()->node_index;
+    uint32_t side = attach_environment()->node_index;
     // Both sides' first buffers lie at the same address.
     uint64_t remote = peach2_window_address(process->board, 1 - side, buffer.bus_address);
     (void)attach_wait(0, 200000000000); // the other has begun

@@ -24,6 +24,6 @@ int main(int argc, char **argv)
     static struct pair pair;
     killer_start(argc > 1 ? atol(argv[1]) : 0);
     for (;;) {
-        pair_run(backend_current(), attach_place()->node_index, 100, &pair);
+        pair_run(backend_current(), attach_environment()->node_index, 100, &pair);
     }
 }

@@ -35,9 +35,9 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
     return ATTACH_WOKEN_MEMORY;
 }
 
-bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
+bool attach_poll(uint64_t site, const volatile void *word, bool repeats)
 {
-    (void)site, (void)place, (void)repeats;
+    (void)site, (void)word, (void)repeats;
     return false;
 }
 
@@ -61,12 +61,12 @@ void attach_may_wake(void)
 {
 }
 
-void attach_look_set(void (*look)(void), bool progresses)
+void attach_progress_set(void (*progress)(void), bool on_writes)
 {
-    (void)look, (void)progresses;
+    (void)progress, (void)on_writes;
 }
 
-bool attach_look_progresses(void)
+bool attach_progress_on_writes(void)
 {
     return false;
 }

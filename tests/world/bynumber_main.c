@@ -90,12 +90,12 @@ struct kernel_action {
 static void signals(void)
 {
     const struct kernel_action asked = {.handler = on_signal};
-    struct kernel_action told = {0};
+    struct kernel_action old = {0};
     struct sigaction action;
     check(syscall(SYS_rt_sigaction, SIGUSR1, &asked, NULL, 8) == 0, "rt_sigaction");
     (void)sigaction(SIGUSR1, NULL, &action);
     check(action.sa_handler == on_signal, "sigaction does not know the handler of rt_sigaction");
-    check(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &told, 8) == 0 && told.handler == on_signal, "rt_sigaction tells");
+    check(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &old, 8) == 0 && old.handler == on_signal, "rt_sigaction tells");
     check(syscall(SYS_tkill, gettid(), SIGUSR1) == 0 && signals_had == 1, "tkill");
     // The fault that shows that the time stamp counter is read is the library's: the program's handler is not called.
     check(syscall(SYS_rt_sigaction, SIGSEGV, &asked, NULL, 8) == 0, "rt_sigaction of SIGSEGV");
@@ -148,7 +148,7 @@ static void numbers(void)
           "sched_getaffinity");
 }
 
-static void places(void)
+static void files(void)
 {
     struct utsname by_name, by_number;
     struct stat about, about_number;
@@ -169,6 +169,6 @@ int main(void)
     signals();
     timers();
     numbers();
-    places();
+    files();
     return good ? 0 : 1;
 }

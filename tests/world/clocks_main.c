@@ -19,7 +19,7 @@ static uint64_t now_ns(clockid_t clock)
 
 static uint64_t start_ns;
 
-static void tell(const char *what)
+static void print_time(const char *what)
 {
     printf("%s %llu\n", what, (unsigned long long)(now_ns(CLOCK_MONOTONIC) - start_ns) / 1000);
     start_ns = now_ns(CLOCK_MONOTONIC);
@@ -41,15 +41,15 @@ static void timers(void)
     (void)signal(SIGALRM, on_alarm);
     (void)alarm(3);
     (void)pause();
-    tell("alarm");
+    print_time("alarm");
     (void)setitimer(ITIMER_REAL, &once, NULL);
     (void)pause();
-    tell("setitimer");
+    print_time("setitimer");
     int fd = timerfd_create(CLOCK_MONOTONIC, 0);
     (void)timerfd_settime(fd, 0, &twice, NULL);
     for (unsigned i = 0; i < 2; i++) {
         (void)!read(fd, &times, sizeof times);
-        tell("timerfd");
+        print_time("timerfd");
     }
     printf("alarms %d\n", (int)alarms);
 }
@@ -68,9 +68,9 @@ int main(void)
     const struct timespec delay = {.tv_sec = 2, .tv_nsec = 500};
     start_ns = now_ns(CLOCK_MONOTONIC);
     (void)nanosleep(&delay, NULL);
-    tell("nanosleep");
+    print_time("nanosleep");
     (void)usleep(1500);
-    tell("usleep");
+    print_time("usleep");
     timers();
     counter();
     time_t seconds = time(NULL);

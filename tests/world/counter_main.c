@@ -5,7 +5,7 @@
 
 enum { READS = 200 };
 
-extern const unsigned char counter_place[];
+extern const unsigned char counter_site[];
 uint64_t disturbed; // bits that changed in the carry flag, r11, xmm7 and the red zone
 
 // With left_out the counter is not read: 7 comes back.
@@ -20,10 +20,10 @@ __asm__(".text\n"
         "    xor %edx, %edx\n"
         "    mov %rdi, %rcx\n"
         "    stc\n"
-        "    jrcxz counter_place\n"
+        "    jrcxz counter_site\n"
         "    jmp 1f\n"
-        ".globl counter_place\n"
-        "counter_place:\n"
+        ".globl counter_site\n"
+        "counter_site:\n"
         "    rdtsc\n"
         "1:  mov %rdx, %r10\n"
         "    sbb %r8, %r8\n"
@@ -52,6 +52,6 @@ int main(void)
         before = value;
         wrong += reading(1, UINT64_C(0xfedcba987654321)) != 7;
     }
-    printf("wrong %u\ndisturbed %llu\nopcode %u\n", wrong, (unsigned long long)disturbed, counter_place[0]);
+    printf("wrong %u\ndisturbed %llu\nopcode %u\n", wrong, (unsigned long long)disturbed, counter_site[0]);
     return 0;
 }

@@ -19,7 +19,7 @@ static int child_status(pid_t child)
     return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static int told(void)
+static int child_writes(void)
 {
     int pipe_ends[2];
     char text[16] = "";
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
         return 5;
     }
     long start_us = now_us();
-    int status = told();
+    int status = child_writes();
     printf("fork %d at %ld\n", status, now_us() - start_us);
     status = became(argv[0]);
     printf("exec %d at %ld\n", status, (now_us() - start_us) / 1000);

@@ -43,7 +43,7 @@ static void child(int socket)
 static void children(void)
 {
     int ends[2];
-    pid_t told[2] = {0};
+    pid_t reported[2] = {0};
     int status = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
         return check(false, "no sockets");
@@ -53,10 +53,10 @@ static void children(void)
         child(ends[1]);
         _exit(9);
     }
-    (void)!read(ends[0], told, sizeof told);
+    (void)!read(ends[0], reported, sizeof reported);
     printf("child %d\n", (int)number);
-    check(told[0] == number, "the child has another number than its parent knows");
-    check(told[1] == getpid(), "the child has another parent");
+    check(reported[0] == number, "the child has another number than its parent knows");
+    check(reported[1] == getpid(), "the child has another parent");
     check(kill(number, SIGTERM) == 0, "no signal reaches the child");
     check(waitpid(number, &status, 0) == number && WIFSIGNALED(status), "the child is not waited for");
 }

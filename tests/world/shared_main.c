@@ -32,18 +32,18 @@ static void wait_plainly(const struct cell *cell, long value)
     }
 }
 
-unsigned long looks;
+unsigned long polls;
 
-static __attribute__((noinline)) bool look(const struct cell *cell, long value)
+static __attribute__((noinline)) bool poll_cell(const struct cell *cell, long value)
 {
-    looks++;
+    polls++;
     return cell->value == value;
 }
 
 // As a progress engine does: calls, and counters in its own memory.
 static void wait_and_count(const struct cell *cell, long value)
 {
-    while (!look(&there[0], -1) && !look(cell, value)) {
+    while (!poll_cell(&there[0], -1) && !poll_cell(cell, value)) {
     }
 }
 
@@ -55,7 +55,7 @@ static void wait_by_clock(const struct cell *cell, long value)
 
 static void wait_and_yield(const struct cell *cell, long value)
 {
-    while (!look(cell, value)) {
+    while (!poll_cell(cell, value)) {
         sched_yield();
     }
 }

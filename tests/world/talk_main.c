@@ -51,7 +51,7 @@ static int connect_to(const char *host)
     return fd;
 }
 
-static void pieces_tell(int fd)
+static void pieces_print(int fd)
 {
     int at_once = 0;
     socklen_t bytes = sizeof at_once;
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     printf("on %s\n", host);
     int listens = argc < 2 || strcmp(argv[1], "listen") == 0;
     int fd = listens ? listen_for_one() : connect_to(argv[1]);
-    pieces_tell(fd);
+    pieces_print(fd);
     long start_us = now_us();
     for (int i = 0; i < ROUNDS; i++) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};

@@ -22,9 +22,9 @@ static bool timed(void)
     return attach_mode() == ATTACH_TIMED;
 }
 
-API const struct attach_place *attach_place(void)
+API const struct attach_environment *attach_environment(void)
 {
-    return attach_greeting() != NULL ? &attach_client.place : NULL;
+    return attach_greeting() != NULL ? &attach_client.environment : NULL;
 }
 
 API uint64_t attach_now_ps(void)
@@ -90,7 +90,7 @@ static enum attach_woken poll_call(struct attach_slot *slot, uint64_t iterations
     poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
     int64_t woken = attach_call(slot, ATTACH_OP_POLL);
     attach_own.found = attach_own.did = false;
-    attach_own.untold = slot->reply.poll.happened != 0 ? 0 : attach_own.untold + 1;
+    attach_own.quiet_polls = slot->reply.poll.happened != 0 ? 0 : attach_own.quiet_polls + 1;
     return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
 }
 
@@ -109,7 +109,8 @@ static uint64_t iteration_describe(struct attach_polled *polled, const struct lo
     uint64_t iteration_ps = 0;
     for (unsigned i = 0; i < period; i++) {
         iteration_ps += i > 0 ? iteration[i].own_ps : 0;
-        polled->polls[i] = (struct attach_poll_place){.after_ps = iteration_ps, .bus_address = iteration[i].place};
+        polled->polls[i] =
+            (struct attach_iteration_poll){.after_ps = iteration_ps, .bus_address = iteration[i].bus_address};
     }
     polled->poll_count = period;
     polled->word_count = 0;
@@ -128,7 +129,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         loop_pages_doubt(&attach_own.loop);
     }
     if (attach_own.found || (attach_own.did && !repeats)) {
-        loop_end(&attach_own.loop, attach_own.found || attach_own.untold < attach_own.loop.period + 1);
+        loop_end(&attach_own.loop, attach_own.found || attach_own.quiet_polls < attach_own.loop.period + 1);
     }
     attach_window_close();
     attach_own.loop.shares = attach_window_possible();
@@ -163,7 +164,7 @@ static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, c
     struct attach_polled *polled = &slot->args.poll.polled;
     polled->poll_count = 0;
     polled->word_count = words;
-    polled->any_pinned = attach_look_progresses();
+    polled->any_pinned = attach_progress_on_writes();
     attach_pages_describe(polled, pages, NULL, 0);
     return poll_call(slot, UINT64_MAX, 0, ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, 0);
 }

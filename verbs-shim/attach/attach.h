@@ -36,7 +36,7 @@ enum attach_mode {
 enum attach_mode attach_mode(void);
 
 // What the process is told about its place; NULL: not attached.
-struct attach_place {
+struct attach_environment {
     const char *node;                         // its name in the scenario, also its host name
     uint32_t node_index, node_count, process; // process: number on its node
     uint32_t id;                              // what getpid says
@@ -51,7 +51,7 @@ struct attach_place {
     uint64_t epoch_realtime_ns;    // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
 };
-const struct attach_place *attach_place(void);
+const struct attach_environment *attach_environment(void);
 
 // Processes and threads have numbers of the run, which are the same in each: from here on, where no number of the
 // machine lies (the kernel's PID_MAX_LIMIT). The simulator has the first.
@@ -110,7 +110,7 @@ enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps);
 // none in particular. repeats: the library's stores since its last poll were none but of repetitions, and so will be
 // what comes of them: nothing of it is progress of the program. true: something was written, so that the poll is worth
 // repeating before the program polls elsewhere. Not timed: returns false at once.
-bool attach_poll(uint64_t site, const volatile void *place, bool repeats);
+bool attach_poll(uint64_t site, const volatile void *word, bool repeats);
 
 // The same of a call, for what the flags name; it costs a call. attach_found says that a poll found something, which
 // ends the streak.
@@ -123,7 +123,7 @@ bool attach_poll_clock(uint64_t site, uint64_t cost_ps);
 
 // The same of a loop that is known to read nothing but these bytes: until a device writes some of them, or
 // something happens outside; in a process whose library has to move on what others read and write
-// (attach_look_progresses), also until a device writes to any pinned memory. None, or more than ATTACH_RANGES_MAX: what
+// (attach_progress_on_writes), also until a device writes to any pinned memory. None, or more than ATTACH_RANGES_MAX: what
 // it reads is not known, and any write ends it.
 #define ATTACH_RANGES_MAX 8u
 struct attach_range {
@@ -169,12 +169,12 @@ void attach_own_signal(int number);
 unsigned attach_calls(void);
 
 // A library of devices gives what is to be done for a thread that waits by itself, for a descriptor or for a word in
-// memory: events go to their descriptors, work that needs the program's processor goes on. attach_look does it; who
+// memory: events go to their descriptors, work that needs the program's processor goes on. attach_progress does it; who
 // waits in the thread's place (verbs-shim/world) calls it before each look at what the thread waits for. progresses:
 // devices' writes may be work for it, not only events.
-void attach_look_set(void (*look)(void), bool progresses);
-bool attach_look_progresses(void);
-void attach_look(void);
+void attach_progress_set(void (*progress)(void), bool on_writes);
+bool attach_progress_on_writes(void);
+void attach_progress(void);
 
 // What the calling thread has copied to device memory has left, and the time of that has passed, when it returns; for a
 // library that then shows its state to other threads of the process.
@@ -208,7 +208,7 @@ void attach_window_close(void);
 // For libtcasim-check.so. Has the process registered memory that is to be checked?
 bool attach_checks_memory(void);
 // This memory is given back. unmapped: by munmap.
-void attach_check_gone(const void *memory, size_t bytes, bool unmapped);
+void attach_check_freed(const void *memory, size_t bytes, bool unmapped);
 
 // --- life -----------------------------------------------------------------------------------------------------------
 

@@ -333,36 +333,36 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
-API bool attach_poll(uint64_t site, const volatile void *place, bool repeats)
+API bool attach_poll(uint64_t site, const volatile void *word, bool repeats)
 {
     struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
-    if (place == NULL || !attach_pinned_find(place, 1, &poll.place)) {
-        poll.place = 0;
+    if (word == NULL || !attach_pinned_find(word, 1, &poll.bus_address)) {
+        poll.bus_address = 0;
     }
     return attach_poll_again(&poll, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
 }
 
-// --- looking in a waiting thread's place ----------------------------------------------------------------------------
+// --- progress of libraries -------------------------------------------------------------------------------------------
 
-static void (*_Atomic looker)(void);
-static _Atomic bool look_progresses;
+static void (*_Atomic progress_function)(void);
+static _Atomic bool progress_on_writes;
 
-API void attach_look_set(void (*look)(void), bool progresses)
+API void attach_progress_set(void (*progress)(void), bool on_writes)
 {
-    atomic_store(&look_progresses, progresses);
-    atomic_store(&looker, look);
+    atomic_store(&progress_on_writes, on_writes);
+    atomic_store(&progress_function, progress);
 }
 
-API bool attach_look_progresses(void)
+API bool attach_progress_on_writes(void)
 {
-    return atomic_load(&look_progresses);
+    return atomic_load(&progress_on_writes);
 }
 
-API void attach_look(void)
+API void attach_progress(void)
 {
-    void (*look)(void) = atomic_load(&looker);
-    if (look != NULL) {
-        look();
+    void (*progress)(void) = atomic_load(&progress_function);
+    if (progress != NULL) {
+        progress();
     }
 }
 

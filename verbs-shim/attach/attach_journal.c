@@ -52,7 +52,7 @@ struct frames {
 static _Unwind_Reason_Code frame_add(struct _Unwind_Context *context, void *arg)
 {
     struct frames *frames = arg;
-    if (frames->count == ATTACH_PLACES) {
+    if (frames->count == ATTACH_FRAMES) {
         return _URC_END_OF_STACK;
     }
     frames->list[frames->count++] = _Unwind_GetIP(context);
@@ -60,9 +60,9 @@ static _Unwind_Reason_Code frame_add(struct _Unwind_Context *context, void *arg)
 }
 
 // As backtrace() of the C library, which would load a library first and so move what the program allocates.
-static void frames_take(uintptr_t places[ATTACH_PLACES])
+static void frames_take(uintptr_t addresses[ATTACH_FRAMES])
 {
-    struct frames frames = {places, 0};
+    struct frames frames = {addresses, 0};
     (void)_Unwind_Backtrace(frame_add, &frames);
 }
 
@@ -73,9 +73,9 @@ static void note(void *ctx, const struct journal_record *record)
     if (slot == NULL || attach_own.in_call) {
         return;
     }
-    uintptr_t places[ATTACH_PLACES] = {0};
+    uintptr_t frames[ATTACH_FRAMES] = {0};
     if (attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_LOOKED) {
-        frames_take(places);
+        frames_take(frames);
     }
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
@@ -93,8 +93,8 @@ static void note(void *ctx, const struct journal_record *record)
         .entry = entry_count(slot),
         .record = *record,
     };
-    for (unsigned i = 0; i < ATTACH_PLACES; i++) {
-        slot->notes[count].places[i] = places[i];
+    for (unsigned i = 0; i < ATTACH_FRAMES; i++) {
+        slot->notes[count].frames[i] = frames[i];
     }
     atomic_store_explicit(&slot->note_count, count + 1, memory_order_release);
 }
@@ -139,7 +139,7 @@ __attribute__((visibility("default"))) bool attach_checks_memory(void)
 }
 
 // Each region once: it is forgotten then.
-__attribute__((visibility("default"))) void attach_check_gone(const void *address, size_t bytes, bool unmapped)
+__attribute__((visibility("default"))) void attach_check_freed(const void *address, size_t bytes, bool unmapped)
 {
     uintptr_t at = (uintptr_t)address;
     for (unsigned i = 0; i < regions.count; i++) {

@@ -80,7 +80,7 @@ static void sleep_until_changed(const struct helper *helper, uint32_t seen, bool
     }
 }
 
-static bool pause_turn(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns)
+static bool pause_thread(void *ctx, enum backend_thread thread, uint64_t seen, bool devices, uint64_t max_ns)
 {
     struct helper *helper = &helpers[thread];
     bool own = helper->running && pthread_equal(pthread_self(), helper->pthread) != 0;
@@ -129,7 +129,7 @@ const struct backend_thread_ops attach_thread_ops = {
     .start = start,
     .stop = stop,
     .changes = changes,
-    .pause = pause_turn,
+    .pause = pause_thread,
     .wake = wake,
     .elapse = elapse,
     .lock = lock,

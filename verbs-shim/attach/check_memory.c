@@ -36,7 +36,7 @@ __attribute__((constructor)) static void look_up(void)
 void free(void *memory)
 {
     if (memory != NULL && attach_checks_memory()) {
-        attach_check_gone(memory, malloc_usable_size(memory), false);
+        attach_check_freed(memory, malloc_usable_size(memory), false);
     }
     next_free(memory);
 }
@@ -46,7 +46,7 @@ void *realloc(void *memory, size_t bytes)
     size_t before = memory != NULL && attach_checks_memory() ? malloc_usable_size(memory) : 0;
     void *moved = next_realloc(memory, bytes);
     if (before != 0 && moved != memory && moved != NULL) {
-        attach_check_gone(memory, before, false);
+        attach_check_freed(memory, before, false);
     }
     return moved;
 }
@@ -54,7 +54,7 @@ void *realloc(void *memory, size_t bytes)
 int munmap(void *memory, size_t bytes)
 {
     if (attach_checks_memory()) {
-        attach_check_gone(memory, bytes, true);
+        attach_check_freed(memory, bytes, true);
     }
     return next_munmap(memory, bytes);
 }

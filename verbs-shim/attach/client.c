@@ -313,7 +313,7 @@ static enum attach_link link_make(void)
     for (uint32_t i = 0; i < greeting->node_count && i < ATTACH_HOSTS; i++) {
         attach_client.hosts[i] = greeting->hosts[i];
     }
-    attach_client.place = (struct attach_place){
+    attach_client.environment = (struct attach_environment){
         .hosts = attach_client.hosts,
         .address_base = greeting->address_base,
         .clock_read_ps = greeting->timestamp_ps,
@@ -327,8 +327,8 @@ static enum attach_link link_make(void)
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
-    attach_client.place.computes = greeting->compute_scale > 0;
-    memcpy(attach_client.place.processors, greeting->processors, sizeof greeting->processors);
+    attach_client.environment.computes = greeting->compute_scale > 0;
+    memcpy(attach_client.environment.processors, greeting->processors, sizeof greeting->processors);
     atomic_store(&attach_client.segment->shares, attach_client.shares);
     slot_take(&attach_client.segment->slots[0]);
     attach_token_await(attach_own.slot);
@@ -400,7 +400,7 @@ struct attach_slot *attach_slot_to_call(void)
     return attach_own.in_call ? NULL : slot;
 }
 
-static void alarm_look(const struct attach_slot *slot)
+static void alarm_check(const struct attach_slot *slot)
 {
     uint64_t due_ps = atomic_load_explicit(&attach_client.segment->alarm_ps, memory_order_relaxed);
     if (slot->now_ps >= due_ps &&
@@ -447,7 +447,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     int64_t result = slot->result;
     if (op != ATTACH_OP_THREAD_EXIT) {
         atomic_store_explicit(&attach_client.scheduled_ps, slot->now_ps, memory_order_relaxed);
-        alarm_look(slot);
+        alarm_check(slot);
     }
     compute_begin();
     signals_restore(signals, interruptible);

@@ -52,7 +52,7 @@ bool attach_descriptors_send(const int *fds, unsigned count);
 
 // One empty poll, and more where the thread is in a loop of such. flags: of enum attach_wait_flags.
 struct loop_poll;
-enum attach_woken attach_poll_again(const struct loop_poll *look, unsigned flags, bool repeats);
+enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats);
 
 void attach_sleep_really(long ns);
 

@@ -15,7 +15,7 @@ extern struct attach_client {
     int socket;
     struct attach_segment *segment;
     struct attach_bells *bells;
-    struct attach_place place;
+    struct attach_environment environment;
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
     _Atomic uint64_t scheduled_ps; // when a thread last got the run token
@@ -40,7 +40,7 @@ extern _Thread_local struct attach_own {
     unsigned calls, interrupts, interrupts_ending;
     bool found;              // since the last empty poll
     bool did;                // something else than to look, since then
-    unsigned untold;         // looks since something was written, or another thread did something
+    unsigned quiet_polls;    // looks since something was written, or another thread did something
     struct loop loop;        // of empty polls
     struct loop_pages pages; // those that are being learned
     bool stored;             // others have written what it read, once at least

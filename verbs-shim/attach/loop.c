@@ -251,15 +251,15 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
     return iterations;
 }
 
-void loop_skipped(struct loop *loop, uint64_t iterations, bool told)
+void loop_skipped(struct loop *loop, uint64_t iterations, bool written)
 {
     // The rest of the iteration, and another one: Open MPI's eager RDMA sees its message between two polls, and polls
     // at its queues once more before it does something about it.
-    loop->pause = told ? 2 * loop->period : loop->pause;
+    loop->pause = written ? 2 * loop->period : loop->pause;
     loop->iterations += iterations;
     loop->skipped = iterations;
-    loop->skips += !told && iterations > 0;
-    if (!told && iterations > 0 && (loop->skips & (loop->skips - 1)) == 0) {
+    loop->skips += !written && iterations > 0;
+    if (!written && iterations > 0 && (loop->skips & (loop->skips - 1)) == 0) {
         loop->pages_known = false; // it goes on for long, and may have begun to read elsewhere
     }
 }

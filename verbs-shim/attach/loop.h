@@ -19,7 +19,7 @@
 struct loop_poll {
     uint64_t key;    // from where, at what
     uint64_t own_ps; // what the thread spent since the poll before, with this one
-    uint64_t place;  // bus address of the word in pinned memory; 0: it names none
+    uint64_t bus_address; // bus address of the word in pinned memory; 0: it names none
     bool clock;      // it reads a clock, and may wait for a time
 };
 
@@ -63,7 +63,7 @@ void loop_end(struct loop *loop, bool well);
 uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct loop_poll iteration_out[LOOP_POLLS_MAX],
                         unsigned *period_out);
 // So many of them have passed. told: something was written, which the loop has to see by itself.
-void loop_skipped(struct loop *loop, uint64_t iterations, bool told);
+void loop_skipped(struct loop *loop, uint64_t iterations, bool written);
 // Another process has written to shared memory that the loop reads: the streak is over, well. What the thread finds
 // there and does about it are no calls, so that nothing else says so.
 void loop_stored(struct loop *loop);

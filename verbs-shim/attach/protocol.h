@@ -29,7 +29,7 @@
 #define ATTACH_HOSTS        16u
 #define ATTACH_BELLS        65536u
 #define ATTACH_NOTES        2048u
-#define ATTACH_PLACES       12u
+#define ATTACH_FRAMES       12u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ struct attach_note {
     uint64_t after_ps, took_ps; // took_ps: how long the call took, but for stores
     uint64_t began_after_ps;
     uint32_t entry, began_entry;
-    uint64_t places[ATTACH_PLACES]; // with checks: from where the call was made, the innermost first; 0 behind the last
+    uint64_t frames[ATTACH_FRAMES]; // with checks: from where the call was made, the innermost first; 0 behind the last
     struct journal_record record;
 };
 
@@ -131,7 +131,7 @@ enum attach_poll_flags {
 };
 
 // A poll of a loop's iteration. bus_address: of the word that it polls; 0: it names none.
-struct attach_poll_place {
+struct attach_iteration_poll {
     uint64_t after_ps; // the iteration's first poll
     uint64_t bus_address;
 };
@@ -145,7 +145,7 @@ struct attach_polled {
     uint32_t any_pinned;             // beside the words all of pinned memory
     uint32_t page_count, pages_known; // known: to be all. Otherwise any scheduling slot of another process may have changed one
     union {
-        struct attach_poll_place polls[ATTACH_POLLS_MAX];
+        struct attach_iteration_poll polls[ATTACH_POLLS_MAX];
         struct attach_word words[ATTACH_RANGES_MAX];
     };
     // Addresses of pages that processes share; in the bits below, the number of the poll behind which the iteration
@@ -223,7 +223,7 @@ struct attach_segment {
 // What threads without the run token sleep on, and who of them does not. All programs of a run share it, as the one that had
 // the turn last wakes the next. It decides nothing: who has the run token say the slots, and a wrong word here costs time.
 struct attach_bells {
-    _Atomic uint32_t looks; // how often a thread looks for the run token before it sleeps; 0: not at all
+    _Atomic uint32_t polls; // how often a thread looks for the run token before it sleeps; 0: not at all
     _Atomic uint32_t awake; // the bell of the one that looks; ATTACH_BELL_NONE
     _Atomic uint32_t next;  // of the one that was scheduled last
     _Atomic uint32_t rung[ATTACH_BELLS];

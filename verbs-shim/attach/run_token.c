@@ -14,7 +14,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 
 // The most looks, whatever a program wrote there: some milliseconds.
-enum { LOOKS_MAX = 1 << 16 };
+enum { POLLS_MAX = 1 << 16 };
 
 // System calls as instructions: what stands before the C library's functions, `syscall` among them, calls in here, and
 // a process that connects would wait for itself.
@@ -58,11 +58,11 @@ static uint32_t bell_of(const struct attach_slot *slot)
 }
 
 // The turn goes to whoever is next in any case; what is written to the bells only says who sleeps.
-static bool look(struct attach_bells *bells, const struct attach_slot *slot, uint32_t looks)
+static bool busy_wait(struct attach_bells *bells, const struct attach_slot *slot, uint32_t polls)
 {
     uint32_t me = bell_of(slot);
     atomic_store(&bells->awake, me);
-    for (uint32_t i = 0; i < looks && atomic_load_explicit(&bells->next, memory_order_relaxed) == me; i++) {
+    for (uint32_t i = 0; i < polls && atomic_load_explicit(&bells->next, memory_order_relaxed) == me; i++) {
         if (is_here(slot)) {
             return true;
         }
@@ -81,8 +81,8 @@ static bool look(struct attach_bells *bells, const struct attach_slot *slot, uin
 void attach_token_await(struct attach_slot *slot)
 {
     struct attach_bells *bells = attach_client.bells;
-    uint32_t looks = atomic_load_explicit(&bells->looks, memory_order_relaxed);
-    if (looks != 0 && look(bells, slot, looks < LOOKS_MAX ? looks : LOOKS_MAX)) {
+    uint32_t polls = atomic_load_explicit(&bells->polls, memory_order_relaxed);
+    if (polls != 0 && busy_wait(bells, slot, polls < POLLS_MAX ? polls : POLLS_MAX)) {
         return;
     }
     _Atomic uint32_t *bell = &bells->rung[bell_of(slot)];

@@ -72,7 +72,7 @@ static void breakpoint_clear(struct breakpoint *breakpoint)
 }
 
 // Where the first access was.
-static uint64_t place_of(const struct breakpoint *breakpoint)
+static uint64_t instruction_of(const struct breakpoint *breakpoint)
 {
     struct {
         struct perf_event_header header;
@@ -146,14 +146,14 @@ int attach_watch(void *ctx, const void *memory, size_t bytes)
     return watch;
 }
 
-bool attach_unwatch(void *ctx, int watch, uint64_t *place_out)
+bool attach_unwatch(void *ctx, int watch, uint64_t *instruction_out)
 {
     (void)ctx;
     bool hit = false;
     for (unsigned i = 0; i < ENDS && watch >= 0 && watch < WATCHES; i++) {
         struct breakpoint *end = &watches[watch].ends[i];
         if (was_hit(end)) {
-            *place_out = hit ? *place_out : place_of(end);
+            *instruction_out = hit ? *instruction_out : instruction_of(end);
             hit = true;
         }
         breakpoint_clear(end);

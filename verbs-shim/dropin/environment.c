@@ -120,7 +120,7 @@ static void opened(void)
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         (void)pthread_once(&once, watch_start);
     } else {
-        attach_look_set(look, begun->board != NULL); // tca0's library moves what others read and write
+        attach_progress_set(look, begun->board != NULL); // tca0's library moves what others read and write
     }
 }
 

@@ -21,21 +21,21 @@ enum { PORT_FREE_FIRST = 32768, PORT_FREE_LAST = 60999 };
 
 uint32_t cm_own_node(void)
 {
-    return attach_place()->node_index;
+    return attach_environment()->node_index;
 }
 
 static enum cm_where where_v4(uint32_t address, uint32_t *node_out)
 {
-    const struct attach_place *place = attach_place();
+    const struct attach_environment *environment = attach_environment();
     if (address == INADDR_ANY) {
         return CM_WHERE_ANY;
     }
     if (address == INADDR_LOOPBACK) {
-        *node_out = place->node_index;
+        *node_out = environment->node_index;
         return CM_WHERE_NODE;
     }
-    *node_out = address - place->address_base;
-    return *node_out < place->node_count ? CM_WHERE_NODE : CM_WHERE_NOBODY;
+    *node_out = address - environment->address_base;
+    return *node_out < environment->node_count ? CM_WHERE_NODE : CM_WHERE_NOBODY;
 }
 
 enum cm_where cm_address_where(const struct sockaddr *address, uint32_t *node_out)
@@ -68,7 +68,7 @@ uint16_t cm_address_port(const struct sockaddr *address)
 
 void cm_address_set(struct sockaddr_storage *address_out, int family, bool any, uint32_t node, uint16_t port)
 {
-    uint32_t v4 = any ? INADDR_ANY : attach_place()->address_base + node;
+    uint32_t v4 = any ? INADDR_ANY : attach_environment()->address_base + node;
     memset(address_out, 0, sizeof *address_out);
     if (family == AF_INET6) {
         struct sockaddr_in6 *address = (struct sockaddr_in6 *)address_out;

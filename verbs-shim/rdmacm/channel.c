@@ -35,9 +35,9 @@ void cm_channel_unwatch(struct cm_id *id)
 
 struct cm_channel *cm_channel_new(void)
 {
-    struct cm_channel *channel = attach_place() != NULL ? calloc(1, sizeof *channel) : NULL;
+    struct cm_channel *channel = attach_environment() != NULL ? calloc(1, sizeof *channel) : NULL;
     if (channel == NULL) {
-        errno = attach_place() != NULL ? ENOMEM : ENODEV;
+        errno = attach_environment() != NULL ? ENOMEM : ENODEV;
         return NULL;
     }
     *channel = (struct cm_channel){.end = &channel->first, .timer = -1};

@@ -66,7 +66,7 @@ uint64_t cm_now_ns(void)
 
 void cm_event_pay(void)
 {
-    attach_spend_ps(attach_place()->interrupt_ps);
+    attach_spend_ps(attach_environment()->interrupt_ps);
 }
 
 // The child of a fork has none of its parent's devices, and leaves its parent's connections and ports alone: it closes
@@ -140,7 +140,7 @@ static struct ibv_device *device_find(struct ibv_device **list, const char *name
 
 struct cm_device *cm_device_open(const char *name)
 {
-    struct ibv_device **list = attach_place() != NULL ? ibv_get_device_list(NULL) : NULL;
+    struct ibv_device **list = attach_environment() != NULL ? ibv_get_device_list(NULL) : NULL;
     struct ibv_device *found = list != NULL ? device_find(list, name) : NULL;
     struct cm_device *device = found != NULL ? device_open(found) : NULL;
     if (found == NULL) {
@@ -155,7 +155,7 @@ struct cm_device *cm_device_open(const char *name)
 struct ibv_context **rdma_get_devices(int *count_out)
 {
     CM_ENTER();
-    struct ibv_device **list = attach_place() != NULL ? ibv_get_device_list(NULL) : NULL;
+    struct ibv_device **list = attach_environment() != NULL ? ibv_get_device_list(NULL) : NULL;
     struct ibv_context **contexts = calloc(DEVICES_MAX + 1, sizeof(struct ibv_context *));
     int count = 0;
     for (unsigned i = 0; list != NULL && contexts != NULL && list[i] != NULL && count < DEVICES_MAX; i++) {

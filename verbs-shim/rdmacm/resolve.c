@@ -65,7 +65,7 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
 uint64_t cm_answer_ns(void)
 {
     enum { FUNCTIONAL_NS = 20000000 };
-    return attach_mode() == ATTACH_TIMED ? 2 * attach_place()->interrupt_ps / 1000 + 1 : FUNCTIONAL_NS;
+    return attach_mode() == ATTACH_TIMED ? 2 * attach_environment()->interrupt_ps / 1000 + 1 : FUNCTIONAL_NS;
 }
 
 static int resolve(struct cm_id *id, const struct sockaddr *source, const struct sockaddr *destination, int timeout_ms)

@@ -47,7 +47,7 @@ static size_t least_bytes(void)
 {
     size_t least = 0;
     for (size_t i = 0; i < sizeof own.processors; i++) {
-        least = attach_place()->processors[i] != 0 ? i + 1 : least;
+        least = attach_environment()->processors[i] != 0 ? i + 1 : least;
     }
     return least;
 }
@@ -65,7 +65,7 @@ int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *set)
     memcpy(wanted.processors, set, bytes < sizeof wanted.processors ? bytes : sizeof wanted.processors);
     unsigned any = 0;
     for (size_t i = 0; i < sizeof wanted.processors; i++) {
-        wanted.processors[i] &= attach_place()->processors[i];
+        wanted.processors[i] &= attach_environment()->processors[i];
         any |= wanted.processors[i];
     }
     if (any == 0) {
@@ -87,7 +87,7 @@ int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set)
     if (error != 0) {
         return failure(error);
     }
-    const unsigned char *processors = is_own(thread) && own.given ? own.processors : attach_place()->processors;
+    const unsigned char *processors = is_own(thread) && own.given ? own.processors : attach_environment()->processors;
     memset(set, 0, bytes);
     memcpy(set, processors, bytes < sizeof own.processors ? bytes : sizeof own.processors);
     return 0;

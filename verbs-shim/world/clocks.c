@@ -31,14 +31,14 @@ enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US 
 // Others are scheduled at times, and the library does what it has to do for others. Returns the time then.
 static uint64_t step(uint64_t now_ps, uint64_t step_ps)
 {
-    static __thread uint64_t turn_ps;
-    if (now_ps + step_ps - turn_ps < OTHERS_EVERY_US * WORLD_PS_PER_US) {
+    static __thread uint64_t others_ps;
+    if (now_ps + step_ps - others_ps < OTHERS_EVERY_US * WORLD_PS_PER_US) {
         attach_spend_ps(step_ps);
         return now_ps + step_ps;
     }
-    turn_ps = now_ps + step_ps;
+    others_ps = now_ps + step_ps;
     (void)attach_wait(ATTACH_WAIT_OTHERS | ATTACH_WAIT_EVENTS, now_ps + step_ps);
-    attach_look();
+    attach_progress();
     return attach_now_ps();
 }
 
@@ -57,13 +57,13 @@ uint64_t world_clock_read_ps(uintptr_t site)
         first_site = site;
     }
     since_first = site == first_site ? 0 : since_first;
-    uint64_t cost_ps = attach_place()->clock_read_ps;
+    uint64_t cost_ps = attach_environment()->clock_read_ps;
     if (reads++ > POLL_READS && attach_poll_clock(site, cost_ps)) {
-        attach_look();
+        attach_progress();
         return last_ps = attach_now_ps();
     }
     uint64_t step_ps = reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
-    if (attach_place()->computes &&
+    if (attach_environment()->computes &&
         now_ps != last_ps) { // no run of nothing but reads: others are scheduled all the same
         last_ps = step(now_ps, cost_ps);
     } else if (step_ps > cost_ps) {
@@ -81,12 +81,12 @@ static uint64_t epoch_ns(clockid_t clock)
     case CLOCK_REALTIME:
     case CLOCK_REALTIME_COARSE:
     case CLOCK_TAI:
-        return attach_place()->epoch_realtime_ns;
+        return attach_environment()->epoch_realtime_ns;
     case CLOCK_MONOTONIC:
     case CLOCK_MONOTONIC_RAW:
     case CLOCK_MONOTONIC_COARSE:
     case CLOCK_BOOTTIME:
-        return attach_place()->epoch_monotonic_ns;
+        return attach_environment()->epoch_monotonic_ns;
     default:
         return 0; // of the process or a thread
     }
@@ -207,7 +207,7 @@ static clock_t times_simulated(struct tms *buffer)
     if (buffer != NULL) {
         *buffer = (struct tms){.tms_utime = (clock_t)((now_ps - process_began_ps) / per_tick_ps)};
     }
-    return (clock_t)((attach_place()->epoch_monotonic_ns * WORLD_PS_PER_NS + now_ps) / per_tick_ps);
+    return (clock_t)((attach_environment()->epoch_monotonic_ns * WORLD_PS_PER_NS + now_ps) / per_tick_ps);
 }
 
 clock_t times(struct tms *buffer)

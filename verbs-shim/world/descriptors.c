@@ -56,7 +56,7 @@ static uint64_t socket_deadline(int fd, int option)
 // Waits until the call would not block. 0; -EAGAIN: the socket's timeout came first; -EINTR.
 static long get_ready(int fd, short events, int flags)
 {
-    attach_look();
+    attach_progress();
     if (ready(fd, events) || !blocks(fd, flags)) {
         return 0;
     }
@@ -65,7 +65,7 @@ static long get_ready(int fd, short events, int flags)
     unsigned interrupts = attach_interrupts_ending();
     while (!ready(fd, events)) {
         bool in_time = attach_wait_descriptors(&watch, 1, deadline_ps) != ATTACH_WOKEN_DEADLINE;
-        attach_look();
+        attach_progress();
         if (!in_time) {
             return -EAGAIN;
         }
@@ -77,7 +77,7 @@ static long get_ready(int fd, short events, int flags)
 }
 
 // The iteration of a loop over a descriptor that does not block.
-static long looked(int fd, long result)
+static long polled(int fd, long result)
 {
     if (result == -EAGAIN) {
         (void)attach_poll_call(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE, (uint64_t)fd);
@@ -93,7 +93,7 @@ static long moved(int fd, long result)
     if (result >= 0) {
         attach_may_wake();
     }
-    return looked(fd, result);
+    return polled(fd, result);
 }
 
 // The same of what goes to another program.

@@ -21,6 +21,6 @@ uint32_t world_identity(void)
 
 long gethostid(void)
 {
-    const struct attach_place *place = attach_place();
-    return place != NULL ? (long)(int32_t)hash(place->node) : WORLD_REAL(gethostid)();
+    const struct attach_environment *environment = attach_environment();
+    return environment != NULL ? (long)(int32_t)hash(environment->node) : WORLD_REAL(gethostid)();
 }

@@ -46,7 +46,7 @@ pid_t world_id_real(pid_t id)
     if (id < (pid_t)ATTACH_ID_BASE || !world_timed()) {
         return id;
     }
-    if ((uint32_t)id == attach_place()->id) {
+    if ((uint32_t)id == attach_environment()->id) {
         return world_real_pid();
     }
     if ((uint32_t)id == attach_thread_id()) {
@@ -67,7 +67,7 @@ pid_t world_id_of(pid_t real)
         return real;
     }
     if (real == world_real_pid()) {
-        return (pid_t)attach_place()->id;
+        return (pid_t)attach_environment()->id;
     }
     for (unsigned i = 0; i < KNOWN_MAX; i++) {
         if (known[i].real == real) {
@@ -87,7 +87,7 @@ pid_t world_id_real_signed(pid_t id)
 
 pid_t getpid(void)
 {
-    return world_timed() ? (pid_t)attach_place()->id : world_real_pid();
+    return world_timed() ? (pid_t)attach_environment()->id : world_real_pid();
 }
 
 pid_t gettid(void)
@@ -139,7 +139,7 @@ int tcsetpgrp(int fd, pid_t group)
 // --- whom it means --------------------------------------------------------------------------------------------------
 
 // The news is listed last, so that no attach call stands between it and the signal.
-static void signal_told(void)
+static void signal_notify(void)
 {
     if (world_timed()) {
         attach_may_interrupt();
@@ -149,7 +149,7 @@ static void signal_told(void)
 int kill(pid_t process, int number)
 {
     pid_t real = world_id_real_signed(process);
-    signal_told();
+    signal_notify();
     return WORLD_REAL(kill)(real, number);
 }
 
@@ -161,14 +161,14 @@ int killpg(pid_t group, int number)
 int tgkill(pid_t process, pid_t thread, int number)
 {
     pid_t real = world_id_real(process), real_thread = world_id_real(thread);
-    signal_told();
+    signal_notify();
     return WORLD_REAL(tgkill)(real, real_thread, number);
 }
 
 int sigqueue(pid_t process, int number, const union sigval value)
 {
     pid_t real = world_id_real(process);
-    signal_told();
+    signal_notify();
     return WORLD_REAL(sigqueue)(real, number, value);
 }
 

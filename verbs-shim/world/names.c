@@ -12,31 +12,31 @@
 
 #include "verbs-shim/world/world.h"
 
-static in_addr_t own_address(const struct attach_place *place)
+static in_addr_t own_address(const struct attach_environment *environment)
 {
-    return htonl(place->address_base + place->node_index);
+    return htonl(environment->address_base + environment->node_index);
 }
 
 int gethostname(char *name, size_t bytes)
 {
-    const struct attach_place *place = attach_place();
-    if (place == NULL) {
+    const struct attach_environment *environment = attach_environment();
+    if (environment == NULL) {
         return WORLD_REAL(gethostname)(name, bytes);
     }
-    if (strlen(place->node) >= bytes) {
+    if (strlen(environment->node) >= bytes) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    memcpy(name, place->node, strlen(place->node) + 1);
+    memcpy(name, environment->node, strlen(environment->node) + 1);
     return 0;
 }
 
 int uname(struct utsname *about)
 {
     int status = WORLD_REAL(uname)(about);
-    const struct attach_place *place = attach_place();
-    if (status == 0 && place != NULL) {
-        (void)snprintf(about->nodename, sizeof about->nodename, "%s", place->node);
+    const struct attach_environment *environment = attach_environment();
+    if (status == 0 && environment != NULL) {
+        (void)snprintf(about->nodename, sizeof about->nodename, "%s", environment->node);
     }
     return status;
 }
@@ -44,10 +44,10 @@ int uname(struct utsname *about)
 // The address of a node as text; NULL: no node has the name.
 static const char *node_address(const char *name, char text[INET_ADDRSTRLEN])
 {
-    const struct attach_place *place = attach_place();
-    for (uint32_t i = 0; place != NULL && name != NULL && i < place->node_count; i++) {
-        if (strcmp(name, place->hosts[i]) == 0) {
-            const struct in_addr address = {.s_addr = htonl(place->address_base + i)};
+    const struct attach_environment *environment = attach_environment();
+    for (uint32_t i = 0; environment != NULL && name != NULL && i < environment->node_count; i++) {
+        if (strcmp(name, environment->hosts[i]) == 0) {
+            const struct in_addr address = {.s_addr = htonl(environment->address_base + i)};
             return inet_ntop(AF_INET, &address, text, INET_ADDRSTRLEN);
         }
     }
@@ -86,7 +86,7 @@ int gethostbyname_r(const char *restrict name, struct hostent *restrict entry, c
 // --- every node's own "any" and "localhost" -------------------------------------------------------------------------
 
 // "Any address" is the node's own: another node's program may listen on the same port. false: it is something else.
-static bool any_replace(const struct sockaddr *address, socklen_t bytes, const struct attach_place *place,
+static bool any_replace(const struct sockaddr *address, socklen_t bytes, const struct attach_environment *environment,
                         struct sockaddr_storage *own_out)
 {
     memset(own_out, 0, sizeof *own_out);
@@ -94,14 +94,14 @@ static bool any_replace(const struct sockaddr *address, socklen_t bytes, const s
         struct sockaddr_in *v4 = (struct sockaddr_in *)own_out;
         memcpy(v4, address, sizeof *v4);
         bool any = v4->sin_addr.s_addr == htonl(INADDR_ANY) || v4->sin_addr.s_addr == htonl(INADDR_LOOPBACK);
-        v4->sin_addr.s_addr = own_address(place);
+        v4->sin_addr.s_addr = own_address(environment);
         return any;
     }
     if (bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
         struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)own_out;
         memcpy(v6, address, sizeof *v6);
         bool any = IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr) || IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-        const in_addr_t mapped[4] = {0, 0, htonl(0xffff), own_address(place)};
+        const in_addr_t mapped[4] = {0, 0, htonl(0xffff), own_address(environment)};
         memcpy(&v6->sin6_addr, mapped, sizeof mapped);
         return any;
     }
@@ -111,9 +111,9 @@ static bool any_replace(const struct sockaddr *address, socklen_t bytes, const s
 int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 {
     const struct sockaddr *asked = address.__sockaddr__;
-    const struct attach_place *place = attach_place();
+    const struct attach_environment *environment = attach_environment();
     struct sockaddr_storage own;
-    if (place == NULL || asked == NULL || !any_replace(asked, bytes, place, &own)) {
+    if (environment == NULL || asked == NULL || !any_replace(asked, bytes, environment, &own)) {
         return WORLD_REAL(bind)(fd, address, bytes);
     }
     if (asked->sa_family == AF_INET6) {
@@ -128,17 +128,17 @@ int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 {
     const struct sockaddr *asked = address.__sockaddr__;
-    const struct attach_place *place = attach_place();
-    if (place == NULL || asked == NULL) {
+    const struct attach_environment *environment = attach_environment();
+    if (environment == NULL || asked == NULL) {
         return WORLD_REAL(connect)(fd, address, bytes);
     }
     struct sockaddr_storage own;
-    bool to_self = any_replace(asked, bytes, place, &own);
+    bool to_self = any_replace(asked, bytes, environment, &own);
     struct sockaddr_in source = {0};
     socklen_t source_bytes = sizeof source;
     if (asked->sa_family == AF_INET && getsockname(fd, (struct sockaddr *)&source, &source_bytes) == 0 &&
         source.sin_addr.s_addr == htonl(INADDR_ANY) && source.sin_port == 0) {
-        source = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = own_address(place)};
+        source = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = own_address(environment)};
         (void)WORLD_REAL(bind)(fd, (const struct sockaddr *)&source, sizeof source);
     }
     int status = WORLD_REAL(connect)(fd, to_self ? (const struct sockaddr *)&own : asked, bytes);

@@ -225,12 +225,12 @@ long world_call_wait4(const long *a)
 long world_call_waitid(const long *a)
 {
     siginfo_t own;
-    siginfo_t *told = a[2] != 0 ? (siginfo_t *)a[2] : &own;
+    siginfo_t *info = a[2] != 0 ? (siginfo_t *)a[2] : &own;
     unsigned interrupts = attach_interrupts_ending();
     for (;;) {
-        memset(told, 0, sizeof *told);
-        long status = kernel_call(SYS_waitid, a[0], a[1], (long)(uintptr_t)told, a[3] | WNOHANG, a[4], 0);
-        if (status != 0 || told->si_pid != 0 || (a[3] & WNOHANG) != 0) {
+        memset(info, 0, sizeof *info);
+        long status = kernel_call(SYS_waitid, a[0], a[1], (long)(uintptr_t)info, a[3] | WNOHANG, a[4], 0);
+        if (status != 0 || info->si_pid != 0 || (a[3] & WNOHANG) != 0) {
             return status;
         }
         if (attach_interrupts_ending() != interrupts) {

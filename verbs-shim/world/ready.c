@@ -17,7 +17,7 @@ static const struct timespec at_once;
 // A set of descriptors: how many are ready now, or -errno; and which they are. Of more than there is room for none is
 // told, and the thread is asked again whenever anything may have changed.
 struct ready_set {
-    long (*look)(struct ready_set *set);
+    long (*query)(struct ready_set *set);
     const long *arguments;
     struct attach_watch watches[ATTACH_WATCHES_MAX];
     unsigned count; // of watches; more than ATTACH_WATCHES_MAX: too many
@@ -36,22 +36,22 @@ static void watch_add(struct ready_set *set, int fd, short events)
 // A look with no time to wait is a turn of the program's own loop. -EINTR: a signal was handled meanwhile.
 static long wait_ready(struct ready_set *set, uint64_t deadline_ps, bool never_waits)
 {
-    attach_look();
-    long found = set->look(set);
+    attach_progress();
+    long found = set->query(set);
     if (found != 0) {
         attach_found();
         return found;
     }
     if (never_waits) {
         (void)attach_poll_call(ATTACH_WAIT_MEMORY | ATTACH_WAIT_OUTSIDE,
-                               (uintptr_t)set->look + (uint64_t)set->arguments[0]);
+                               (uintptr_t)set->query + (uint64_t)set->arguments[0]);
         return 0;
     }
     unsigned interrupts = attach_interrupts();
     while (found == 0) {
         bool in_time = attach_wait_descriptors(set->watches, set->count, deadline_ps) != ATTACH_WOKEN_DEADLINE;
-        attach_look();
-        found = set->look(set);
+        attach_progress();
+        found = set->query(set);
         if (found == 0 && attach_interrupts() != interrupts) {
             return -EINTR;
         }
@@ -93,14 +93,14 @@ static uint64_t deadline_ms(int timeout_ms)
 
 // --- poll -----------------------------------------------------------------------------------------------------------
 
-static long poll_look(struct ready_set *set)
+static long poll_query(struct ready_set *set)
 {
     return kernel_call(SYS_ppoll, set->arguments[0], set->arguments[1], (long)(uintptr_t)&at_once, 0, 0, 0);
 }
 
 static long poll_with(const long *a, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
 {
-    struct ready_set set = {.look = poll_look, .arguments = a};
+    struct ready_set set = {.query = poll_query, .arguments = a};
     const struct pollfd *fds = (const struct pollfd *)a[0];
     for (unsigned long i = 0; i < (unsigned long)a[1] && !never_waits && set.count <= ATTACH_WATCHES_MAX; i++) {
         if (fds[i].fd >= 0) {
@@ -156,7 +156,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 // --- select ---------------------------------------------------------------------------------------------------------
 
 // The kernel writes into the sets, so that each look begins with what was asked. Of more than FD_SETSIZE: EINVAL.
-static long select_look(struct ready_set *set)
+static long select_query(struct ready_set *set)
 {
     const long *a = set->arguments;
     fd_set copies[3];
@@ -178,7 +178,7 @@ static long select_with(const long *a, uint64_t deadline_ps, bool never_waits, c
     if (a[0] < 0 || a[0] > FD_SETSIZE) {
         return -EINVAL;
     }
-    struct ready_set set = {.look = select_look, .arguments = a, .set_bytes = ((size_t)a[0] + 63) / 64 * 8};
+    struct ready_set set = {.query = select_query, .arguments = a, .set_bytes = ((size_t)a[0] + 63) / 64 * 8};
     for (int i = 0; i < 3; i++) {
         if (a[1 + i] != 0) {
             memcpy(&set.wanted[i], (const void *)a[1 + i], set.set_bytes);
@@ -222,7 +222,7 @@ int select(int count, fd_set *restrict in, fd_set *restrict out, fd_set *restric
 
 // --- epoll ----------------------------------------------------------------------------------------------------------
 
-static long epoll_look(struct ready_set *set)
+static long epoll_query(struct ready_set *set)
 {
     const long *a = set->arguments;
     return kernel_call(SYS_epoll_pwait, a[0], a[1], a[2], 0, 0, SIGNAL_SET_BYTES);
@@ -230,7 +230,7 @@ static long epoll_look(struct ready_set *set)
 
 static long epoll_with(const long *a, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
 {
-    struct ready_set set = {.look = epoll_look, .arguments = a};
+    struct ready_set set = {.query = epoll_query, .arguments = a};
     watch_add(&set, (int)a[0], POLLIN);
     return wait_masked(&set, deadline_ps, never_waits, mask);
 }

@@ -29,8 +29,8 @@
 #include "verbs-shim/world/world.h"
 
 enum {
-    LOOK_EVERY_US = 100,
-    LOOK_RARELY_US = 10000, // after a look that found no loop
+    CHECK_EVERY_US = 100,
+    CHECK_RARELY_US = 10000, // after a look that found no loop
     STEPS_MAX = 256,
     TRAP_FLAG = 0x100,
     BREAKPOINT = 0xcc,
@@ -122,27 +122,27 @@ static const struct jump *jump_find(uintptr_t at)
 // place, or cannot be, the loop is found by stepping each time.
 static void jump_break(uintptr_t at, const struct reads *reads)
 {
-    unsigned place = 0;
+    unsigned index = 0;
     struct jump jump;
-    while (place < JUMPS_MAX && jumps[place].at != 0 && jumps[place].at != at) {
-        place++;
+    while (index < JUMPS_MAX && jumps[index].at != 0 && jumps[index].at != at) {
+        index++;
     }
-    if (place == JUMPS_MAX || (jumps[place].at == at && !jumps[place].broken) || !jump_decode(at, &jump)) {
+    if (index == JUMPS_MAX || (jumps[index].at == at && !jumps[index].broken) || !jump_decode(at, &jump)) {
         return;
     }
     jump.reads = *reads;
-    jumps[place] = jump;
+    jumps[index] = jump;
     void *page = (void *)(at & ~(uintptr_t)(PAGE_BYTES - 1));
     if (world_text_fixed(at, jump.next - at) && mprotect(page, PAGE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) {
         *(volatile unsigned char *)at = BREAKPOINT;
-        jumps[place].broken = true;
+        jumps[index].broken = true;
         (void)mprotect(page, PAGE_BYTES, PROT_READ | PROT_EXEC);
     }
 }
 
 // --- looking --------------------------------------------------------------------------------------------------------
 
-static void look_after(unsigned microseconds)
+static void check_after(unsigned microseconds)
 {
     const struct itimerspec once = {.it_value.tv_nsec = microseconds * 1000L};
     if (spin.has_timer) {
@@ -150,11 +150,11 @@ static void look_after(unsigned microseconds)
     }
 }
 
-static void stop_stepping(greg_t *registers, unsigned look_again_us)
+static void stop_stepping(greg_t *registers, unsigned next_us)
 {
     registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     spin.stepping = false;
-    look_after(look_again_us);
+    check_after(next_us);
 }
 
 static bool same(const greg_t *registers, const greg_t *before)
@@ -171,7 +171,7 @@ static bool same(const greg_t *registers, const greg_t *before)
 static void wait_for_write(const struct reads *reads)
 {
     (void)attach_poll_words(spin.ranges, reads->count <= READS_MAX ? reads->count : 0);
-    attach_look();
+    attach_progress();
 }
 
 static void start_stepping(greg_t *registers)
@@ -211,13 +211,13 @@ static bool note(const greg_t *registers)
 // It does something else than read, or that cannot be told.
 static void not_proved(greg_t *registers)
 {
-    stop_stepping(registers, LOOK_RARELY_US);
+    stop_stepping(registers, CHECK_RARELY_US);
     (void)world_spin_shared_begin();
 }
 
-void world_spin_look_later(void)
+void world_spin_check_later(void)
 {
-    look_after(LOOK_RARELY_US);
+    check_after(CHECK_RARELY_US);
 }
 
 // After each instruction.
@@ -227,7 +227,7 @@ static void step(greg_t *registers)
     spin.closing = at <= spin.before ? spin.before : spin.closing;
     spin.before = at;
     if (same(registers, spin.first)) {
-        stop_stepping(registers, LOOK_EVERY_US);
+        stop_stepping(registers, CHECK_EVERY_US);
         if (spin.closing != 0) {
             jump_break(spin.closing, &spin.reads);
         }
@@ -293,7 +293,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
 }
 
 // The thread has used so much time of the processor. An attach call in between says that it does not spin.
-static void on_look(int number, siginfo_t *info, void *context)
+static void on_timer(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)info;
@@ -301,7 +301,7 @@ static void on_look(int number, siginfo_t *info, void *context)
     unsigned calls = attach_calls();
     if (calls != spin.calls || attach_window_learns() || world_shared_busy()) {
         spin.calls = calls;
-        look_after(LOOK_EVERY_US);
+        check_after(CHECK_EVERY_US);
         return;
     }
     start_stepping(registers);
@@ -318,14 +318,14 @@ int world_spin_signal(void)
 void world_spin_start(void)
 {
     attach_own_signal(world_spin_signal());
-    world_signal_take(world_spin_signal(), on_look, SA_RESTART);
+    world_signal_take(world_spin_signal(), on_timer, SA_RESTART);
     world_signal_take(SIGTRAP, on_trap, 0);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = world_spin_signal()};
     event._sigev_un._tid = world_real_tid();
     spin = (struct spin){0};
     spin.has_timer = kernel_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)(uintptr_t)&event,
                                  (long)(uintptr_t)&spin.timer, 0, 0, 0) == 0;
-    look_after(LOOK_EVERY_US);
+    check_after(CHECK_EVERY_US);
 }
 
 void world_spin_end(void)

@@ -50,7 +50,7 @@ static bool begin(unsigned accesses)
     }
     spin.accesses = accesses;
     spin.on = attach_window_open();
-    world_spin_look_later(); // whatever comes of it
+    world_spin_check_later(); // whatever comes of it
     spin.calls = attach_calls();
     return spin.on;
 }
@@ -128,7 +128,7 @@ bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned
         spin.sites[i].known = spin.sites[i].count > 1;
     }
     (void)attach_poll_pages(pages, page_count);
-    attach_look();
+    attach_progress();
     (void)begin(FOLLOWED_MAX);
     return false;
 }

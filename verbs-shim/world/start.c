@@ -29,15 +29,15 @@ bool world_timed(void)
 // Of a process that its launcher has given another node's environment.
 static void environment_mend(void)
 {
-    const struct attach_place *place = attach_place();
+    const struct attach_environment *environment = attach_environment();
     const char *node = getenv("TCASIM_NODE"), *sysfs = getenv("TCASIM_SYSFS");
     const char *last = sysfs != NULL ? strrchr(sysfs, '/') : NULL;
     char folder[WORLD_PATH_BYTES];
-    if (last == NULL || (node != NULL && strcmp(node, place->node) == 0)) {
+    if (last == NULL || (node != NULL && strcmp(node, environment->node) == 0)) {
         return;
     }
-    (void)snprintf(folder, sizeof folder, "%.*s/%s", (int)(last - sysfs), sysfs, place->node);
-    (void)setenv("TCASIM_NODE", place->node, 1);
+    (void)snprintf(folder, sizeof folder, "%.*s/%s", (int)(last - sysfs), sysfs, environment->node);
+    (void)setenv("TCASIM_NODE", environment->node, 1);
     (void)setenv("TCASIM_SYSFS", folder, 1);
 }
 
@@ -47,7 +47,7 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     (void)count;
     (void)arguments;
     environ = environ != NULL ? environ : environment;
-    if (attach_place() != NULL) {
+    if (attach_environment() != NULL) {
         environment_mend();
     }
     if (world_timed()) {

@@ -113,7 +113,7 @@ static uint64_t kernel_set(const sigset_t *set)
 static long world_number_sigaction(const long *a)
 {
     const struct kernel_sigaction *asked = A(1);
-    struct kernel_sigaction *told = A(2);
+    struct kernel_sigaction *old_out = A(2);
     struct sigaction action = {0}, before;
     if (a[3] != KERNEL_SET_BYTES) {
         return failure(EINVAL);
@@ -124,10 +124,9 @@ static long world_number_sigaction(const long *a)
         action.sa_mask = set_of(asked->mask);
     }
     int status = sigaction((int)a[0], asked != NULL ? &action : NULL, &before);
-    if (status == 0 && told != NULL) {
-        *told = (struct kernel_sigaction){.handler = before.sa_handler,
-                                          .flags = (unsigned long)before.sa_flags,
-                                          .mask = kernel_set(&before.sa_mask)};
+    if (status == 0 && old_out != NULL) {
+        *old_out = (struct kernel_sigaction){
+            .handler = before.sa_handler, .flags = (unsigned long)before.sa_flags, .mask = kernel_set(&before.sa_mask)};
     }
     return status;
 }
@@ -135,15 +134,15 @@ static long world_number_sigaction(const long *a)
 static long world_number_sigprocmask(const long *a)
 {
     const uint64_t *asked = A(1);
-    uint64_t *told = A(2);
+    uint64_t *old_out = A(2);
     sigset_t set, before;
     if (a[3] != KERNEL_SET_BYTES) {
         return failure(EINVAL);
     }
     set = set_of(asked != NULL ? *asked : 0);
     int status = sigprocmask((int)a[0], asked != NULL ? &set : NULL, &before);
-    if (status == 0 && told != NULL) {
-        *told = kernel_set(&before);
+    if (status == 0 && old_out != NULL) {
+        *old_out = kernel_set(&before);
     }
     return status;
 }

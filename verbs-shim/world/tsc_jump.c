@@ -11,7 +11,7 @@
 #include "verbs-shim/world/text.h"
 
 enum {
-    PLACES_MAX = 32,
+    SITES_MAX = 32,
     READS_BEFORE = 64, // a place that is rarely reached is left alone
     JUMP_BYTES = 5,
     PAGE_BYTES = 4096,
@@ -22,11 +22,11 @@ enum {
 };
 
 // One thread of the process runs at a time, and none gives the run token back in here.
-static struct place {
+static struct site {
     uintptr_t at;
     unsigned reads;
     unsigned char *stub; // NULL: none yet
-} places[PLACES_MAX];
+} sites[SITES_MAX];
 static unsigned char *region; // of stubs
 
 // --- the way in -----------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ static unsigned char *region_near(uintptr_t at)
 }
 
 // Where the distance's second byte is a breakpoint. NULL: it is taken, or too far.
-static unsigned char *stub_place(uintptr_t at)
+static unsigned char *stub_address(uintptr_t at)
 {
     uintptr_t behind = at + JUMP_BYTES, base = (uintptr_t)region;
     unsigned char *stub = region + ((behind + BREAKPOINT * 0x100u - base) & 0xffff);
@@ -103,8 +103,8 @@ static unsigned char *stub_place(uintptr_t at)
     if (distance > INT32_MAX || distance < INT32_MIN) {
         return NULL;
     }
-    for (unsigned i = 0; i < PLACES_MAX; i++) {
-        if (places[i].stub != NULL && places[i].stub + STUB_BYTES > stub && stub + STUB_BYTES > places[i].stub) {
+    for (unsigned i = 0; i < SITES_MAX; i++) {
+        if (sites[i].stub != NULL && sites[i].stub + STUB_BYTES > stub && stub + STUB_BYTES > sites[i].stub) {
             return NULL;
         }
     }
@@ -142,23 +142,23 @@ static bool jump_write(uintptr_t at, const unsigned char *stub)
     return true;
 }
 
-static void jump_make(struct place *place)
+static void jump_make(struct site *site)
 {
-    unsigned moved_bytes = world_instruction_movable_bytes((const unsigned char *)(place->at + RDTSC_BYTES)), a, c, d;
+    unsigned moved_bytes = world_instruction_movable_bytes((const unsigned char *)(site->at + RDTSC_BYTES)), a, c, d;
     unsigned int bytes = 0;
-    if (moved_bytes + RDTSC_BYTES < JUMP_BYTES || !world_text_fixed(place->at, RDTSC_BYTES + moved_bytes) ||
+    if (moved_bytes + RDTSC_BYTES < JUMP_BYTES || !world_text_fixed(site->at, RDTSC_BYTES + moved_bytes) ||
         __get_cpuid_count(0xd, 0, &a, &bytes, &c, &d) == 0) {
         return;
     }
     state_bytes = bytes;
-    region = region != NULL ? region : region_near(place->at);
-    unsigned char *stub = region != NULL ? stub_place(place->at) : NULL;
+    region = region != NULL ? region : region_near(site->at);
+    unsigned char *stub = region != NULL ? stub_address(site->at) : NULL;
     if (stub == NULL || mprotect(region, REGION_BYTES, PROT_READ | PROT_WRITE) != 0) {
         return;
     }
-    stub_write(stub, place->at, moved_bytes);
-    if (mprotect(region, REGION_BYTES, PROT_READ | PROT_EXEC) == 0 && jump_write(place->at, stub)) {
-        place->stub = stub;
+    stub_write(stub, site->at, moved_bytes);
+    if (mprotect(region, REGION_BYTES, PROT_READ | PROT_EXEC) == 0 && jump_write(site->at, stub)) {
+        site->stub = stub;
     }
 }
 
@@ -166,28 +166,27 @@ static void jump_make(struct place *place)
 
 uintptr_t world_tsc_jump_note(uintptr_t at)
 {
-    struct place *place = NULL;
-    for (unsigned i = 0; i < PLACES_MAX && place == NULL; i++) {
-        if (places[i].at == at || places[i].at == 0) {
-            place = &places[i];
-            place->at = at;
+    struct site *site = NULL;
+    for (unsigned i = 0; i < SITES_MAX && site == NULL; i++) {
+        if (sites[i].at == at || sites[i].at == 0) {
+            site = &sites[i];
+            site->at = at;
         }
     }
-    if (place != NULL && ++place->reads == READS_BEFORE) {
+    if (site != NULL && ++site->reads == READS_BEFORE) {
         int saved = errno;
-        jump_make(place);
+        jump_make(site);
         errno = saved;
     }
-    bool moved = place != NULL && place->stub != NULL && *(const unsigned char *)at == 0xe9;
-    return moved ? (uintptr_t)place->stub + MOVED_AT : at + RDTSC_BYTES;
+    bool moved = site != NULL && site->stub != NULL && *(const unsigned char *)at == 0xe9;
+    return moved ? (uintptr_t)site->stub + MOVED_AT : at + RDTSC_BYTES;
 }
 
 uintptr_t world_tsc_jump_behind(uintptr_t at)
 {
-    for (unsigned i = 0; i < PLACES_MAX && places[i].at != 0; i++) {
-        if (places[i].stub != NULL && at == places[i].at + RDTSC_BYTES &&
-            *(const unsigned char *)places[i].at == 0xe9) {
-            return (uintptr_t)places[i].stub + MOVED_AT;
+    for (unsigned i = 0; i < SITES_MAX && sites[i].at != 0; i++) {
+        if (sites[i].stub != NULL && at == sites[i].at + RDTSC_BYTES && *(const unsigned char *)sites[i].at == 0xe9) {
+            return (uintptr_t)sites[i].stub + MOVED_AT;
         }
     }
     return 0;

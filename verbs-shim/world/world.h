@@ -133,7 +133,7 @@ void world_timer_closed(int fd); // the descriptor of a timer, perhaps
 
 void world_spin_start(void); // of the calling thread
 int world_spin_signal(void);
-void world_spin_look_later(void);
+void world_spin_check_later(void);
 void world_spin_end(void);
 
 // --- locks (locks.c), processors (affinity.c) -----------------------------------------------------------------------
@@ -143,7 +143,7 @@ void world_locks_start(void);
 // Of the calling thread; not given: all processors.
 struct world_affinity {
     bool given;
-    unsigned char processors[sizeof((struct attach_place){0}.processors)];
+    unsigned char processors[sizeof((struct attach_environment){0}.processors)];
 };
 struct world_affinity world_affinity_of_thread(void);
 void world_affinity_inherit(const struct world_affinity *affinity); // of the thread that created this one
