@@ -1,10 +1,11 @@
-// How a process's queues stand: one of its threads, all of which wait, gets a turn that is for this alone.
+// How the queues of a process stand. The simulator asks one of the process's threads, all of which wait, in a
+// scheduling slot that has no other purpose.
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/attach/internal.h"
 
-// One whose stores have all been replayed: its slot's data is free.
+// A thread whose stores have all been replayed: the data area of its slot is free.
 static struct attach_thread *carrier_find(const struct attach_process *process)
 {
     for (unsigned i = 0; i < process->slots; i++) {
@@ -45,7 +46,7 @@ bool attach_receives(void *ctx, void *tag, uint32_t qp, struct observe_receives 
 {
     const struct attach_server *server = ctx;
     struct attach_process *process = server->processes;
-    while (process != NULL && process != tag) { // it may be gone
+    while (process != NULL && process != tag) { // it may no longer exist
         process = process->next;
     }
     unsigned count = 0;

@@ -1,12 +1,14 @@
 // Runs outside programs on the nodes of a scenario, in simulated time: the simulator's side of verbs-shim/attach.
 //
-// Every thread of an attached process has a simulated thread with a simulated core of the process's node. It gives the
-// program its turn, waits for real until the program crosses, lets the program's own time pass, carries out the stores
-// that it listed at their times, and then what it asked for (docs/decisions/0011-attached-programs.md). Nothing that
-// comes from a program is believed: numbers, addresses and lengths are checked against what the process owns, and all
-// of that is destroyed when it ends, however it ends.
+// Every thread of an attached process has a simulated thread with a simulated core of the process's node. The simulated
+// thread gives the run token to the program, waits in real time until the program makes an attach call, lets the
+// program's own time pass, carries out the stores that the program listed at their times, and then carries out the
+// request (docs/decisions/0011-attached-programs.md). Nothing that comes from a program is trusted: numbers, addresses
+// and lengths are checked against what the process owns. All that a process owns is destroyed when it ends, however it
+// ends.
 //
-// Leaves out: what a board's registers let any program do, as on the machine: DMA to any address of the window.
+// Leaves out: protection against what the registers of a board let any program do, as on the real machine: DMA to any
+// address of the window.
 #pragma once
 
 #include "sim/observe/observe.h"
@@ -15,8 +17,8 @@
 
 struct attach_program {
     uint32_t node;
-    char *const *argv;                    // [0] is looked up in PATH
-    char *const *env;                     // "NAME=VALUE" over the simulator's own; NULL: none
+    char *const *argv;                    // [0] is searched in PATH
+    char *const *env;                     // "NAME=VALUE", in addition to the simulator's own; NULL: none
     const char *stdin_path, *stdout_path; // NULL: the simulator's
     bool gpu_mpi;                         // its MPI takes device pointers (verbs-shim/mpi-gpu)
 };
@@ -24,54 +26,54 @@ struct attach_program {
 struct attach_run_options {
     const struct attach_program *programs;
     uint32_t program_count;
-    const char *library_directory; // for LD_LIBRARY_PATH; what is to be preloaded lies there
+    const char *library_directory; // for LD_LIBRARY_PATH; it also holds the libraries for LD_PRELOAD
     bool functional;               // without simulated time
-    bool together;                 // all programs start at once; else see attach_node_main
+    bool together;                 // all programs start at once; else as attach_node_main says
     bool any_cpu;                  // do not keep simulator and programs on one processor
     bool adversarial;              // legal but unkind behaviour, drawn from the seed; not with functional
     uint64_t adversarial_seed;
-    uint64_t wall_limit_ms;       // how long a program may run without calling in, and all may wait for the outside
-    uint64_t silence_limit_ms;    // functional: how long nobody may call in; 0: for ever
+    uint64_t wall_limit_ms;       // limit for a program without an attach call, and for all waiting for the outside
+    uint64_t silence_limit_ms;    // functional: how long the run may go without an attach call; 0: without limit
     sim_counter_visit_fn counter; // after the run; may be NULL
     sim_trace_sink_fn trace;      // may be NULL
-    void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: nobody asks
+    void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: not reported
     bool summary;                                   // counts of verbs calls
-    bool check;                                     // mistakes that a real device cannot see, told as diagnoses are
-    bool explain;                                   // critical paths of those that `select` says
+    bool check;                                     // mistakes that a real device cannot see, reported as diagnoses
+    bool explain;                                   // critical paths of the operations that `select` names
     struct observe_selection select;
     void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
-    const char *ipc_trace;                           // a file to be written with a line for each attach call; NULL: none
-    void (*scheduled)(void *ctx); // timed runs: after each scheduling slot, with what the program printed; may be NULL
+    const char *ipc_trace;                           // for the IPC trace, a line for each attach call; NULL: none
+    void (*scheduled)(void *ctx); // timed runs: after each scheduling slot, its output is written; may be NULL
     void *ctx;
 };
 
 #define ATTACH_RUN_PROGRAMS_MAX 64
 
-// What makes a run one that another may differ from, as far as it is noticed. Bits of attach_run_result.outside.
+// Why another run may differ from this one, as far as the simulator notices. Bits of attach_run_result.outside.
 enum attach_run_outside {
-    ATTACH_RUN_OUTSIDE_THREAD = 1,  // a thread came in that its creator had not announced
-    ATTACH_RUN_OUTSIDE_CHILD = 2,   // a process came in that its parent had not announced
-    ATTACH_RUN_OUTSIDE_EVENT = 4,   // a program waited for somebody outside of the run, who did something
-    ATTACH_RUN_OUTSIDE_CLOCK = 8,   // real time ran out for something, and said when it happened in simulated time
+    ATTACH_RUN_OUTSIDE_THREAD = 1,  // a thread attached that its creator had not announced
+    ATTACH_RUN_OUTSIDE_CHILD = 2,   // a process attached that its parent had not announced
+    ATTACH_RUN_OUTSIDE_EVENT = 4,   // a program waited for someone outside of the run, who did something
+    ATTACH_RUN_OUTSIDE_CLOCK = 8,   // a limit of real time passed and decided when something happened in simulated time
     ATTACH_RUN_OUTSIDE_COMPUTE = 16 // processor time of this machine counts (nodes.*.host.compute)
 };
 
 struct attach_run_result {
     enum sim_run_outcome outcome;
-    bool failed;                           // or stuck: text says why
+    bool failed;                           // or stuck: text has the reason
     bool interrupted;                      // by a signal
     unsigned findings;                     // of checks
     unsigned outside;                      // of enum attach_run_outside; 0 without simulated time
-    int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell gives them: 128 and the signal's number
+    int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell reports them: 128 plus the number of the signal
     uint64_t simulated_ps, events, rtl_cycles, calls, hash;
     char text[16384];
-    char ends[2048]; // a line for each program that was killed; of a run that did not end well for each with another
-                     // status than 0 as well
+    char ends[2048]; // a line for each program that was killed; if the run did not end well, also a line for each
+                     // program with another status than 0
 };
 
-// Other codes than SIM_OK: nothing was started, the reason is in text.
+// Other codes than SIM_OK: nothing was started, and text has the reason.
 enum sim_status attach_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                            struct attach_run_result *result);
 
-// Ends the run that is under way; from a signal handler.
+// Ends the current run; may be called from a signal handler.
 void attach_run_interrupt(void);

@@ -1,15 +1,15 @@
-// What the kernels of a process compute: functions of its own, in memory that it shares with the GPU, in no simulated
-// time. The kernel ends in the simulation while every thread of the process waits there; one of them gets a turn that
-// is for this alone, and waits on as before.
+// What the kernels of a process compute. A kernel is a function of the program; it works in memory that the program
+// shares with the GPU and takes no simulated time. The kernel ends in the simulation while every thread of the process
+// waits there. One of these threads gets a scheduling slot for the computation only, and then waits as before.
 #include <stdlib.h>
 
 #include "sim/attach/internal.h"
 
 struct effect {
     struct attach_server *server;
-    uint32_t process, image; // its id, as it may have ended, and which of its programs
+    uint32_t process, image; // its id, because the process may have ended; and which program of the process
     uint32_t gpu;
-    uint64_t number; // the process's name for it
+    uint64_t number; // how the process calls the effect
 };
 
 static struct attach_process *process_find(const struct effect *effect)
@@ -22,7 +22,7 @@ static struct attach_process *process_find(const struct effect *effect)
     return process;
 }
 
-// One that waits for the answer to a request, and will take what comes in its place.
+// A thread that waits for the reply to a request; it accepts the effect instead of the reply.
 static struct attach_thread *carrier_find(const struct attach_process *process)
 {
     for (unsigned i = 0; i < process->slots; i++) {
@@ -47,14 +47,14 @@ static void effect_run(void *ctx, const struct backend_gpu_memory *memory)
     thread->slot->effect_gpu = effect.gpu;
     thread->slot->effect = effect.number;
     attach_token_give(thread);
-    (void)attach_token_await(thread); // who has ended meanwhile is noticed where others are
+    (void)attach_token_await(thread); // a process that has ended meanwhile is noticed later, as usual
     thread->slot->effect = 0;
 }
 
 bool attach_effect_set(const struct attach_process *process, uint32_t gpu, struct backend_gpu_work *work)
 {
     uint64_t number = (uintptr_t)work->effect_ctx;
-    work->effect = NULL; // the program's words
+    work->effect = NULL; // values of the program, not valid here
     work->effect_ctx = NULL;
     if (number == 0) {
         return true;

@@ -1,4 +1,4 @@
-// What the user is told of programs: how they ended, and what those that are left wait for.
+// What the user is shown about programs: how they ended, and what the remaining ones wait for.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ bool attach_runs(pid_t pid, pid_t tid)
     return state == 'R' || state == 'D';
 }
 
-// The last part of its path. The text goes to a terminal, and is the program's own word.
+// The last part of the path. The text goes to a terminal and was chosen by the program, so it is cleaned.
 static void name_keep(char *name, size_t bytes, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -53,13 +53,13 @@ static void name_keep(char *name, size_t bytes, const char *path)
 void attach_name_read(struct attach_process *process)
 {
     char line[4096];
-    (void)attach_proc_read(process->pid, "cmdline", line, sizeof line); // the arguments end with NUL each
+    (void)attach_proc_read(process->pid, "cmdline", line, sizeof line); // each argument ends with NUL
     name_keep(process->name, sizeof process->name, line);
 }
 
 // --- how it ended ---------------------------------------------------------------------------------------------------
 
-// As wait(2) gives it, of one whose parent has not asked yet. -1: somebody has.
+// As wait(2) reports it, for a process that its parent has not waited for yet. -1: the parent was faster.
 static int status_read(pid_t pid)
 {
     char line[1024];
@@ -79,7 +79,7 @@ static bool was_killed(const struct attach_end *end)
 
 static void end_add(struct attach_server *server, const struct attach_end *end)
 {
-    bool failed = end->program >= 0 && end->status > 0; // of children the parent knows what it means
+    bool failed = end->program >= 0 && end->status > 0; // for a child, only its parent knows what the status means
     if (!was_killed(end) && !failed && !end->left_pairs) {
         return;
     }
@@ -116,7 +116,7 @@ void attach_start_failed(struct attach_server *server, uint32_t program, pid_t p
     end_add(server, &end);
 }
 
-// --- telling --------------------------------------------------------------------------------------------------------
+// --- messages -------------------------------------------------------------------------------------------------------
 
 __attribute__((format(printf, 3, 4))) static void append(char *text, size_t room, const char *format, ...)
 {
@@ -127,7 +127,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t room
     va_end(args);
 }
 
-// Signals that a program raises by what it does itself.
+// Signals that a program raises by its own actions.
 static bool is_crash(int number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE || number == SIGABRT ||
@@ -150,7 +150,7 @@ static void end_report(const struct attach_server *server, const struct attach_e
     append(text, room, " at %s of simulated time\n", at);
 }
 
-// all: also those of whom the exit status says enough, where the others did not end well.
+// all: include programs whose exit status says enough; for runs that did not end well.
 void attach_ends_report(struct attach_server *server, bool all)
 {
     char *text = server->result->ends;
@@ -173,7 +173,7 @@ void attach_thread_title(const struct attach_thread *thread, char *text, size_t 
     snprintf(text, room, "%s (%s, process %d)", thread->name, thread->process->name, (int)thread->process->pid);
 }
 
-// So many threads are looked for in their programs, which takes some real time each.
+// At most so many threads are located in their programs, as each one takes real time.
 enum { WHERE_MAX = 16 };
 
 static void thread_print(const struct attach_thread *thread, bool located, FILE *out)

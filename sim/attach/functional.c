@@ -1,12 +1,12 @@
-// Without simulated time: programs run freely, an attach call is an ordinary call, and devices work at the pace of the real
-// clock, so that their timeouts mean what they say.
+// Without simulated time: programs run freely, an attach call is an ordinary call, and devices work at the pace of the
+// real clock, so that their timeouts have their real length.
 #include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "sim/attach/internal.h"
 
-// How long the simulator sleeps where nobody asks for anything: while devices have something under way, and else.
+// How long the simulator sleeps when no program has a request: while devices are active, and otherwise.
 enum { BUSY_NS = 20000, QUIET_NS = 1000000, SOCKETS_MAX = 256 };
 
 static uint64_t real_ps(void)
@@ -27,7 +27,7 @@ bool attach_functional_await(struct attach_thread *thread)
     return !attach_token_is_program(thread);
 }
 
-// Is somebody's request under way? Then there is no time to sleep.
+// Is a request outstanding? Then the simulator must not sleep.
 static bool requests_wake(struct attach_server *server)
 {
     bool busy = false;
@@ -60,7 +60,7 @@ static void bells_wait(struct attach_server *server)
     }
 }
 
-// Programs that run freely may do so for ever, unless the user says how long.
+// Programs that run freely may do so for ever, unless the user sets a limit.
 static void silence_note(struct attach_server *server)
 {
     uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_real_ms();

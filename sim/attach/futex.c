@@ -1,11 +1,12 @@
-// Futexes (futex(2)): who sleeps on which word of memory, and who of them is woken. The program's side compares the
-// word and asks to sleep within one turn, in which nobody else runs, and a waiter stands in the list from the beginning
-// of its attach call: no wake-up can be missed. Waiters are woken in the order in which they came.
+// Futexes (futex(2)): which threads sleep on which word of memory, and which of them a wake-up reaches. The program's
+// side compares the word and asks to sleep within one scheduling slot, in which no other thread runs, and a waiter is
+// in the list from the beginning of its attach call: no wake-up is lost. Waiters are woken in the order in which they
+// came.
 //
 // A word of shared memory is one object in all processes of a node that map it: the same offset of the same file
-// (/proc/<pid>/maps). That is asked only where two threads wait for and wake words at the same offset of a page.
+// (/proc/<pid>/maps). The simulator reads this file only if two threads use words at the same offset of a page.
 //
-// Leaves out: priority inheritance (ENOSYS, as of kernels without it; verbs-shim/world/futex.c).
+// Leaves out: priority inheritance (ENOSYS, as on kernels without it; verbs-shim/world/futex.c).
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static bool shared_word_find(pid_t pid, uint64_t address, struct shared_word *wo
         found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &first, &end, rights, &offset,
                        &major, &minor, &inode) == 7 &&
                 address >= first && address < end;
-        inode = found && rights[3] == 's' ? inode : 0; // else each process has its own
+        inode = found && rights[3] == 's' ? inode : 0; // if not shared, each process has its own word
         if (found) {
             *word_out = (struct shared_word){(uint64_t)major << 32 | minor, inode, offset + (address - first)};
         }
@@ -58,7 +59,7 @@ static bool same_word(const struct attach_thread *waiter, const struct attach_pr
            a.device == b.device && a.offset == b.offset;
 }
 
-// The one that waits longest of those that came before `before`. NULL: none.
+// The thread that has waited longest among those that came before `before`. NULL: none.
 static struct attach_thread *waiter_first(const struct attach_process *of, const struct attach_futex *futex,
                                           uint64_t before)
 {
@@ -121,7 +122,7 @@ static uint64_t wake(const struct attach_process *process, const struct attach_f
     return woken;
 }
 
-// Those that were woken are scheduled first, or a thread that releases a lock and takes it again at once would keep
+// The woken threads are scheduled first. Otherwise a thread that releases a lock and takes it again at once would keep
 // it for ever.
 static int64_t yield_to(const struct attach_process *process, uint64_t woken)
 {
@@ -147,7 +148,8 @@ int64_t attach_serve_futex_requeue(struct attach_thread *thread, const struct at
     uint64_t before = thread->process->server->futex_order + 1, moved = 0;
     struct attach_thread *waiter;
     while (moved < args->most_moved && (waiter = waiter_first(thread->process, &futex, before)) != NULL) {
-        // The address is that of the process which asks: of another one the waiter looks again.
+        // The address is only valid in the process that requests this. A waiter of another process checks its word
+        // again.
         bool own = waiter->process == thread->process;
         waiter->futex.address = own ? args->to : waiter->futex.address;
         waiter->futex.order = ++thread->process->server->futex_order;

@@ -1,9 +1,9 @@
-// The numbers of processes and threads that programs see. The machine gives out others in each run, and programs draw
-// random numbers from them, order connections by them, and print them: so the run has its own, in the order in which
-// processes and threads come in.
+// The numbers of processes and threads that programs see. The machine's numbers differ in each run, and programs use
+// them as random seeds, to order connections, and in their output. So a run has its own numbers, in the order in which
+// processes and threads attach.
 //
-// The run's begin where the machine's end, so that one cannot be taken for the other. A process that has ended keeps
-// its number: its parent asks by it what became of it.
+// The run's numbers begin where the machine's end, so that the two cannot be confused. A process that has ended keeps
+// its number, because its parent uses it to wait for the process.
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ uint32_t attach_ids_take(struct attach_server *server)
 bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid)
 {
     for (size_t i = 0; i < server->ids.count; i++) {
-        if (server->ids.list[i].pid == pid) { // the machine has given the number to another process
+        if (server->ids.list[i].pid == pid) { // the machine has reused the number for another process
             server->ids.list[i].pid = server->ids.list[i].id == id ? pid : 0;
         }
         if (server->ids.list[i].id == id) { // another program of the same process

@@ -26,13 +26,13 @@ struct attach_memory;
 
 // --- a thread -------------------------------------------------------------------------------------------------------
 
-// What there was when the thread was last scheduled, to tell what has come since.
+// The counts at the time when the thread was last scheduled. They show what has happened since.
 struct attach_seen {
     uint64_t writes, scheduled, wakes, ends, events;
-    uint64_t waited_writes, waited_pinned; // when it was, after a wait for memory
+    uint64_t waited_writes, waited_pinned; // when it was last scheduled after a wait for memory
 };
 
-// What it waits for.
+// What the thread waits for.
 struct attach_waiting {
     sim_condition_t woken;
     unsigned flags; // enum attach_wait_flags while it waits
@@ -40,23 +40,23 @@ struct attach_waiting {
     bool blocked_outside; // on an external event, without polling
 };
 
-// Descriptors that it waits for.
+// Descriptors that the thread waits for.
 struct attach_watching {
     int fds[ATTACH_WATCHES_MAX]; // copies
     uint16_t events[ATTACH_WATCHES_MAX];
     unsigned count;
     bool ready; // one of them is
-    bool blind; // not all could be watched: it is asked whenever anything may have changed
+    bool blind; // not all could be watched: the thread is woken whenever anything may have changed
 };
 
-// Not told to the observer yet, by enum observe_wait.
+// Waits that the observer does not know of yet, by enum observe_wait.
 struct attach_waits {
     uint64_t count[OBSERVE_WAITS], ps[OBSERVE_WAITS];
 };
 
 struct attach_thread {
     struct attach_process *process;
-    uint32_t index, id; // id: the run's number of it
+    uint32_t index, id; // id: its number in the run
     struct attach_slot *slot;
     char name[96];
     host_core_t *core;
@@ -67,28 +67,28 @@ struct attach_thread {
     struct attach_watching watch;
     struct attach_futex futex;
     struct poll_loop loop;
-    bool fast_forwarded; // over iterations of it
+    bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;
-    uint64_t ahead_ps; // its own time is so much before the simulated one
+    uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time
     struct attach_asks asks;
     struct attach_waits waits;
-    uint64_t announces; // the child that it is about to tell of; 0: none
-    bool exits;         // it has said so, and waits for nothing
+    uint64_t announces; // the child that it is about to announce; 0: none
+    bool exits;         // it has requested its end, and waits for nothing
 };
 
 // --- a process ------------------------------------------------------------------------------------------------------
 
-// What devices have written to its memory.
+// Counts of what devices have written to the memory of the process.
 struct attach_writes {
-    uint64_t all;    // but for quiet ones
-    uint64_t pinned; // of these the ones to pinned memory
-    uint64_t events; // to between the first and the last of its event queues, or where they are news
+    uint64_t all;    // except writes to quiet ranges
+    uint64_t pinned; // of `all`, those to pinned memory
+    uint64_t events; // from the first to the last of its event queues, or to ranges in `news`
     uint64_t events_from, events_to;
-    struct attach_ranges quiet; // where writes wake nobody, but for who polls the very word
-    struct attach_ranges news;  // and where they are events
+    struct attach_ranges quiet; // where a write wakes only threads that poll the very word
+    struct attach_ranges news;  // where a write counts as an event
 };
 
-// What it has in kernel drivers.
+// The objects that the process has in kernel drivers.
 struct attach_owned {
     struct attach_object *list;
     size_t count, room;
@@ -98,43 +98,43 @@ struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
     uint32_t node, number;
-    uint32_t id;    // the run's number of it
-    uint32_t image; // of the programs that the process has been: the first one is 1
+    uint32_t id;    // its number in the run
+    uint32_t image; // which program the process runs now: the first one is 1
     pid_t pid;
-    char name[48]; // of what it runs
+    char name[48]; // of its program
     int pidfd, socket;
-    int program; // of the options; -1: a child of one
+    int program; // index in the options; -1: a child of one of these programs
     struct attach_segment *segment;
     struct attach_thread *threads[ATTACH_SLOTS];
     unsigned thread_count;
-    unsigned slots; // in use so far
+    unsigned slots; // highest slot used so far, plus 1
     uint32_t first_bell;
-    unsigned announced; // threads that begin when the time of who created them has come there
-    bool expected;      // its parent said that it comes, or the run started it
-    bool leaving;       // it said that it ends, or becomes another program
+    unsigned announced; // threads that begin once simulated time has reached their creator's time
+    bool expected;      // its parent has announced it, or the run started it
+    bool leaving;       // it has announced its end or an exec
     bool ended;
-    uint64_t alarm_ps; // no wait goes beyond
+    uint64_t alarm_ps; // no wait goes beyond this time
     uint64_t scheduled; // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
     struct host_watch watch;
-    struct host_owner owner;      // of memory that is not pinned
-    unsigned open_regions;        // objects that are
-    size_t region_last;           // of the objects: the region that was written last
-    struct attach_memory *memory; // pages that are kept; NULL: none yet
+    struct host_owner owner;      // owner of memory that is not pinned
+    unsigned open_regions;        // number of objects with `open` set
+    size_t region_last;           // index of the region that was written last
+    struct attach_memory *memory; // cached pages; NULL: none yet
     struct attach_writes writes;
     observe_process_t *observed;
 };
 
 // --- the run --------------------------------------------------------------------------------------------------------
 
-// Later than this is never.
+// Times later than this count as never.
 #define ATTACH_LAST_PS (UINT64_C(1) << 62)
 
 // The run without simulated time (functional.c).
 struct attach_functional {
-    sim_event_t pace;  // simulated time is at the real one
-    uint64_t last_calls;   // calls, when they last were other than before,
-    uint64_t last_call_ms; // and when that was, in real time
+    sim_event_t pace;  // keeps simulated time at the real time
+    uint64_t last_calls;   // the number of calls at the last change,
+    uint64_t last_call_ms; // and the real time of that change
 };
 
 struct attach_server {
@@ -151,7 +151,7 @@ struct attach_server {
     struct attach_launch launch;
     struct attach_ids ids;
     struct attach_process *processes;
-    const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: it is nobody's
+    const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: the board is free
     int watches;                                              // all descriptors that threads wait for (epoll)
     uint64_t futex_order;                                     // of the waiter that came last
     struct attach_settling settling;
@@ -161,93 +161,95 @@ struct attach_server {
     bool left; // attach_leave was called
     bool stopped;
     observe_t *observe;
-    bool notes_all;  // somebody wants to know of every call
-    FILE *ipc_trace; // attach calls, one a line; NULL: nobody asked
+    bool notes_all;  // an option needs a note of every call
+    FILE *ipc_trace; // the IPC trace; NULL: not wanted
 };
 
 uint64_t attach_real_ms(void);
-// Ends the run: the text is what the user reads. The first one stays.
+// Ends the run; the user reads the text. Only the first text is kept.
 __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
 bool attach_stopped(struct attach_server *server);
-// Notes what another run may do otherwise; bits of enum attach_run_outside.
+// Notes a reason why another run may differ; bits of enum attach_run_outside.
 void attach_outside_note(struct attach_server *server, unsigned what);
-void attach_leave(struct attach_server *server); // ends the run well: what is left are daemons
+void attach_leave(struct attach_server *server); // ends the run well: only daemons are left
 
 // --- process.c ------------------------------------------------------------------------------------------------------
 
-// NULL: no memory. Takes socket and pidfd.
+// NULL: no memory. Takes ownership of socket and pidfd.
 struct attach_process *attach_process_create(struct attach_server *server, uint32_t node, pid_t pid, int pidfd,
                                              int socket);
-// The descriptor of its segment, to be sent and closed; -1.
+// Returns the descriptor of its segment, which the caller sends and closes; -1 on failure.
 int attach_process_segment(struct attach_process *process);
-// It is gone: its threads are told, and the last of them destroys what it had.
+// The process has ended: its threads are signalled, and the last of them destroys what the process had.
 void attach_process_ended(struct attach_process *process);
-// It has ended, its last thread has, and nothing is left of what it had: as of a real kernel, others learn it now.
+// The process and its last thread have ended, and all its objects are destroyed: other processes notice it now, as
+// under a real kernel.
 void attach_process_forget(struct attach_process *process);
 void attach_process_destroy(struct attach_process *process);
-void attach_processes_check(struct attach_server *server); // has one ended?
+void attach_processes_check(struct attach_server *server); // has one of them ended?
 
 int attach_object_add(struct attach_process *process, const struct attach_object *object);
-// NULL: it has no such.
+// NULL: the process has no such object.
 struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
                                          uint32_t gpu, uint64_t number);
 void attach_object_remove(struct attach_process *process, struct attach_object *object);
-// Is all of the range memory of the process that devices may reach?
+// Does the whole range belong to memory of the process that devices may reach?
 bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
-bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // not a GPU's
+bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // no GPU memory
 
 // --- thread.c -------------------------------------------------------------------------------------------------------
 
 // Starts a simulated thread for a slot. false: no memory.
 bool attach_thread_start(struct attach_process *process, uint32_t index);
 void attach_thread_destroy(struct attach_thread *thread);
-void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose); // perhaps, for a while
-// Those that have taken a slot. announced: by their creator, who waits for them.
+void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose); // if the adversary decides so
+// Starts threads for slots that were taken. announced: their creator announced them and waits for them.
 void attach_threads_find(struct attach_server *server, bool announced);
-// The next of all, in their order. Begins with NULL and 0; NULL: none is left.
+// The next of all threads, in their order. Start with NULL and 0; NULL: no more.
 struct attach_thread *attach_thread_next(const struct attach_server *server, struct attach_process **process,
                                          unsigned *index);
 void attach_hash(struct attach_server *server, uint64_t value);
 
 // --- notes.c --------------------------------------------------------------------------------------------------------
 
-// The records of a scheduling slot, and how many of them were taken. entries_ps: when the work before each entry of the list
-// began.
+// The notes of a scheduling slot, and how many of them were taken. entries_ps: when the work before each entry of the
+// list began.
 struct attach_notes {
     uint32_t count, taken;
     uint64_t entries_ps[ATTACH_ENTRIES + 1];
 };
-// false: there are none.
+// false: there are no notes.
 bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes);
-// The thread is where the work before that entry begins.
+// The thread has reached the work before that entry.
 void attach_notes_entry(const struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
-// The next of those that were written before that entry of the list.
+// The next note written before that entry of the list.
 bool attach_notes_next(struct attach_thread *thread, struct attach_notes *notes, uint32_t entry,
                        struct attach_note *note_out);
-// left_ps: own work up to the note for which the thread has not paid yet.
+// left_ps: own work up to the note that the thread has not paid for yet.
 void attach_note_take(struct attach_thread *thread, const struct attach_notes *notes, const struct attach_note *note,
                       uint64_t left_ps);
 void attach_notes_end(struct attach_thread *thread);
-// What the thread waited for the answer to a request.
+// How long the thread waited for the reply to a request.
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps);
 void attach_notes_over(struct attach_thread *thread); // the thread ends
 
 // --- ask.c ----------------------------------------------------------------------------------------------------------
 
-// How the queues of a process stand; the caller frees them. NULL: it cannot be asked now.
+// How the queues of a process stand; the caller frees the result. NULL: the process cannot be asked now.
 struct journal_state *attach_ask(struct attach_process *process, unsigned *count_out);
 bool attach_receives(void *server, void *process, uint32_t qp, struct observe_receives *receives_out); // for observe
 
 // --- memory.c --------------------------------------------------------------------------------------------------------
 
-extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, by process_vm_readv and writev
-// Before a program of the node runs, or the simulator writes to one's memory itself: what devices wrote is there.
+extern const struct host_owner_ops attach_memory_ops; // of a process: its memory, through process_vm_readv and writev
+// Call before a program of the node runs, or before the simulator writes to a program's memory itself: all device
+// writes reach the process.
 void attach_memory_settle(const struct attach_server *server, uint32_t node);
 void attach_memory_destroy(struct attach_memory *memory);
 
 // --- functional.c ---------------------------------------------------------------------------------------------------
 
-// The run without simulated time: programs run freely, and simulated time follows the real one.
+// Runs without simulated time: programs run freely, and simulated time follows real time.
 enum sim_run_outcome attach_functional_run(struct attach_server *server);
-// The thread's program has the run token until it asks for something. false: it has ended.
+// The thread's program runs until it makes a request. false: it has ended.
 bool attach_functional_await(struct attach_thread *thread);

@@ -1,4 +1,4 @@
-// Starting programs on nodes, and what became of them.
+// Starts programs on nodes, and notes how they ended.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,11 +13,11 @@
 
 #include "sim/attach/internal.h"
 
-// As a shell's: what cannot be executed, what is not there, and one whose files cannot be opened.
+// Status codes as of a shell: the program cannot be executed, it does not exist, or its files cannot be opened.
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, NO_FILE = 1 };
 enum { AWAIT_MS = 2 };
 #define START_LATEST_PS (100 * SIM_PS_PER_MS)
-// Without simulated time: what takes some 100 ms of real time while the others run.
+// Without simulated time: covers what takes some 100 ms of real time while the others run.
 #define FREE_START_PS (5 * SIM_PS_PER_MS)
 
 bool attach_over(int pidfd)
@@ -38,7 +38,7 @@ static bool descriptor_open(int fd, const char *path, int flags)
     return opened == fd || dup2(opened, fd) == fd;
 }
 
-// In front of what the user has in the variable.
+// Puts `first` in front of the variable's value.
 static void path_prepend(const char *name, const char *first)
 {
     const char *others = getenv(name);
@@ -49,8 +49,9 @@ static void path_prepend(const char *name, const char *first)
     }
 }
 
-// The one that every program loads; world's, where it was built, loads it as well and must come first. So does that of
-// --check, which stands in its place, with a path of the same length: a program's stack begins behind its environment.
+// Preloads tcasim-attach, or with --check the check library, which loads it. Both paths have the same length, because a
+// program's stack begins behind its environment. The world library, if built, also loads tcasim-attach and must come
+// first.
 static void preload(const char *directory, bool gpu_mpi, bool check)
 {
     const struct {
@@ -78,12 +79,12 @@ static void environment_set(const struct attach_server *server, const struct att
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
     char folder[ATTACH_SYSFS_BYTES];
     attach_scratch_path(server, folder, sizeof folder);
-    (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after processes' numbers, the same in each run
+    (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after process numbers, the same in each run
     if (server->options->library_directory != NULL) {
         char libraries[ATTACH_SYSFS_BYTES];
         attach_libraries_path(server, libraries, sizeof libraries);
         path_prepend("LD_LIBRARY_PATH", libraries);
-        path_prepend("PATH", libraries); // tcasim-rsh
+        path_prepend("PATH", libraries); // for tcasim-rsh
         preload(libraries, program->gpu_mpi, server->options->check);
     }
     for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
@@ -91,8 +92,8 @@ static void environment_set(const struct attach_server *server, const struct att
     }
 }
 
-// The same addresses in each run, also of all programs that it starts. Where the machine does not let it (a container
-// may not), what a program makes of its addresses differs.
+// The same addresses in each run, also for all programs that this one starts. If the machine does not allow it (a
+// container may not), results that depend on addresses differ between runs.
 static void addresses_fix(void)
 {
     int now = personality(0xffffffff);
@@ -104,11 +105,11 @@ static void addresses_fix(void)
 __attribute__((noreturn)) static void child(const struct attach_server *server, const struct attach_program *program,
                                             pid_t parent)
 {
-    attach_timestamps_trap(false); // the dynamic linker looks
+    attach_timestamps_trap(false); // the dynamic linker reads the time stamp counter
     (void)setrlimit(RLIMIT_NOFILE, &server->launch.files);
     attach_processors_of_programs(server);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != parent) { // it went before the line above
+    if (getppid() != parent) { // the parent ended before the line above
         _exit(NOT_FOUND);
     }
     for (int signal_number = 1; signal_number < NSIG; signal_number++) {
@@ -132,7 +133,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
 
 // --- the parent -----------------------------------------------------------------------------------------------------
 
-// NULL: it has not.
+// NULL: it has not connected.
 static struct attach_process *connected(const struct attach_server *server, pid_t pid)
 {
     struct attach_process *process = server->processes;
@@ -189,8 +190,7 @@ void attach_reap(struct attach_server *server, int program)
     }
 }
 
-// It came to its end without the libraries that are to be loaded before its first instruction. The child that was to
-// execute it has another status where that failed.
+// The program ended without having loaded the libraries of LD_PRELOAD. If exec failed, the child has another status.
 static bool ran_detached(const struct attach_server *server, uint32_t index)
 {
     const struct attach_program *program = &server->options->programs[index];
@@ -229,7 +229,7 @@ static void program_start(struct attach_server *server, uint32_t index)
     }
 }
 
-// Its turn among all programs of the run.
+// Waits for the program's position in the start order of the run.
 static void start_await(struct attach_server *server, uint32_t index)
 {
     const struct sim_wait_reason reason = {"exec", "program %llu to be started", index, 0};
@@ -269,7 +269,7 @@ void attach_node_main(void *arg, peach2_handle_t *board)
 
 // --- the end --------------------------------------------------------------------------------------------------------
 
-// Orphans become the simulator's own children, so the list of these is all that is left. false: there are none.
+// Orphans become children of the simulator, so the list of its children is complete. false: no children are left.
 static bool children_kill(void)
 {
     char name[64], line[4096];

@@ -1,21 +1,21 @@
-// Runs that lead nowhere. A program that waits, polls, sleeps and reads clocks is still; so is a run in which no
-// program stores to a device or asks for something, and no device writes what a program looks for. A run that is still
-// ends after so much simulated time, at the same time in every run, unless somebody outside may let a program go on.
-// Real time ends it as well (--wall-limit), unless programs tell each other something by the kernel, which may go on
-// for long. Where all programs of the run are over and what they have left (a daemon) is still, the same ends the run
-// well.
+// Runs that make no progress. A program that only waits, polls, sleeps and reads clocks is still. A run is still if no
+// program stores to a device or makes another request, and no device writes what a program waits for. A still run ends
+// after a fixed simulated time, the same in every run, unless someone outside may let a program go on. Real time ends
+// it as well (--wall-limit), unless programs notify each other through the kernel, which may go on for long. If all
+// programs of the run are over and what they left (a daemon) is still, the same limits end the run well.
 #include <stdlib.h>
 
 #include "sim/attach/internal.h"
 
-// Of real time, where all wait for each other and nothing is due: the kernel's, and that of children that are not
-// attached.
+// Real time to wait while all wait for each other and nothing is due: the kernel may still deliver something, and
+// children that are not attached may act.
 enum { GRACE_MS = 2000 };
-// Attach calls between two looks at the clock; and so many, or so many sleeps, are a program that asks again and again:
-// one that computes for a minute, or sleeps for a month, does not.
+// CLOCK_CALLS: attach calls between two checks of the real clock. MANY_CALLS: that many calls or sleeps show that a
+// program asks repeatedly; one that computes for a minute, or sleeps for a month, makes few.
 enum { CLOCK_CALLS = 8, MANY_CALLS = 10000 };
-// Longer than a program polls with a deadline of its own; and than one that sleeps in a loop does: an hour. Where all
-// sleep shortly again and again, a hundred thousand times, longer than they give anybody to answer.
+// POLLS_LIMIT_PS is longer than a program polls with a deadline of its own, SLEEPS_LIMIT_PS (an hour) longer than one
+// sleeps in a loop. SHORT_SLEEPS_LIMIT_PS is for runs in which all sleep shortly, SHORT_SLEEPS times: longer than they
+// give anyone to answer.
 enum { SHORT_SLEEPS = 100000, SHORT_SHARE = 1000 };
 #define POLLS_LIMIT_PS        (UINT64_C(1000000) * SIM_PS_PER_MS)
 #define SLEEPS_LIMIT_PS       (UINT64_C(3600000) * SIM_PS_PER_MS)
@@ -38,7 +38,7 @@ static bool is_alive(pid_t pid)
     return state != 'Z' && state != 'X';
 }
 
-// Has a process a child that is not attached? Its work takes real time.
+// Does a process have a child that is not attached? The work of such a child takes real time.
 static bool has_strangers(const struct attach_server *server)
 {
     for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
@@ -98,7 +98,7 @@ static bool polls_empty(const struct attach_request *request)
            (request->entry_count == 0 || (request->args.poll.what & ATTACH_POLL_REPEATS) != 0);
 }
 
-// It can go on by nothing but what a device or another program does.
+// Only a device or another program can let the thread go on.
 static bool is_endless(const struct attach_request *request)
 {
     return polls_empty(request) || (request->op == ATTACH_OP_WAIT && request->args.wait.deadline_ps == SIM_NEVER_PS) ||
@@ -120,7 +120,7 @@ static bool all_endless(const struct attach_server *server)
     return all;
 }
 
-// Does nobody wait for longer than that?
+// Does every wait with a deadline take less than most_ps?
 static bool all_short(const struct attach_server *server, uint64_t most_ps)
 {
     bool all = server->launch.started == server->options->program_count;
@@ -134,7 +134,7 @@ static bool all_short(const struct attach_server *server, uint64_t most_ps)
     return all;
 }
 
-// May somebody outside the run let a program go on? That takes real time, however far simulated time goes.
+// May someone outside the run let a program go on? That takes real time, however far simulated time goes.
 static bool has_others(const struct attach_server *server)
 {
     return !server->ends.badly && !attach_programs_over(server) &&
@@ -155,7 +155,7 @@ static void still_fail(struct attach_server *server, const char *who, uint64_t s
                 (unsigned long long)seconds, of, waiters);
 }
 
-// An attach call that is no progress; sleeps: it is a wait that ends at a time. Clocks are asked now and then.
+// Notes an attach call that is no progress. sleeps: it is a wait with a deadline. Clocks are checked now and then.
 static void still_note(struct attach_server *server, bool sleeps)
 {
     struct attach_still *still = &server->still;
@@ -185,7 +185,8 @@ static void still_note(struct attach_server *server, bool sleeps)
     }
 }
 
-// A queue pair that retries for ever moves time on for ever, though all programs sleep. Ctrl-C is noticed here as well.
+// A queue pair that retries for ever moves simulated time on for ever while all programs sleep. Ctrl-C is noticed here
+// as well.
 void attach_devices_check(void *ctx)
 {
     struct attach_server *server = ctx;
@@ -196,7 +197,7 @@ void attach_devices_check(void *ctx)
     }
 }
 
-// To a device. What may wake others is progress of those whom it wakes.
+// Does the request store to a device? A store that may wake others is progress of the threads that it wakes.
 static bool stores(const struct attach_thread *thread, const struct attach_request *request)
 {
     bool any = false;
@@ -206,7 +207,8 @@ static bool stores(const struct attach_thread *thread, const struct attach_reque
     return any;
 }
 
-// Something that is heard by other programs, or was heard of them: a lock that is handed over, a message by the kernel.
+// Does the request notify another program, or was the thread notified by one: a lock that is handed over, a message
+// through the kernel?
 static bool is_notification(const struct attach_request *request)
 {
     bool found = request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_FOUND) != 0;
@@ -214,7 +216,7 @@ static bool is_notification(const struct attach_request *request)
     return found || yields || request->op == ATTACH_OP_FUTEX_WAKE || request->op == ATTACH_OP_FUTEX_REQUEUE;
 }
 
-// Nothing but to wait, to poll and to read clocks. What a library repeats while it polls is that as well.
+// Does the request only wait, poll or read clocks? What a library repeats while it polls counts as polling.
 static bool is_still(struct attach_thread *thread, const struct attach_request *request)
 {
     bool polls = request->op == ATTACH_OP_POLL, reads_clock = request->op == ATTACH_OP_NOTHING;
@@ -226,7 +228,7 @@ static bool is_still(struct attach_thread *thread, const struct attach_request *
             request->op == ATTACH_OP_FUTEX_REQUEUE);
 }
 
-// In a loop over memory without any call, until something outside writes there.
+// The thread is in a loop over memory without any call, until something outside writes there.
 static bool spins(const struct attach_request *request)
 {
     return polls_empty(request) && request->args.poll.iterations == UINT64_MAX &&
@@ -241,13 +243,13 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
                           (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT || spins(request);
     bool polled = thread->asks.endless && thread->asks.polls;
-    if (!reads_clock || !polled) { // one that polls and reads a clock polls
+    if (!reads_clock || !polled) { // a thread that polls and reads a clock counts as polling
         thread->asks.polls = polls_empty(request);
         thread->asks.endless = is_endless(request);
         thread->asks.what = asked(request);
         thread->asks.since_ps = polled && thread->asks.polls ? thread->asks.since_ps : sim_now_ps(server->sim);
     }
-    // Nothing but a wait for the outside, or for a signal, which has no other end.
+    // Everything but a wait for the outside, or for a signal, which nothing else can end.
     if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->asks.endless)) {
         attach_outside_note(server, server->settling.idle_since_ms != 0 ? ATTACH_RUN_OUTSIDE_EVENT : 0);
         server->settling.idle_since_ms = 0;

@@ -1,4 +1,5 @@
-// Runs that lead nowhere, how programs ended, and what is said of both. Part of internal.h, for the files of the room.
+// Runs that make no progress, how programs ended, and the messages about both. Part of internal.h, for the files of the
+// room.
 #pragma once
 
 #include <stdbool.h>
@@ -10,27 +11,28 @@ struct attach_request;
 struct attach_server;
 struct attach_thread;
 
-// What a thread asks for since its last call.
+// What a thread has asked for since its last call.
 struct attach_asks {
-    const char *what; // NULL: it made none yet
+    const char *what; // NULL: it has made no call yet
     uint64_t since_ps;
-    bool repeats; // its library only sends again what a peer is not ready for, or refuses that
-    bool endless; // nothing but a device or another program ends it
-    bool polls;   // again and again, since since_ps
+    bool repeats; // its library only retransmits requests that a peer is not ready for, or refuses such requests
+    bool endless; // only a device or another program can end it
+    bool polls;   // it has polled repeatedly since since_ps
 };
 
 // Calls of programs that only wait, poll, sleep and read clocks.
 struct attach_still {
-    uint64_t calls, sleeps, since_ps; // since anything else happened; sleeps: waits that end at a time
-    uint64_t silent, since_ms;        // since a program told another one something as well; real time, of the first few
+    uint64_t calls, sleeps, since_ps; // since anything else happened; sleeps: waits with a deadline
+    // silent: also since a program last notified another one. since_ms: real time of the first few such calls.
+    uint64_t silent, since_ms;
 };
 
-// How a process ended that was killed, that left queue pairs, or a program with another status than 0.
+// How a process ended that was killed, that left queue pairs, or that is a program with another status than 0.
 struct attach_end {
     char name[48];
     uint32_t node;
     pid_t pid;
-    int program, status; // as of wait(2); -1: its parent was faster
+    int program, status; // as of wait(2); -1: its parent read it first
     bool left_pairs;
     uint64_t at_ps;
 };
@@ -38,40 +40,41 @@ struct attach_end {
 struct attach_ends {
     struct attach_end list[ATTACH_ENDS];
     unsigned count;
-    bool badly; // one has ended badly
+    bool badly; // one of them ended badly
 };
 
 // --- ends.c ---------------------------------------------------------------------------------------------------------
 
-// A file of /proc/<pid>, as text. Returns how much of it; -1: there is none.
+// Reads a file of /proc/<pid> as text. Returns its length; -1: it does not exist.
 ssize_t attach_proc_read(pid_t pid, const char *name, char *text_out, size_t bytes);
-char attach_state(pid_t pid, pid_t tid); // proc(5), /proc/<pid>/stat; 'X': it is gone
-// Does the thread compute, or wait for a disk? Not where it sleeps, or is gone.
+char attach_state(pid_t pid, pid_t tid); // proc(5), /proc/<pid>/stat; 'X': the thread does not exist
+// Does the thread compute, or wait for a disk? false: it sleeps, or does not exist.
 bool attach_runs(pid_t pid, pid_t tid);
 void attach_name_read(struct attach_process *process);
-// It is over, and not reaped.
+// The process has ended, and was not reaped yet.
 void attach_end_note(struct attach_process *process);
 void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
 void attach_ends_report(struct attach_server *server, bool all); // into the result
-// What all wait for, where they are, how their queues stand: for the user. Before attach_fail, which ends everything.
+// Prints for the user what all threads wait for, where they are, and how their queues stand. Call it before
+// attach_fail, which ends everything.
 void attach_waiters_print(struct attach_server *server, char *text, size_t room);
 void attach_thread_title(const struct attach_thread *thread, char *text, size_t room);
 
 // --- limits.c -------------------------------------------------------------------------------------------------------
 
-// What a thread asks for is noted, and whether the run leads nowhere.
+// Notes what a thread asks for, and ends a run that makes no progress.
 void attach_call_note(struct attach_thread *thread, const struct attach_request *request);
-bool attach_programs_over(const struct attach_server *server); // those of the options
-// Something was done, or came from a device; a program was told something by another one, or found it.
+bool attach_programs_over(const struct attach_server *server); // are all programs of the options over?
+// A program did something, or something came from a device; a program notified another one, or found something.
 void attach_progress_note(struct attach_server *server);
 void attach_notified_note(struct attach_server *server);
-// While devices move and no program has the run token.
+// Called while devices move and no program has the run token.
 void attach_devices_check(void *server);
-// How long all may wait for the outside, with nothing due.
+// How long all may wait for the outside while no event is due.
 uint64_t attach_idle_limit_ms(const struct attach_server *server);
 // --- where.c --------------------------------------------------------------------------------------------------------
 
-// The functions in which the thread is: "spin (a.out), called by main (a.out)". false: it is not to be found.
+// The functions in which the thread is: "spin (a.out), called by main (a.out)". false: not found.
 bool attach_where(pid_t pid, pid_t tid, char *text, size_t room);
-// The same of addresses in its process, from a call inwards out; for observe.
+// The same for addresses in a process, from the innermost call outwards; for observe.
 bool attach_symbols(void *ctx, void *process, const uint64_t *addresses, unsigned count, char *text, size_t room);

@@ -1,4 +1,4 @@
-// Where programs come in: a socket in a directory of the user's own.
+// Where programs attach: a socket in a directory that only the user can enter.
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 #include "sim/attach/internal.h"
 
-// A program that connects says who it is at once.
+// A program that connects sends its hello message at once.
 enum { HELLO_MS = 1000, BACKLOG = 256 };
 
-// The nodes' addresses: 127.77.N.1 and on, where no other run of the machine has taken N. A name in the abstract
-// namespace goes with its owner.
+// The nodes' addresses: from 127.77.N.1 on, with an N that no other run of the machine has taken. The abstract name
+// that holds N is released when its owner ends.
 static void network_take(struct attach_server *server)
 {
     server->network.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -85,7 +85,7 @@ static bool message_send(int socket, const void *message, size_t bytes, int fd)
         part->cmsg_len = CMSG_LEN(sizeof fd);
         memcpy(CMSG_DATA(part), &fd, sizeof fd);
     }
-    // Never waits: a program that does not take its messages does not get them.
+    // Does not wait: a program that does not read its messages loses them.
     return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes;
 }
 
@@ -101,7 +101,7 @@ static bool hello_receive(int socket, struct attach_hello *hello)
     memset(hello, 0, sizeof *hello);
     ssize_t got = poll(&ready, 1, HELLO_MS) == 1 ? recv(socket, hello, sizeof *hello, MSG_DONTWAIT) : -1;
     hello->node[sizeof hello->node - 1] = hello->home[sizeof hello->home - 1] = '\0';
-    // Another build's may be of another length.
+    // The message of another build may have another length.
     return hello->magic == ATTACH_MAGIC && (got == (ssize_t)sizeof *hello || hello->layout != ATTACH_LAYOUT);
 }
 
@@ -116,10 +116,10 @@ static bool node_find(const struct attach_server *server, const char *name, uint
     return false;
 }
 
-// Launchers hand on the environment that they were started with, whatever node their helper is on (MPICH's hydra).
+// A launcher passes on the environment that it was started with, on whatever node its helper runs (MPICH's hydra).
 static bool node_of(const struct attach_server *server, const struct attach_hello *hello, pid_t pid, uint32_t *node_out)
 {
-    const pid_t relatives[] = {pid, attach_parent_of(pid)}; // another program of the same process, or a child
+    const pid_t relatives[] = {pid, attach_parent_of(pid)}; // another program of the same process, or the parent
     bool chosen = strcmp(hello->node, hello->home) != 0;
     for (size_t i = 0; i < sizeof relatives / sizeof relatives[0] && !chosen; i++) {
         for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
@@ -140,7 +140,7 @@ static void refuse(int socket, const char *text)
     close(socket);
 }
 
-// --- coming in ------------------------------------------------------------------------------------------------------
+// --- attaching ------------------------------------------------------------------------------------------------------
 
 static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_t node)
 {

@@ -37,7 +37,7 @@ void attach_mapping_fini(struct attach_mapping *mapping)
     }
 }
 
-// An older kernel does not know the question; then pages are asked about by groups.
+// An older kernel does not know this query; then groups of pages are queried.
 static bool ordinary(struct attach_mapping *mapping, uint64_t epoch, uint64_t page_va)
 {
     if (mapping->epoch == epoch && page_va >= mapping->begin_va && page_va < mapping->end_va) {
@@ -55,7 +55,8 @@ static bool ordinary(struct attach_mapping *mapping, uint64_t epoch, uint64_t pa
     return mapping->ordinary;
 }
 
-// Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63, the page is present; bit 61, it is of a file or shared.
+// Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63, the page is present; bit 61, it belongs to a file or is
+// shared.
 static void group_ask(const struct attach_mapping *mapping, struct attach_page_group *group)
 {
     uint64_t entries[ATTACH_GROUP_PAGES];

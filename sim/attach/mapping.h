@@ -1,6 +1,6 @@
-// What kind of memory a process has at an address, as the kernel tells it: may it be kept in the simulator while no
-// program runs? Valid for an epoch of accesses, in which the process does not run; its number is not 0. Embedded; init
-// and fini are paired.
+// What kind of memory a process has at an address, as the kernel reports it: may the simulator cache it while no
+// program runs? Valid for an epoch of accesses, in which the process does not run; epoch numbers are not 0. Embedded;
+// init and fini are paired.
 #pragma once
 
 #include <stdbool.h>
@@ -11,14 +11,14 @@
 #define ATTACH_GROUP_PAGES 16u
 #define ATTACH_GROUPS      16u
 
-// In order: of the later ones more is true.
+// In order: a later kind has all properties of the earlier ones.
 enum attach_page_kind {
-    ATTACH_PAGE_OTHER,   // not in memory, or to be seen elsewhere as well (shared, or of a file)
-    ATTACH_PAGE_PRIVATE, // in memory, and nowhere else
-    ATTACH_PAGE_ORDINARY // within anonymous private memory that may be read and written
+    ATTACH_PAGE_OTHER,   // not in memory, or visible elsewhere as well (shared, or of a file)
+    ATTACH_PAGE_PRIVATE, // in memory, and visible nowhere else
+    ATTACH_PAGE_ORDINARY // part of anonymous private memory that may be read and written
 };
 
-// Kinds of pages, a bit for each.
+// The kinds of a group of pages, a bit for each page.
 struct attach_page_group {
     uint64_t va, epoch;
     uint16_t present, private;
@@ -26,12 +26,12 @@ struct attach_page_group {
 
 struct attach_mapping {
     int maps, pagemap;                // of /proc; -1: none
-    uint64_t begin_va, end_va, epoch; // the area that was asked about last
-    bool ordinary;                    // it
+    uint64_t begin_va, end_va, epoch; // the area of the last query
+    bool ordinary;                    // that area is ordinary memory
     struct attach_page_group groups[ATTACH_GROUPS];
 };
 
 void attach_mapping_init(struct attach_mapping *mapping, pid_t pid);
 void attach_mapping_fini(struct attach_mapping *mapping);
-// page_va: of the page's first byte.
+// page_va: address of the page's first byte.
 enum attach_page_kind attach_mapping_kind(struct attach_mapping *mapping, uint64_t epoch, uint64_t page_va);

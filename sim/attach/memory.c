@@ -1,11 +1,11 @@
-// The memory of attached processes, as devices reach it: at the simulated instant of each access.
+// The memory of attached processes, as devices access it: at the simulated instant of each access.
 //
-// A system call for every packet would be most of a transfer's cost. While no program of its node runs, private memory
-// of a process cannot change but by devices that reach it here. So its pages are kept in the simulator for as long (an
-// epoch): read as a whole, and what was written into them goes to the process before one of those programs runs again
-// (attach_memory_settle).
-// Memory that another mapping may show as well (shared, or of a file) is not kept. Where it is not known that a page
-// may be written, its first write goes to the process, and so finds out.
+// A system call for every packet would be most of the cost of a transfer. While no program of its node runs, only
+// devices can change the private memory of a process, and all of them access it through this file. So the simulator
+// caches pages for that time (an epoch). It reads whole pages, and what devices wrote into them goes to the process
+// before one of those programs runs again (attach_memory_settle).
+// Memory that another mapping may show as well (shared, or of a file) is not cached. If it is not known whether a page
+// is writable, the first write to it goes to the process, which shows it.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -13,34 +13,35 @@
 #include "sim/attach/internal.h"
 #include "sim/attach/mapping.h"
 
-// Reads in a row take more pages at once. A read of STREAM_BYTES is one of many: the page is kept at once.
+// Sequential reads fetch more pages at once. A read of STREAM_BYTES is taken as part of a stream: its page is cached at
+// once.
 enum { CACHED_PAGES = 256, CACHED_BYTES = CACHED_PAGES * ATTACH_PAGE_BYTES };
 enum { AHEAD_PAGES = 16, STREAM_BYTES = 128, RANGES = 256 };
 
 struct cached_page {
     uint64_t va;    // of the page
-    uint64_t epoch; // of the accesses; others than the memory's: nothing is known
+    uint64_t epoch; // of the accesses; if it is not the memory's epoch, nothing is known
     bool touched;   // there was an access
-    bool filled;    // the bytes are the page's
+    bool filled;    // the bytes are those of the page
     bool writable;  // it took a write
     bool dirty;     // part of it is in a range
 };
 
-// To be written to the process.
+// Bytes to be written to the process.
 struct dirty_range {
     uint64_t va;
     uint32_t bytes;
 };
 
-// The bytes of an address are at the address modulo their number, so neighbours are neighbours but at the end.
+// The bytes of an address are at the address modulo CACHED_BYTES, so neighbours are neighbours except at the end.
 struct attach_memory {
     uint64_t epoch; // ends when a program of the node runs
     struct attach_mapping mapping;
     struct cached_page pages[CACHED_PAGES];
     struct dirty_range ranges[RANGES];
     unsigned range_count;
-    uint64_t next_va; // behind the pages that were filled last
-    unsigned ahead;   // pages then
+    uint64_t next_va; // after the pages that were filled last
+    unsigned ahead;   // how many pages that were
     unsigned char bytes[CACHED_BYTES];
 };
 
@@ -89,7 +90,7 @@ static enum attach_page_kind page_kind(const struct attach_process *process, uin
     return attach_mapping_kind(&process->memory->mapping, process->memory->epoch, page_va);
 }
 
-// --- what is kept ---------------------------------------------------------------------------------------------------
+// --- cached pages ---------------------------------------------------------------------------------------------------
 
 static unsigned char *bytes_of(struct attach_memory *memory, uint64_t va)
 {
@@ -101,7 +102,7 @@ static struct cached_page *slot_of(struct attach_memory *memory, uint64_t va)
     return &memory->pages[va / ATTACH_PAGE_BYTES % CACHED_PAGES];
 }
 
-// Page by page: one of them cannot be written any more.
+// Writes a range page by page, because one of its pages cannot be written any more.
 static void range_rescue(const struct attach_process *process, const struct dirty_range *range)
 {
     uint64_t va = range->va, end = range->va + range->bytes;
@@ -140,7 +141,7 @@ static void pages_flush(const struct attach_process *process)
     memory->range_count = 0;
 }
 
-// Those of other nodes have nothing to do with the program that will run.
+// Processes of other nodes have no memory in common with the program that will run.
 void attach_memory_settle(const struct attach_server *server, uint32_t node)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
@@ -159,10 +160,10 @@ static void slot_begin(const struct attach_process *process, struct cached_page 
     }
 }
 
-// NULL: nothing is kept.
+// NULL: the page is not cached.
 static struct cached_page *page_of(struct attach_process *process, uint64_t va)
 {
-    if (process->server->options->functional) { // programs run meanwhile
+    if (process->server->options->functional) { // programs run at the same time
         return NULL;
     }
     if (process->memory == NULL) {
@@ -180,7 +181,7 @@ static struct cached_page *page_of(struct attach_process *process, uint64_t va)
     return page;
 }
 
-// How many pages are to be filled: of reads in a row those that come next as well, where that disturbs nothing.
+// How many pages to fill: if reads are sequential also the next ones, as far as they replace nothing.
 static unsigned fill_count(const struct attach_process *process, uint64_t page_va)
 {
     struct attach_memory *memory = process->memory;
@@ -216,7 +217,7 @@ static bool page_fill(struct attach_process *process, struct cached_page *page)
     return page->filled;
 }
 
-// The bytes have been written into the page.
+// Notes that bytes have been written into the page.
 static void dirty_note(const struct attach_process *process, struct cached_page *page, uint64_t va, uint32_t bytes)
 {
     struct attach_memory *memory = process->memory;
@@ -256,7 +257,8 @@ static bool memory_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
     return true;
 }
 
-// Of a page in this epoch. Ordinary memory takes it; other memory tells. false: it is refused.
+// The first write to a page in this epoch. Ordinary memory accepts it; other memory is written to find out. false:
+// refused.
 static bool first_write(struct attach_process *process, struct cached_page *page, uint64_t va, const void *data,
                         uint32_t bytes)
 {
@@ -268,7 +270,7 @@ static bool first_write(struct attach_process *process, struct cached_page *page
         kind = page_kind(process, page->va);
     }
     page->writable = kind != ATTACH_PAGE_OTHER;
-    page->filled = page->filled && page->writable; // others may have written to it as well
+    page->filled = page->filled && page->writable; // other threads may have written to it as well
     return true;
 }
 
@@ -280,7 +282,7 @@ static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t byte
         return process_write(process, va, data, bytes);
     }
     if (!page->touched && !page->filled &&
-        bytes < STREAM_BYTES) { // it may be the only one: one call of the kernel, not two
+        bytes < STREAM_BYTES) { // it may be the only read: one system call instead of two
         page->touched = true;
         return process_write(process, va, data, bytes);
     }

@@ -1,9 +1,9 @@
-// The journal's records of a thread's turn, at their times.
+// The records of the journal from a scheduling slot of a thread, at their times.
 #include "sim/attach/internal.h"
 
-_Static_assert(ATTACH_FRAMES == OBSERVE_PLACES, "a note has as many places as its call");
+_Static_assert(ATTACH_FRAMES == OBSERVE_PLACES, "a note has as many call frames as its call");
 
-// A program that lies about times shall not overflow a clock.
+// A program that gives wrong times must not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
 
 bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes)
@@ -39,7 +39,7 @@ bool attach_notes_next(struct attach_thread *thread, struct attach_notes *notes,
     return is_next;
 }
 
-// How long the call took: exactly, where it began in this list.
+// How long the call took: exact, if it began in this list.
 static uint64_t took_ps(const struct attach_notes *notes, const struct attach_note *note, uint64_t at_ps)
 {
     if (note->began_entry > note->entry || note->entry > ATTACH_ENTRIES) {
@@ -50,8 +50,8 @@ static uint64_t took_ps(const struct attach_notes *notes, const struct attach_no
     return began_ps < at_ps ? at_ps - began_ps : 0;
 }
 
-// What the thread waited since it was last told of; but for what is within a call that waits and tells itself. Those of
-// libtca sleep and poll, those of libibverbs sleep: polls before them are the program's.
+// Reports how long the thread waited since the last report, except waits within a call that waits and reports itself.
+// The calls of libtca sleep and poll, those of libibverbs sleep: polls before them are the program's own.
 static void waits_report(struct attach_thread *thread, unsigned call, uint64_t within_ps)
 {
     struct attach_waits *waits = &thread->waits;
@@ -89,7 +89,7 @@ void attach_notes_end(struct attach_thread *thread)
     atomic_store_explicit(&thread->slot->note_count, 0, memory_order_relaxed);
 }
 
-// Of an empty poll: the first one of a streak has not all of what the thread did before it.
+// The cost of an empty poll. For the first one of a streak it leaves out most of what the thread did before it.
 static uint64_t poll_cost_ps(const struct attach_thread *thread, const struct attach_request *request)
 {
     bool goes_on = (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0 || request->args.poll.polled.word_count != 0;

@@ -1,8 +1,9 @@
-// Empty polls. The thread pays for one and is scheduled again: what it does next is its own affair. Where its side knows
-// that it is in a loop of polls (verbs-shim/attach/loop.c), it may be fast-forwarded over several iterations: until
-// something is written that the loop reads, and then to the poll of the iteration that sees it, which is the one at
-// which the program's own loop would have seen it. Simulated time may be beyond that poll by less than an iteration
-// then; the thread's next costs are taken from that. What counts as read is the poll policy (poll_policy.h).
+// Empty polls. The thread pays for a poll and is scheduled again; the simulator does not know what it does next. If the
+// library in the program knows that the thread is in a loop of polls (verbs-shim/attach/loop.c), the thread may be
+// fast-forwarded over several iterations: until something is written that the loop reads. It continues at the poll of
+// the iteration that sees the write in the program's own loop. Simulated time may then be ahead of that poll by less
+// than an iteration; the thread's next costs are taken from that difference. The poll policy says which memory counts
+// as read (poll_policy.h).
 #include "sim/attach/internal.h"
 
 bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written)
@@ -20,7 +21,7 @@ bool attach_loop_written(struct attach_thread *thread, const struct attach_writt
                                                               .unrelated = region != NULL ? region->unrelated : 0});
 }
 
-// What came of the last write to a region, which may be gone.
+// Learns from what the thread did after the last write to a region. The region may no longer exist.
 static void region_learn(struct attach_thread *thread, bool goes_on)
 {
     enum poll_outcome outcome = poll_loop_outcome(&thread->loop, goes_on);
@@ -77,7 +78,7 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
     poll_loop_continue(&thread->loop, &before, goes_on, news == ATTACH_SHARED_STORED || unseen, now_ps);
 }
 
-// Since the thread was scheduled, but for its own.
+// Has anything happened since the thread was scheduled, except what it did itself?
 static bool anything_happened(const struct attach_thread *thread)
 {
     const struct attach_process *process = thread->process;
@@ -85,7 +86,7 @@ static bool anything_happened(const struct attach_thread *thread)
            process->scheduled > thread->seen.scheduled + 1 || process->server->settling.wakes != thread->seen.wakes;
 }
 
-// While the thread paid for its last poll, others may were scheduled.
+// While the thread paid for its last poll, other threads may have been scheduled.
 static void paid_meanwhile(struct attach_thread *thread)
 {
     struct poll_loop *loop = &thread->loop;
@@ -132,7 +133,7 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t 
     return woken;
 }
 
-// Of words of its own memory it is known that the loop polls them.
+// Words of the process's own memory: the loop is known to poll them.
 static void words_found(const struct attach_thread *thread)
 {
     const struct attach_process *process = thread->process;

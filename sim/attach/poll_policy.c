@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-// Of a region: from how many unrelated writes on it does not count as read, how many a write that was used takes back,
-// and down to where.
+// For a region: the count of unrelated writes from which it no longer counts as read, how much a used write subtracts
+// from the count, and its lower limit.
 enum { UNRELATED_ENOUGH = 16, USED_WEIGHT = 64, UNRELATED_LEAST = -64 };
-// A thread that polls all the time and finds nothing may have written to shared memory as well: that is noticed late by
-// an eighth of what the loop has waited.
+// A thread that only polls and finds nothing may also have written to shared memory. A loop notices this late, by at
+// most an eighth of the time that it has waited.
 enum { OTHERS_SHARE = 8 };
 static const uint64_t iteration_max_ps = UINT64_C(1000000000), skip_max_ps = UINT64_C(1000000000000);
 
@@ -61,7 +61,7 @@ static bool poll_hit(struct poll_loop *loop, const struct poll_write *write)
 {
     for (unsigned i = 0; i < loop->poll_count; i++) {
         if (loop->polls[i].bus_address - write->address < write->bytes) {
-            loop->hit = loop->seen ? loop->hit : i; // the first write counts
+            loop->hit = loop->seen ? loop->hit : i; // the first write decides
             return true;
         }
     }
@@ -84,7 +84,7 @@ static bool sees(struct poll_loop *loop, const struct poll_write *write)
     bool same = region != NULL && loop->region_polls != 0 && loop->region.number == region->number;
     if (region != NULL && !same) {
         loop->region = *region;
-        loop->region_polls = 2 * loop->poll_count + 1; // as loop_skipped of verbs-shim/attach/loop.c waits
+        loop->region_polls = 2 * loop->poll_count + 1; // as in loop_skipped (verbs-shim/attach/loop.c)
     }
     return region == NULL || write->unrelated < UNRELATED_ENOUGH || (write->pinned && loop->any_pinned);
 }
@@ -107,8 +107,8 @@ bool poll_loop_others(struct poll_loop *loop, bool polled_empty, uint64_t now_ps
 
 // --- unrelated writes -----------------------------------------------------------------------------------------------
 
-// Nothing came of the write when the loop has polled everything since then and goes on. What a thread does after a
-// write that one of its polls names may be because of that poll.
+// A write is unrelated if the loop has polled everything since then and goes on. If one of the loop's polls names what
+// was written, the thread may act because of that poll, so nothing is learned about the region.
 enum poll_outcome poll_loop_outcome(struct poll_loop *loop, bool goes_on)
 {
     if (loop->region_polls == 0 || (goes_on && --loop->region_polls != 0)) {
@@ -136,12 +136,12 @@ int poll_region_note(int unrelated, enum poll_outcome outcome)
 uint64_t poll_loop_end_ps(const struct poll_loop *loop, uint64_t start_ps, uint64_t iterations)
 {
     uint64_t most = skip_max_ps / loop->iteration_ps;
-    // Of a loop over words nothing else ends it.
+    // Nothing else ends a loop over words.
     return loop->word_count != 0 ? UINT64_MAX
                                  : start_ps + (iterations < most ? iterations : most) * loop->iteration_ps;
 }
 
-// When the iteration begins whose poll `hit` sees what came at now_ps, where one began at start_ps.
+// Start of the iteration whose poll `hit` sees what came at now_ps. Iterations begin at start_ps.
 static uint64_t iteration_seen_ps(const struct poll_loop *loop, unsigned hit, uint64_t start_ps, uint64_t now_ps)
 {
     uint64_t after_ps = hit < loop->poll_count ? loop->polls[hit].after_ps : 0, elapsed_ps = now_ps - start_ps;
@@ -150,7 +150,7 @@ static uint64_t iteration_seen_ps(const struct poll_loop *loop, unsigned hit, ui
     return start_ps + iterations * loop->iteration_ps;
 }
 
-// The poll behind which a page that has changed is read first.
+// The earliest poll after which a changed page is read.
 static unsigned stored_hit(const struct poll_loop *loop, uint64_t start_ps, uint64_t now_ps)
 {
     unsigned hit = ATTACH_POLLS_MAX;

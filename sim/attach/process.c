@@ -1,4 +1,4 @@
-// An attached process: what it has, and its end.
+// An attached process: its objects, and its end.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,11 +11,11 @@
 #include "sim/attach/internal.h"
 #include "sim/platform/routes.h"
 
-// The most that a process may have of everything together; an adapter's own limits come earlier.
+// The most objects of all kinds that a process may have; the limits of an adapter are reached earlier.
 enum { OBJECTS_MAX = 65536 };
 
-// What programs see of the machine: the processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel
-// ARK); the clocks begin at fixed times, so that nothing of the real machine reaches a result.
+// What programs see of the machine. The processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel
+// ARK). The clocks begin at fixed times, so that nothing of the real machine affects a result.
 static const uint64_t tsc_hz = 2800000000u;
 static const uint64_t epoch_realtime_ns = 1388534400u * 1000000000ull; // 2014-01-01
 static const uint64_t epoch_monotonic_ns = 1000u * 1000000000ull;      // up for 1000 s
@@ -69,7 +69,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
     }
 }
 
-// After exec: the new program is the same process. NULL: there was none.
+// After exec the new program is the same process. NULL: there was no earlier program.
 static const struct attach_process *predecessor_end(struct attach_server *server, pid_t pid)
 {
     const struct attach_process *found = NULL;
@@ -138,7 +138,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
 int attach_process_segment(struct attach_process *process)
 {
     int fd = memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    // Nobody can make it shorter under the simulator's feet.
+    // The size is sealed, so that no process can shrink the segment while the simulator uses it.
     if (fd >= 0 && (ftruncate(fd, sizeof *process->segment) != 0 ||
                     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
         close(fd);
@@ -189,7 +189,7 @@ void attach_process_ended(struct attach_process *process)
     }
     process->ended = true;
     observe_process_end(process->observed, sim_now_ps(server->sim));
-    bool over = attach_over(process->pidfd); // or it has become another program
+    bool over = attach_over(process->pidfd); // or the process has become another program
     if (over) {
         attach_end_note(process);
     }
@@ -214,7 +214,7 @@ void attach_process_forget(struct attach_process *process)
     }
     *link = process->next;
     process->server->launch.node_processes[process->node]--;
-    process->server->settling.idle_since_ms = 0; // what was waited for may have been its end
+    process->server->settling.idle_since_ms = 0; // programs may have waited for this end
     attach_outside_note(process->server, process->expected ? 0 : ATTACH_RUN_OUTSIDE_CHILD);
     attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->launch.process_ended);
@@ -230,7 +230,7 @@ void attach_processes_check(struct attach_server *server)
     }
 }
 
-// --- what it has ----------------------------------------------------------------------------------------------------
+// --- its objects ----------------------------------------------------------------------------------------------------
 
 int attach_object_add(struct attach_process *process, const struct attach_object *object)
 {

@@ -1,5 +1,5 @@
-// Which programs cannot be attached, told before anything is started: the dynamic linker would not load the library
-// into them, or a library of another word size.
+// Finds programs that cannot be attached before anything is started: the dynamic linker would not load the library into
+// them, or they need a library of another word size.
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "sim/attach/internal.h"
 
-// As execvp(3) looks it up. false: not found; then exec itself says so.
+// Searches as execvp(3) does. false: not found; then exec itself reports it.
 static bool path_find(const char *name, char path[ATTACH_PATH_BYTES])
 {
     if (strchr(name, '/') != NULL) {
@@ -65,7 +65,7 @@ static const char *file_refused(int fd, char interpreter[ATTACH_PATH_BYTES])
     } head = {0};
     interpreter[0] = '\0';
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || pread(fd, &head, sizeof head - 1, 0) < 4) {
-        return NULL; // exec says what is wrong
+        return NULL; // exec reports the reason
     }
     if ((about.st_mode & (S_ISUID | S_ISGID)) != 0) {
         return "it is set-uid or set-gid, and loads no libraries of its caller's";
@@ -83,7 +83,7 @@ static const char *file_refused(int fd, char interpreter[ATTACH_PATH_BYTES])
     return NULL;
 }
 
-// Stops of what it traces are no ends of processes, and nothing else of its waits comes from within the run.
+// A tracer waits for stops of its tracee. The simulator does not notice such stops, as they are no ends of processes.
 static bool is_tracer(const char *program)
 {
     static const char *const tracers[] = {"gdb", "lldb", "strace", "ltrace"};
@@ -105,7 +105,7 @@ const char *attach_refused(const char *program, bool functional)
     }
     char path[ATTACH_PATH_BYTES], interpreter[ATTACH_PATH_BYTES];
     snprintf(interpreter, sizeof interpreter, "%s", program);
-    // An interpreter of a script may be a script; execve(2) allows four.
+    // The interpreter of a script may be a script; execve(2) allows four levels.
     for (unsigned i = 0; i < 5 && interpreter[0] != '\0'; i++) {
         int fd = path_find(interpreter, path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
         if (fd < 0) {

@@ -1,4 +1,4 @@
-// What programs ask for: accesses, waits, memory, threads. What the table of requests does not check
+// The requests of programs for accesses, waits, memory and threads. Whatever the table of requests does not check
 // (request_table.c) is checked here before a model sees it.
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include "models/hca/abi/hca_abi.h"
 #include "sim/attach/internal.h"
 
-// Of one streaming read, and of one piece of pinned memory.
+// Limits of one streaming read, and of one piece of pinned memory.
 static const uint64_t read_max_bytes = 1ull << 30, pinned_max_bytes = 8ull << 30;
 
-// What a process takes to end, about as on Linux.
+// Simulated time that a process takes to end, about as on Linux.
 static const uint64_t exit_ps = 100 * SIM_PS_PER_US;
-// How long a thread that was created may take to come in.
+// How long a created thread may take to attach.
 enum { THREAD_MS = 1000 };
 
 // --- accesses -------------------------------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ int64_t attach_serve_news(struct attach_thread *thread, const struct attach_args
     return attach_ranges_add(thread->process, &thread->process->writes.news, args->bus_address, args->bytes);
 }
 
-// The board has no notion of processes: channels, descriptors and the places where nodes meet are there once. So one
-// process a node has it at a time, as TCA Verbs is made for.
+// The board does not know of processes: channels, descriptors and the words by which nodes synchronise exist once. So
+// one process of a node has the board at a time, as TCA Verbs expects.
 int64_t attach_serve_board_claim(struct attach_thread *thread, const struct attach_args_board_claim *args,
                                  struct attach_reply_board_claim *reply)
 {
@@ -240,7 +240,7 @@ int64_t attach_serve_memory_check(struct attach_thread *thread, const struct att
     return there ? 0 : -EFAULT;
 }
 
-// --- what a process has, by kind ------------------------------------------------------------------------------------
+// --- objects of a process, by kind ----------------------------------------------------------------------------------
 
 int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object)
 {
@@ -289,7 +289,7 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
     if (object == NULL) {
         return -EINVAL;
     }
-    const struct attach_object copy = *object; // others may come and go while a driver waits
+    const struct attach_object copy = *object; // other threads may change the list while a driver waits
     int status = attach_object_destroy(thread, &copy);
     struct attach_object *now = attach_object_find(thread->process, kind, gpu, number);
     if (status == 0 && now != NULL) {
@@ -300,7 +300,7 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
 
 // --- threads and processes ------------------------------------------------------------------------------------------
 
-// Simulated time stands still until the new thread has come in.
+// Simulated time stops until the new thread has attached.
 int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_args_thread *args,
                             struct attach_reply_thread *reply)
 {
@@ -326,7 +326,7 @@ int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_ar
 int64_t attach_serve_thread_exit(struct attach_thread *thread, const struct attach_args_thread_exit *args,
                                  struct attach_reply_thread_exit *reply)
 {
-    (void)thread; // the thread has left before it is served (thread.c)
+    (void)thread; // the thread ends before this request is served (thread.c)
     (void)args;
     (void)reply;
     return 0;
@@ -358,7 +358,8 @@ int64_t attach_serve_exec(struct attach_thread *thread, const struct attach_args
     return 0;
 }
 
-// What it said last is heard before its end is: programs run in no time, and its parent may know it by both.
+// The last actions of the process are seen before its end: programs run in no simulated time, and the parent may notice
+// both.
 int64_t attach_serve_process_exit(struct attach_thread *thread, const struct attach_args_process_exit *args,
                                   struct attach_reply_process_exit *reply)
 {

@@ -1,4 +1,4 @@
-// The GPUs' driver, for programs.
+// The GPU driver's requests.
 #include <errno.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ int64_t attach_serve_gpu_free(struct attach_thread *thread, const struct attach_
     return attach_object_release(thread, OBJECT_GPU_MEMORY, args->gpu, args->address);
 }
 
-// The process maps what it was given, so that its kernels compute there.
+// The process maps this memory, so that its kernels compute there.
 int64_t attach_serve_gpu_share(struct attach_thread *thread, const struct attach_args_gpu_share *args,
                                struct attach_reply_gpu_share *reply)
 {
@@ -49,8 +49,8 @@ int64_t attach_serve_gpu_share(struct attach_thread *thread, const struct attach
     return shared ? 0 : -ENOMEM;
 }
 
-// Device memory of other processes is not there; an allocation has whole pages. bus_address of OBJECT_GPU_MEMORY: its
-// device address.
+// May the process name this range of device memory? Memory of other processes does not exist for it; an allocation
+// consists of whole pages. bus_address of OBJECT_GPU_MEMORY: its device address.
 static bool device_range_owned(const struct attach_process *process, uint32_t gpu, uint64_t address, uint64_t bytes)
 {
     for (size_t i = 0; i < process->owns.count; i++) {
@@ -71,7 +71,7 @@ int64_t attach_serve_gpu_pin(struct attach_thread *thread, const struct attach_a
     }
     int status = thread->backend.ops.gpu->pin(&thread->backend, args->gpu, args->address, args->bytes, &reply->offset,
                                               &reply->bus_address);
-    // Whole pages of the device are in the window, as they are those of one allocation.
+    // The window shows whole pages of the device, which all belong to one allocation.
     uint64_t within = reply->offset % GPU_PAGE_BYTES;
     const struct attach_object object = {.kind = OBJECT_GPU_PIN,
                                          .gpu = args->gpu,
@@ -105,7 +105,7 @@ int64_t attach_serve_gpu_queue_destroy(struct attach_thread *thread, const struc
 
 // --- work -----------------------------------------------------------------------------------------------------------
 
-// All rows; false: their end lies beyond what 64 bits hold.
+// The bytes from the first to the last row; false: more than 64 bits hold.
 static bool extent(uint64_t bytes, uint64_t rows, uint64_t pitch, uint64_t *extent_out)
 {
     uint64_t before;
@@ -139,7 +139,7 @@ static bool work_allowed(const struct attach_process *process, uint32_t gpu, con
     return false;
 }
 
-// What no GPU of these years is given at once, and what the model's numbers hold.
+// More than any GPU of these years gets in one kernel, and within the range of the model's numbers.
 static const uint64_t kernel_max_ns = UINT64_C(1) << 40, kernel_max_bytes = UINT64_C(1) << 44,
                       kernel_max_flops = UINT64_C(1) << 50;
 

@@ -1,5 +1,5 @@
-// The HCA's driver, for programs. Objects are named by numbers that all processes of the node share, so each is looked
-// for among the process's own; addresses must be of memory that it has.
+// The HCA driver's requests. An object is named by a number that all processes of the node share, so it is searched
+// among the process's own objects. Addresses must be in memory of the process.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -46,7 +46,7 @@ int attach_hca_object_destroy(struct attach_thread *thread, const struct attach_
         command.id = objects[i].kind == object->kind ? objects[i].destroy : command.id;
     }
     int status = hca_command(thread, &command);
-    if (status == 0 && object->pages != NULL) { // of a region
+    if (status == 0 && object->pages != NULL) { // pages of a region
         thread->process->open_regions -= object->open;
         host_memory_unpin(thread->backend.memory, object->pages, object->bytes);
         free(object->pages);
@@ -54,9 +54,9 @@ int attach_hca_object_destroy(struct attach_thread *thread, const struct attach_
     return status;
 }
 
-// --- what a command may name ----------------------------------------------------------------------------------------
+// --- checks of commands ---------------------------------------------------------------------------------------------
 
-// The driver itself writes there when the HCA goes, so it must be the node's memory.
+// The driver itself writes there when the HCA fails, so it must be memory of the node.
 static bool eq_create_allowed(const struct attach_thread *thread, const struct hca_command *command)
 {
     const struct hca_eq_init *init = &command->eq_create;
@@ -116,7 +116,7 @@ static bool qp_modify_allowed(const struct attach_thread *thread, const struct h
 
 // --- regions --------------------------------------------------------------------------------------------------------
 
-// Memory of the program that is not pinned: page by page, with the process as its owner.
+// Registers memory of the program that is not pinned: page by page, with the process as its owner.
 static int64_t region_of_program(struct attach_thread *thread, struct hca_command *command)
 {
     struct attach_process *process = thread->process;
@@ -139,7 +139,7 @@ static int64_t region_of_program(struct attach_thread *thread, struct hca_comman
     init->pages = object.pages;
     init->page_bytes = 4096;
     enum sim_status status = hca_fw_command(thread->backend.hca, command);
-    init->pages = NULL; // the program does not learn where it lies
+    init->pages = NULL; // the program must not see this address of the simulator
     object.number = command->number;
     if (status != SIM_OK) {
         host_memory_unpin(thread->backend.memory, object.pages, object.bytes);

@@ -1,5 +1,5 @@
-// What the table of requests (verbs-shim/attach/requests.def) says of each: how much of it passes, what its fields may
-// hold, who serves it, and its line in the trace.
+// What the table of requests (verbs-shim/attach/requests.def) defines for each request: the size of its arguments, the
+// checks of its fields, the function that serves it, and its line in the IPC trace.
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ void attach_args_take(union attach_args *args, uint32_t op, const struct attach_
     }
     memcpy(args, &slot->args, bytes);
     if (op == ATTACH_OP_POLL && bytes < sizeof args->poll) {
-        args->poll.polled.page_count = 0; // whatever the slot says now
+        args->poll.polled.page_count = 0; // whatever the slot contains by now
     }
 }
 

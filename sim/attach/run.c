@@ -1,4 +1,4 @@
-// A run from its beginning to its end.
+// An attached run from beginning to end.
 #include "sim/attach/attach_run.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "sim/attach/internal.h"
 
-// A signal handler has no context to be passed.
+// A signal handler has no context argument.
 static volatile sig_atomic_t interrupted;
 
 void attach_run_interrupt(void)
@@ -25,7 +25,7 @@ void attach_run_interrupt(void)
 uint64_t attach_real_ms(void)
 {
     struct timespec now;
-    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); // not the C library's, see timestamps.c
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); // not the C library's clock, see timestamps.c
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
@@ -119,8 +119,7 @@ static void run(struct attach_server *server)
     }
 }
 
-// Programs of the machine may sleep for as long as they like: where the file sets no limits of simulated time there are
-// none.
+// A program may sleep for as long as it likes: if the file sets no limits of simulated time, there are none.
 static struct scn_scenario *scenario_copy(const struct scn_scenario *scenario)
 {
     struct scn_scenario *copy = malloc(sizeof *copy);
@@ -178,7 +177,7 @@ static void machine_destroy(struct attach_server *server)
     adversary_destroy(server->adversary);
 }
 
-// The machine, its adversary and who looks at it.
+// Creates the machine, its adversary and its observer.
 static enum sim_status machine_create(struct attach_server *server)
 {
     const struct attach_run_options *options = server->options;
@@ -222,7 +221,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     server.ipc_trace = ipc_trace_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (getrlimit(RLIMIT_NOFILE, &server.launch.files) == 0) { // for copies of what all threads wait for
+    if (getrlimit(RLIMIT_NOFILE, &server.launch.files) == 0) { // for copies of descriptors that threads wait for
         (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){server.launch.files.rlim_max, server.launch.files.rlim_max});
     }
     if (!attach_watches_init(&server) || !attach_tokens_init(&server)) {

@@ -1,9 +1,10 @@
-// Who has the run token: giving it to a program's thread, waiting for it to come back, and on which processors that happens.
+// The run token: giving it to a thread of a program, waiting until it comes back, and the choice of processors.
 //
-// Where there are two processors, programs have one to themselves and the simulator the others, and each side looks at
-// the slot for some microseconds before it sleeps: a hand-over then takes a fraction of a microsecond. Where looking
-// does not pay (a processor that others use as well, long turns), the simulator joins the programs on theirs for a
-// while, and both sleep at once. What programs see is the same: only real time depends on it.
+// With two processors or more, programs keep one and the simulator uses the others, and each side busy-waits for the
+// token for some microseconds before it sleeps: then a hand-over takes a fraction of a microsecond. If busy-waiting
+// does not pay (another program uses the processor, or threads keep the token for long), the simulator moves to the
+// programs' processor for a while, and both sides sleep at once. Programs see no difference: only real time depends on
+// it.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,13 +19,14 @@
 
 #include "sim/attach/internal.h"
 
-// How often the end of a program, or Ctrl-C, is looked for while it is scheduled; the same for one that said that it is
-// about to end; and how long one that is scheduled sleeps in the kernel before its child begins.
+// How often the simulator checks for the end of a scheduled program and for Ctrl-C; the same for a program that has
+// announced its end; how long a scheduled program must sleep in the kernel before its child may begin.
 enum { CHECK_NS = 1000000, EXIT_CHECK_MS = 1, CHILD_MS = 500 };
-// How long a side looks: about what it takes to wake somebody on another processor (60 us on a virtual machine).
+// How long a side busy-waits: about as long as it takes to wake a thread on another processor (60 us on a virtual
+// machine).
 enum { BUSY_WAIT_NS = 300000, POLLS_MEASURED = 2000 };
-// Apart: of so many turns so many may be late, once each. Together: for so many turns, four times as many when that was
-// tried just before.
+// While apart: of WINDOW_GRANTS grants of the token, WINDOW_LATE may be late. While together: for TOGETHER_MIN grants,
+// and for four times as many if the simulator was apart only shortly before.
 enum { WINDOW_GRANTS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };
 
 // --- processors -----------------------------------------------------------------------------------------------------
@@ -32,11 +34,11 @@ enum { WINDOW_GRANTS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 
 static uint64_t real_ns(void)
 {
     struct timespec now;
-    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); // not the C library's, see timestamps.c
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now); // not the C library's clock, see timestamps.c
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// A look takes 5 to 50 ns, by the kind of processor.
+// One poll takes 5 to 50 ns, depending on the processor.
 static uint32_t polls_measure(void)
 {
     uint64_t least_ns = UINT64_MAX;
@@ -74,7 +76,7 @@ static void join(struct attach_processors *processors, struct attach_bells *bell
     atomic_store(&bells->polls, 0);
 }
 
-// After each turn; late: somebody slept, or had to be woken by the simulator, or both.
+// Counts a grant of the token. late: a side slept, or the simulator had to wake the thread.
 static void processors_note(struct attach_server *server, bool late)
 {
     struct attach_processors *processors = &server->tokens.processors;
@@ -163,7 +165,7 @@ void attach_tokens_fini(struct attach_server *server)
     }
 }
 
-// --- the turn -------------------------------------------------------------------------------------------------------
+// --- giving the token and waiting for it ----------------------------------------------------------------------------
 
 bool attach_token_is_program(const struct attach_thread *thread)
 {
@@ -177,7 +179,7 @@ static void ring(struct attach_server *server, const struct attach_thread *threa
     (void)syscall(SYS_futex, bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-// A thread that looks sees it, or sees that another one has it and wakes that.
+// A thread that busy-waits sees the new holder. If the holder is another thread, it wakes that thread.
 void attach_token_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
@@ -216,8 +218,8 @@ static void sleep_really(struct attach_thread *thread)
     }
 }
 
-// Another program in its place comes in now. A child of it waits until its parent tells of it, at the parent's time,
-// however long the parent computes; but a parent that sleeps in the kernel may wait for the child there.
+// If the program becomes another one, that one attaches now. A child waits until its parent announces it, at the
+// parent's time, however long the parent computes. But a parent that sleeps in the kernel may wait there for the child.
 static void children_check(struct attach_thread *thread, uint64_t now_ms)
 {
     struct attach_server *server = thread->process->server;
@@ -235,7 +237,7 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
     }
 }
 
-// It was scheduled for too long.
+// The thread has kept the token for too long.
 static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
 {
     struct attach_process *process = thread->process;
@@ -250,7 +252,7 @@ static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
                 (unsigned long long)seconds, does, known ? " in " : "", known ? where : "", since);
 }
 
-// What happened meanwhile. false: the program has ended.
+// Checks for other events while the thread has the token. false: the program has ended.
 static bool check_aside(struct attach_thread *thread, uint64_t *since_ms)
 {
     struct attach_process *process = thread->process;
@@ -276,7 +278,7 @@ bool attach_token_await(struct attach_thread *thread)
     thread->token.awake_ms = 0;
     bool apart = server->tokens.processors.apart;
     bool slept = !(apart && busy_waited(thread));
-    if (apart && slept) { // the one that looks does not run
+    if (apart && slept) { // the thread that busy-waits is not running
         ring(server, thread);
     }
     while (slept && attach_token_is_program(thread)) {

@@ -1,4 +1,5 @@
-// The run token: who of the programs' threads and the simulator runs. Part of internal.h, for the files of the room.
+// The run token: which thread of the programs, or the simulator, may run. Part of internal.h, for the files of the
+// room.
 #pragma once
 
 #include <sched.h>
@@ -9,15 +10,15 @@ struct attach_bells;
 struct attach_server;
 struct attach_thread;
 
-// Where the simulator and the programs run.
+// The processors of the simulator and the programs.
 struct attach_processors {
-    cpu_set_t before, others; // the simulator's: at first, and while apart
-    int of_programs;          // -1: nothing is chosen
-    uint32_t polls;           // that a side makes before it sleeps; 0: there is one processor
+    cpu_set_t before, others; // the simulator's: at first, and while apart from the programs
+    int of_programs;          // -1: none chosen
+    uint32_t polls;           // before a side sleeps; 0: there is one processor
     bool apart;
-    unsigned given, late; // tokens of this window, or since they are together
+    unsigned given, late; // tokens of this window, or since simulator and programs are together
     unsigned together;    // for so many tokens
-    unsigned good;        // windows in a row
+    unsigned good;        // consecutive windows without many late tokens
 };
 
 struct attach_tokens {
@@ -27,12 +28,12 @@ struct attach_tokens {
     uint32_t bells_given;
 };
 
-// Of a thread.
+// The run token of a thread.
 struct attach_token {
     uint32_t bell;
     uint64_t given_ps; // simulated time
-    uint64_t awake_ms; // real time, when it was last seen to run since; 0: nobody has looked
-    bool rung;         // when it was given, nobody looked
+    uint64_t awake_ms; // real time at which the thread was last known to run; 0: not checked yet
+    bool rung;         // when the token was given, no thread was busy-waiting
     bool free;         // functional: its program runs
 };
 
@@ -40,8 +41,9 @@ struct attach_token {
 
 bool attach_tokens_init(struct attach_server *server);
 void attach_tokens_fini(struct attach_server *server);
-void attach_processors_of_programs(const struct attach_server *server); // of the caller from now on, and what it forks
-// On which they may be, as far as they can tell: those that the simulator had itself.
+// Moves the caller, and what it forks, to the processors of programs.
+void attach_processors_of_programs(const struct attach_server *server);
+// The processors that programs can see: those that the simulator had itself.
 void attach_processors_get(const struct attach_server *server, unsigned char set_out[128]);
 void attach_token_give(struct attach_thread *thread);
 bool attach_token_await(struct attach_thread *thread); // false: the program has ended

@@ -1,7 +1,7 @@
-// The run's directory, which only its user can enter: the socket, the nodes' device files, a link to the libraries, and
-// what programs leave in places that other runs share: temporary files (TMPDIR), ports of rdma_cm, and shared memory,
-// whose names the world shim begins with the run's (verbs-shim/world/paths.c). All of it goes with the run, however
-// that ends.
+// The run's directory, which only its user can enter. It holds the socket, the nodes' device files, a link to the
+// libraries, and whatever programs would leave where other runs see it: temporary files (TMPDIR) and ports of rdma_cm.
+// The names of shared memory begin with the run's name (verbs-shim/world/paths.c). All of this is removed with the run,
+// however the run ends.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes)
 {
-    snprintf(path_out, bytes, "%s/.tmp", server->scratch.directory); // no node is called so
+    snprintf(path_out, bytes, "%s/.tmp", server->scratch.directory); // no node has this name
 }
 
 void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes)
@@ -26,9 +26,9 @@ void attach_libraries_path(const struct attach_server *server, char *path_out, s
     snprintf(path_out, bytes, "%s/.lib", server->scratch.directory);
 }
 
-// Removes the directory, which it is told of before it is there, when the simulator is killed: it waits for the end of
-// a pipe whose other end is the simulator's, out of reach of a terminal's signals. At an orderly end it is killed like
-// everything that was started.
+// Starts a process that removes the directory when the simulator is killed. It waits for the end of a pipe whose other
+// end the simulator has, and a terminal's signals do not reach it. It gets the directory's name before the directory
+// exists. At an orderly end it is killed like everything that was started.
 static void janitor_start(struct attach_server *server)
 {
     static char shell[] = "sh", option[] = "-c",
@@ -65,7 +65,7 @@ static bool folder_make(struct attach_server *server, const char *path)
     return made;
 }
 
-// What ends a name in LD_PRELOAD, LD_LIBRARY_PATH or PATH.
+// Characters that end a name in LD_PRELOAD, LD_LIBRARY_PATH or PATH.
 static bool is_listable(const char *path)
 {
     return strpbrk(path, " :;\t\n") == NULL;
@@ -114,7 +114,7 @@ void attach_scratch_remove(const struct attach_server *server)
     snprintf(prefix, sizeof prefix, "%s.", strrchr(server->scratch.directory, '/') + 1);
     DIR *shared = opendir("/dev/shm");
     for (struct dirent *entry = shared != NULL ? readdir(shared) : NULL; entry != NULL; entry = readdir(shared)) {
-        // Those of semaphores begin with "sem.".
+        // Names of semaphores begin with "sem.".
         const char *name = strncmp(entry->d_name, "sem.", 4) == 0 ? entry->d_name + 4 : entry->d_name;
         if (strncmp(name, prefix, strlen(prefix)) == 0) {
             char path[sizeof "/dev/shm/" + sizeof entry->d_name];

@@ -1,6 +1,6 @@
-// The real world. What programs tell each other goes through the machine's kernel, which needs a moment. So before
-// simulated time goes on, those who wait for the outside are asked a second time after something may have woken them;
-// and where there is nothing to do but to let a deadline come, real time is given to what is outside the run.
+// Settling with the real world. Messages between programs pass through the machine's kernel, which needs a moment. So
+// before simulated time goes on, threads that wait for the outside check a second time after something may have woken
+// them. If nothing is left but to wait for a deadline, real time passes first, for whatever is outside the run.
 #include <poll.h>
 #include <sched.h>
 
@@ -8,7 +8,7 @@
 
 enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2 };
 
-// Do all wait for the outside, and nothing but a deadline of theirs is due?
+// Do all threads wait for the outside, with nothing due but one of their deadlines?
 static bool only_deadlines(const struct attach_server *server)
 {
     uint64_t deadline_ps = SIM_NEVER_PS;

@@ -1,5 +1,5 @@
-// Settling with the outside: what programs tell each other passes through the machine's kernel, which needs a moment.
-// Part of internal.h, for the files of the room.
+// Settling with the outside: messages between programs pass through the machine's kernel, which needs a moment. Part of
+// internal.h, for the files of the room.
 #pragma once
 
 #include <stdbool.h>
@@ -11,18 +11,18 @@ struct attach_server;
 
 struct attach_settling {
     uint64_t wakes;         // calls of attach_may_wake, and ends of processes
-    uint64_t ends;          // of these, ends of processes and signals
-    uint64_t settled_wakes; // of which the waiters were asked twice
+    uint64_t ends;          // of `wakes`, ends of processes and signals
+    uint64_t settled_wakes; // `wakes` at the last time when the waiters had checked twice
     uint64_t settled_ends;
     sim_event_t event;  // update: at the end of an instant, before time goes on
-    unsigned idle_asks; // at this time, while nothing but a deadline was due
+    unsigned idle_asks; // checks at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
-    uint64_t idle_since_ms; // real time; 0: somebody has work
+    uint64_t idle_since_ms; // real time; 0: some thread has work
 };
 
 // --- settle.c -------------------------------------------------------------------------------------------------------
 
-// Those who wait for the outside look again.
+// Lets the threads that wait for the outside check again.
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
 bool attach_all_blocked_outside(const struct attach_server *server);       // does everybody wait for the outside?
 void attach_settle_init(struct attach_server *server);

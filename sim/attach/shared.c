@@ -1,7 +1,7 @@
-// Memory that processes share. A store to it is no event, so where a polling thread has said which pages it reads
-// there (verbs-shim/attach/window.c), these are compared after each turn of a process that may have written to them:
-// what the turn did is known at its end, at its time. Pages, not words: a store beside the word lets the thread poll
-// once more by itself, which changes nothing but real time.
+// Memory that processes share. A store to it is no event. So the simulator compares the pages that a polling thread
+// reads there (verbs-shim/attach/window.c) after each scheduling slot of a process that may have written to them: the
+// effects of a slot are known at its end, at its time. Pages, not words: a store beside the word makes the thread poll
+// once more by itself, which costs only real time.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -9,7 +9,7 @@
 #include "sim/attach/internal.h"
 #include "sim/attach/mapping.h"
 
-// The pages as they are. false: one is not there any more, and so they are not known.
+// Reads the pages as they are now. false: one of them no longer exists, so the pages are unknown.
 static bool pages_read(const struct attach_thread *thread, unsigned char *to)
 {
     const struct attach_shared *shared = &thread->shared;
@@ -48,13 +48,13 @@ void attach_shared_check(struct attach_thread *thread)
 {
     struct attach_shared *shared = &thread->shared;
     if (shared->count != 0 && shared->seen_scheduled != thread->process->scheduled) {
-        thread->loop.stored = 0; // the wait before has told of it
+        thread->loop.stored = 0; // the previous wait has reported it
         (void)attach_shared_changed(thread);
         shared->pending |= thread->loop.stored;
     }
 }
 
-// Taken from the request. Is each page the one that was in its place?
+// Takes the pages from the request. Are they the same pages in the same order?
 static bool pages_take(struct attach_shared *shared, const uint64_t *described, unsigned count)
 {
     bool same = count == shared->count;
@@ -83,12 +83,12 @@ enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const 
     bool same = pages_take(shared, polled->pages, count);
     unsigned pending = same && count != 0 ? shared->pending : 0;
     shared->pending = 0;
-    shared->seen_scheduled = thread->process->scheduled + 1; // the thread's own is counted behind this
-    // Read again in any case, as what the thread itself has written is nobody's store.
+    shared->seen_scheduled = thread->process->scheduled + 1; // the thread's own slot is counted after this
+    // Read again in any case: the thread's own writes are no stores of others.
     if (count != 0 && !pages_read(thread, shared->copies)) {
         shared->count = 0;
         shared->known = false;
-        pending = 1u << ATTACH_POLLS_MAX; // it learns them anew
+        pending = 1u << ATTACH_POLLS_MAX; // the thread must learn its pages again
     }
     thread->loop.stored |= pending;
     return pending != 0 ? ATTACH_SHARED_STORED : same || count == 0 ? ATTACH_SHARED_SAME : ATTACH_SHARED_OTHER_PAGES;

@@ -1,5 +1,5 @@
-// How a run begins: its directory, its socket, who may come in, its programs, and the numbers that processes and threads
-// get. Part of internal.h, for the files of the room.
+// How a run begins: its directory, its socket, which processes may attach, its programs, and the numbers that processes
+// and threads get. Part of internal.h, for the files of the room.
 #pragma once
 
 #include <stdbool.h>
@@ -19,10 +19,10 @@ struct attach_server;
 struct attach_scratch {
     char directory[64];
     char path[96]; // of the socket
-    int alive;     // a pipe that nobody writes to: its end is that of the simulator
+    int alive;     // a pipe without a writer: it ends with the simulator
 };
 
-// Who has connected before its parent's time came.
+// A process that has connected before its parent's time has come.
 #define ATTACH_EARLY_MAX 64u
 struct attach_early {
     int socket;
@@ -35,7 +35,7 @@ struct attach_listener {
 };
 
 struct attach_network {
-    int fd;                // holds the number of the nodes' addresses
+    int fd;                // reserves the addresses of the nodes
     uint32_t address_base; // of node 0, host byte order
 };
 
@@ -49,12 +49,12 @@ struct attach_launch {
     struct rlimit files;                    // descriptors that programs may have
 };
 
-// The run's number of a process, and the machine's; 0: it is over, and another process has that.
+// The number of a process in the run, and on the machine; 0: the process is over, and another one has that number.
 struct attach_id {
     uint32_t id;
     pid_t pid;
 };
-// Of all processes so far. taken: by processes and threads.
+// All processes so far. taken: numbers given to processes and threads.
 struct attach_ids {
     struct attach_id *list;
     size_t count, room;
@@ -65,7 +65,8 @@ struct attach_ids {
 
 bool attach_listen(struct attach_server *server);
 void attach_listen_end(struct attach_server *server);
-// Takes everybody who has connected, but for children of whom a thread is about to tell: they begin at its time.
+// Attaches all processes that have connected, except children that a thread is about to announce: they begin at its
+// time.
 void attach_accept(struct attach_server *server);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
@@ -73,38 +74,38 @@ bool attach_descriptor_send(const struct attach_process *process, int fd);
 // --- sysfs.c --------------------------------------------------------------------------------------------------------
 
 #define ATTACH_SYSFS_BYTES 160
-// The nodes' folders in the run's directory. false: the reason is in the result.
+// Makes the nodes' folders in the run's directory. false: the reason is in the result.
 bool attach_sysfs_make(struct attach_server *server);
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes);
-void attach_folder_remove(const char *path); // and all that is in it
+void attach_folder_remove(const char *path); // and everything in it
 
 // --- scratch.c ------------------------------------------------------------------------------------------------------
 
 void attach_scratch_path(const struct attach_server *server, char *path_out, size_t bytes);
-// A link to options->library_directory, by a name that may stand in LD_PRELOAD whatever that directory is called.
+// A link to options->library_directory. Its name may stand in LD_PRELOAD, whatever the directory is called.
 void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes);
 bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
-// The run's whole directory, and the shared memory of its nodes.
+// Removes the run's whole directory, and the shared memory of its nodes.
 void attach_scratch_remove(const struct attach_server *server);
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
-// From a node's thread: starts its programs, and returns when all processes of the node have ended. As people start
-// programs, each begins when those before have come to a place where they wait for others (a server that listens), or
-// after START_LATEST_PS.
+// Runs in a node's thread: starts the node's programs, and returns when all processes of the node have ended. As when
+// people start programs, each one begins when the earlier ones all wait for others (as a server that listens), or after
+// START_LATEST_PS.
 void attach_node_main(void *arg, peach2_handle_t *board);
 struct attach_node {
     struct attach_server *server;
     uint32_t node;
 };
-// Waits until the process has connected or ended. false: neither, in time.
+// Waits until the process has connected or ended. false: neither happened within the wall limit.
 bool attach_await(struct attach_server *server, pid_t pid);
 pid_t attach_parent_of(pid_t pid); // 0: there is none
 // Is it a child of the process?
 bool attach_is_child(const struct attach_process *process, uint64_t pid);
-// Is the process with this descriptor over?
+// Has the process with this descriptor ended?
 bool attach_over(int pidfd);
-// At the end: nothing that was started stays.
+// At the end: kills everything that was started.
 void attach_kill_all(struct attach_server *server);
 // Notes how a program of the options ended.
 void attach_reap(struct attach_server *server, int program);
@@ -113,19 +114,19 @@ void attach_reap(struct attach_server *server, int program);
 
 void attach_timestamps_begin(void);
 void attach_timestamps_end(void);
-void attach_timestamps_trap(bool on); // of the calling thread, and of what it forks
+void attach_timestamps_trap(bool on); // for the calling thread, and for what it forks
 
 // --- refuse.c -------------------------------------------------------------------------------------------------------
 
 #define ATTACH_PATH_BYTES 4096
-// Why it cannot be attached; NULL: it can, as far as its file tells.
+// Why the program cannot be attached; NULL: it can, as far as its file shows.
 const char *attach_refused(const char *program, bool functional);
 
 // --- ids.c ----------------------------------------------------------------------------------------------------------
 
 uint32_t attach_ids_take(struct attach_server *server);
 bool attach_ids_note(struct attach_server *server, uint32_t id, pid_t pid); // false: no memory
-// The run's number of a process of the machine. -ESRCH: none.
+// The number in the run of a process of the machine. -ESRCH: none.
 int64_t attach_ids_of(const struct attach_server *server, uint64_t pid);
-// The machine's number of a process of the run, or of a thread of the process that asks. -ESRCH: none.
+// The machine's number of a process of the run, or of a thread of the calling process. -ESRCH: none.
 int64_t attach_ids_real(const struct attach_process *process, uint64_t id);

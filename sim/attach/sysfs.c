@@ -1,6 +1,6 @@
-// What programs read of the devices beside libibverbs: a folder for each node with the files of the kernel that name
-// them (Linux, Documentation/ABI/stable/sysfs-class-infiniband), and the devices' nodes in /dev. Programs are led there
-// by TCASIM_SYSFS (verbs-shim/world/paths.c).
+// What programs read about devices without libibverbs: a folder for each node with the kernel's files that name the
+// devices (Linux, Documentation/ABI/stable/sysfs-class-infiniband), and the device nodes of /dev. TCASIM_SYSFS leads
+// programs there (verbs-shim/world/paths.c).
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { PATH_BYTES = 512, FOLDERS_OPEN = 16 };
 
-// Makes the folders on the way to the path.
+// Makes all folders that contain the path.
 static bool folders_make(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
@@ -35,7 +35,7 @@ static bool file_make(const char *root, const char *folder, const char *name, co
     return file != NULL && (fprintf(file, "%s\n", text) > 0) == (fclose(file) == 0);
 }
 
-// A character device that every program may open, as it would uverbs.
+// A character device that every program may open, as for uverbs.
 static bool device_make(const char *root, unsigned index)
 {
     char path[PATH_BYTES];
@@ -54,7 +54,7 @@ static bool verbs_device_make(const char *root, unsigned index, const char *name
            file_make(root, port, "link_layer", "InfiniBand");
 }
 
-// 128 bits that depend on the node's name alone, as a UUID of version 4 (RFC 4122) or 32 digits.
+// 128 bits that depend only on the node's name, as a UUID of version 4 (RFC 4122) or as 32 digits.
 static void identity_text(const char *node, bool is_uuid, char text[40])
 {
     uint64_t parts[2] = {0x9ae16a3b2f90404fu, 0xcbf29ce484222325u};

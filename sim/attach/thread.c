@@ -1,4 +1,4 @@
-// A program's thread as a simulated one: its turn, and the replay of what it did.
+// A program's thread as a simulated thread: its scheduling slots, and the replay of what it did in them.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,14 +11,14 @@
 #include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
-// How long a last thread may sleep in its end, and how often that is looked for.
+// How long the last thread of a process may sleep while the process ends, and how often this is checked.
 enum { LAST_THREAD_MS = 100, END_CHECK_MS = 2 };
-// Between two looks for what happens beside the turns, in attach calls.
+// Attach calls between two checks for other events.
 enum { ASIDE_CALLS = 256 };
-// Simulated time does not go beyond: a program that lies about its work shall not overflow a clock.
+// Simulated time does not go beyond this: a program that gives wrong times must not overflow a clock.
 static const uint64_t end_ps = UINT64_C(1) << 62;
 static const uint64_t work_max_ps = 1000000 * SIM_PS_PER_MS;
-// What devices still have under way for a process that has ended, before its memory is anyone else's.
+// Time that devices get to finish the work of a process that has ended, before its memory is used for anything else.
 static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
 
 void attach_hash(struct attach_server *server, uint64_t value)
@@ -27,7 +27,7 @@ void attach_hash(struct attach_server *server, uint64_t value)
     server->result->hash = mixed ^ mixed >> 32;
 }
 
-// --- the turn -------------------------------------------------------------------------------------------------------
+// --- giving the run token -------------------------------------------------------------------------------------------
 
 static void token_pass(struct attach_thread *thread)
 {
@@ -46,7 +46,7 @@ static void token_pass(struct attach_thread *thread)
     attach_token_give(thread);
 }
 
-// --- what it did ----------------------------------------------------------------------------------------------------
+// --- what the thread did --------------------------------------------------------------------------------------------
 
 static bool waits_for_descriptors(const struct attach_request *request)
 {
@@ -86,8 +86,8 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     }
 }
 
-// Another program has the processor for a while. It is no time of the thread's own: what a loop of polls costs is not
-// learned from it.
+// Another program has the processor for a while. This is not the thread's own time, and does not count for the cost of
+// a loop of polls.
 void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose)
 {
     static const struct sim_work away = {"library", "preempted", false};
@@ -129,8 +129,8 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
     }
 }
 
-// Own work of work_ps, and the notes in it. Where paths are recorded the thread is there when it makes a note; else it
-// pays for all at once, as without notes.
+// Replays own work of work_ps with its notes. If paths are recorded, the thread pays up to each note separately;
+// otherwise it pays for all at once, as without notes.
 static void work_replay(struct attach_thread *thread, struct attach_request *request, struct attach_notes *notes,
                         uint32_t entry, uint64_t work_ps)
 {
@@ -172,11 +172,11 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-// Everything that the process has goes, in the order in which the drivers let it.
+// Destroys everything that the process has, in the order in which the drivers allow it.
 static void process_clear(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
-    if (process->server->board_owners[process->node] == process) { // it may have been killed with interrupts on
+    if (process->server->board_owners[process->node] == process) { // it may have been killed with interrupts enabled
         thread->backend.ops.write(&thread->backend, BACKEND_BAR_REGISTERS,
                                   PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, 0, 4);
     }
@@ -194,7 +194,8 @@ static void process_clear(struct attach_thread *thread)
     }
 }
 
-// The kernel is done with the thread, so that who joins it finds it gone. Bounded, as the number is the program's word.
+// Waits until the kernel has ended the thread, so that a thread that joins it finds it ended. Bounded, because the
+// number comes from the program.
 static void thread_exit_await(const struct attach_thread *thread, pid_t tid)
 {
     for (unsigned i = 0; i < 1000 && syscall(SYS_tgkill, thread->process->pid, tid, 0) == 0; i++) {
@@ -203,7 +204,8 @@ static void thread_exit_await(const struct attach_thread *thread, pid_t tid)
     }
 }
 
-// Real time, until the process is over. false: nothing of it runs any more that is known of, or the wall limit.
+// Waits in real time until the process is over. false: no part of it is known to run any more, or the wall limit has
+// passed.
 static bool end_await(const struct attach_thread *thread)
 {
     const struct attach_process *process = thread->process;
@@ -220,7 +222,7 @@ static bool end_await(const struct attach_thread *thread)
     return true;
 }
 
-// The last thread goes when the process does.
+// The last thread ends together with the process.
 static void process_end_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
@@ -265,7 +267,7 @@ static bool waits_for_memory(const struct attach_request *request)
            (request->op == ATTACH_OP_POLL && (request->args.poll.flags & ATTACH_WAIT_MEMORY) != 0);
 }
 
-// It has looked once more whether others have written to its memory, and they had not.
+// The thread has checked once more whether others have written to its memory, and they had not.
 static bool rechecks_for_others(const struct attach_request *request)
 {
     return request->op == ATTACH_OP_WAIT && (request->args.wait.flags & ATTACH_WAIT_OTHERS) != 0 &&
@@ -282,7 +284,7 @@ static bool call_await(struct attach_thread *thread)
     return called;
 }
 
-// What the thread asks for, before what it did until then is replayed.
+// Takes the thread's request, before its earlier work is replayed.
 static void request_begin(struct attach_thread *thread, struct attach_request *request)
 {
     request_take(thread, request);
@@ -316,7 +318,7 @@ static void call_count(const struct attach_thread *thread, const struct attach_r
     }
 }
 
-// One turn and what came of it. false: there will be no other.
+// One scheduling slot of the thread. false: it was the last one.
 static bool schedule_once(struct attach_thread *thread)
 {
     struct attach_request request;
@@ -331,7 +333,7 @@ static bool schedule_once(struct attach_thread *thread)
     }
     request_begin(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
-    replay(thread, &request); // of one that was killed as well: it made these stores
+    replay(thread, &request); // also if the program was killed: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
     thread->announces = 0;
     atomic_store_explicit(&thread->slot->entry_count, 0, memory_order_relaxed);
@@ -356,11 +358,11 @@ static bool schedule_once(struct attach_thread *thread)
         attach_notes_waited(thread, &request, sim_now_ps(server->sim) - asked_ps);
     }
     attach_watch_end(thread);
-    if (aside) { // not before: a thread that this one tells of begins there
+    if (aside) { // not earlier: a thread that this one announces begins there
         attach_accept(server);
         attach_processes_check(server);
         attach_threads_find(server, false);
-        // Somebody outside may have written, though a program that polls lets nobody wait for that.
+        // Someone outside may have written, but while a program polls no thread waits for that.
         attach_outside_note(server, attach_watches_of_others_poll(server) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     }
     if (waits_for_memory(&request)) {
@@ -395,7 +397,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->token.bell = attach_bell(process->first_bell, index);
     thread->id = index == 0 ? process->id : attach_ids_take(server);
     thread->slot->id = thread->id;
-    char image[24] = ""; // after exec, while the old program's threads still are there
+    char image[24] = ""; // after exec, while threads of the earlier program still exist
     if (process->image > 1) {
         snprintf(image, sizeof image, ".program%u", process->image);
     }

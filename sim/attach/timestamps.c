@@ -1,8 +1,9 @@
 // The simulator's own time stamp counter, while programs run.
 //
-// Programs fault where they look at theirs, which is a flag of the processor's control registers. Where the machine is
-// a virtual one, each change of that flag is a call of the hypervisor, 20 us for every turn of a program. So the
-// simulator has the flag as well; for the few looks of its own (the C library's clocks) the handler lifts it.
+// A program faults when it reads its counter, because of a flag in the processor's control registers. On a virtual
+// machine each change of that flag is a call of the hypervisor, 20 us for every scheduling slot. So the simulator has
+// the flag set as well. When it reads the counter itself (in the C library's clocks, rarely), the handler clears the
+// flag.
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,16 +13,16 @@
 #include "sim/attach/internal.h"
 #include "verbs-shim/attach/rdtsc.h"
 
-static struct sigaction before; // the signal's handler is the process's
+static struct sigaction before; // the handler of this signal belongs to the process
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    // A fault without an address: the instruction itself can be read.
+    // A fault without an address: the instruction itself is readable.
     unsigned bytes =
         info->si_code == SI_KERNEL ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
     if (bytes == 0) {
-        (void)sigaction(signal_number, &before, NULL); // it faults again, for who was there before
+        (void)sigaction(signal_number, &before, NULL); // the instruction faults again, for the earlier handler
         return;
     }
     uint32_t low, high, processor;

@@ -1,8 +1,8 @@
-// Threads that have nothing to do: until a device writes to their memory, or something happens outside.
+// Threads that have nothing to do until a device writes to their memory, or something happens outside.
 
 #include "sim/attach/internal.h"
 
-// --- who waits for the outside ---------------------------------------------------------------------------------------
+// --- waiting for the outside -----------------------------------------------------------------------------------------
 
 void attach_outside_wake(struct attach_server *server, bool ends)
 {
@@ -27,7 +27,7 @@ void attach_outside_wake(struct attach_server *server, bool ends)
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
-// seen_writes: how many there had been when the thread looked.
+// seen_writes: the number of writes when the thread last checked.
 static bool something_came(const struct attach_thread *thread, unsigned flags, uint64_t seen_writes,
                            enum attach_woken *woken_out)
 {
@@ -118,7 +118,7 @@ void attach_scheduled_note(const struct attach_thread *of, bool polled_empty)
     }
 }
 
-// Until something happens that the thread is told of; false: the deadline.
+// Until the thread is signalled. false: the deadline has passed.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
     const struct sim_wait_reason reason = {thread->name, attach_wait_reason(flags, deadline_ps), 0, 0};
@@ -130,7 +130,7 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
     }
     bool signalled = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);
     thread->wait.flags = 0;
-    if (!thread->fast_forwarded) { // a loop that is fast-forwarded does not sleep
+    if (!thread->fast_forwarded) { // a fast-forwarded loop does not sleep
         thread->wait.blocked_outside = false;
         attach_preempt(thread, ADVERSARY_WAKE);
     }
@@ -149,11 +149,11 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
-    // A library's look may have crossed itself, and what was written after that is not what it has seen.
+    // The library's own check may have made an attach call; writes after that call are not seen yet.
     const uint64_t seen_writes =
         (flags & ATTACH_WAIT_PINNED) != 0 ? thread->seen.waited_pinned : thread->seen.waited_writes;
     flags |= (flags & ATTACH_WAIT_DESCRIPTORS) != 0 && thread->watch.blind ? ATTACH_WAIT_OUTSIDE : 0u;
-    // What has no other end than a signal is asked like everybody who waits for the outside.
+    // A wait that only a signal can end is treated as a wait for the outside.
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < ATTACH_LAST_PS ? deadline_ps : SIM_NEVER_PS;

@@ -1,7 +1,7 @@
-// Descriptors that threads wait for. The program sends copies of them with its wait, and the kernel is asked here, for
-// all at once, which of them are ready whenever a program has done something: so a write wakes who waits for what was
-// written, and nobody else. The copies are closed when the wait is over; until then a descriptor that the program
-// closes lasts, as it does under a real call that waits.
+// Descriptors that threads wait for. A program sends copies of them with its wait. Whenever a program has done
+// something, the simulator asks the kernel for all copies at once which of them are ready. So a write wakes only the
+// threads that wait for what was written. The copies are closed when the wait is over. Until then a descriptor that the
+// program closes stays open, as under a real blocking call.
 #include <errno.h>
 #include <linux/major.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ bool attach_watches_init(struct attach_server *server)
     return server->watches >= 0;
 }
 
-// Up to ATTACH_WATCHES_MAX that came with the last message. What else a program sends is closed.
+// Takes up to ATTACH_WATCHES_MAX descriptors of the last message. Anything else that a program sends is closed.
 static unsigned descriptors_take(const struct attach_process *process, int fds[ATTACH_WATCHES_MAX])
 {
     union {
@@ -77,7 +77,7 @@ bool attach_watches_poll(struct attach_server *server, int wait_ms)
     for (int i = 0; i < count; i++) {
         ((struct attach_thread *)ready[i].data.ptr)->watch.ready = true;
     }
-    // In the order of all threads, whatever the kernel's is.
+    // In the order of all threads, not in the kernel's order.
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;
@@ -90,15 +90,15 @@ bool attach_watches_poll(struct attach_server *server, int wait_ms)
     return count > 0;
 }
 
-// --- who else could make them ready ---------------------------------------------------------------------------------
+// --- who outside can make them ready --------------------------------------------------------------------------------
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-// Pseudo-terminals are those by which programs of the run talk to each other (mpirun), but for that of whoever started
-// it.
+// Programs of the run use pseudo-terminals between each other (mpirun). Only that of the user who started the run is a
+// user's terminal.
 static bool is_users_terminal(int terminal, const struct stat *about)
 {
     unsigned kind = major(about->st_rdev);
@@ -112,8 +112,7 @@ static bool is_users_terminal(int terminal, const struct stat *about)
     return users;
 }
 
-// A terminal, a pipe that has a path, or what is the simulator's own input: somebody who is not of the run may write
-// there.
+// A terminal, a pipe that has a path, or the simulator's own input: someone outside of the run may write there.
 static bool is_of_others(int fd, const struct stat *input, const struct stat *pipe)
 {
     struct stat about;
@@ -125,7 +124,7 @@ static bool is_of_others(int fd, const struct stat *input, const struct stat *pi
            (same_file(&about, input) && !S_ISREG(about.st_mode));
 }
 
-// The kernel is asked about this one alone: what programs of the run write to the others is told by their attach calls.
+// Asks the kernel only for this descriptor: attach calls announce what programs of the run write to the others.
 static bool is_ready(struct attach_thread *thread, unsigned index)
 {
     struct pollfd watch = {.fd = thread->watch.fds[index], .events = (short)thread->watch.events[index]};
@@ -137,13 +136,13 @@ static bool is_ready(struct attach_thread *thread, unsigned index)
     return true;
 }
 
-// How many there are; ask: how many have become ready.
+// How many such descriptors there are. ask: how many have become ready.
 static unsigned watches_of_others(const struct attach_server *server, bool ask)
 {
     struct stat input = {0}, pipe = {0};
     unsigned count = 0;
     (void)fstat(STDIN_FILENO, &input);
-    (void)fstat(server->scratch.alive, &pipe); // one without a path
+    (void)fstat(server->scratch.alive, &pipe); // a pipe without a path
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;

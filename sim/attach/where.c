@@ -1,4 +1,4 @@
-// Where a program's thread is: its innermost functions, by name. For messages; the thread is stopped for that moment.
+// Finds the innermost functions of a program's thread, by name, for messages. The thread is stopped meanwhile.
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -19,18 +19,18 @@ struct frames {
     char *text;
     size_t room;
     unsigned count, seen;
-    bool left;                // what is behind the run's own libraries and the system's
-    char entered[NAME_BYTES]; // the function of theirs that the program called
+    bool left;                // the frames of the run's own and the system's libraries are passed
+    char entered[NAME_BYTES]; // the function of these libraries that the program called
 };
 
-// What a program reaches the kernel through. Much of what is inside has no name.
+// Libraries through which a program reaches the kernel. Much inside of them has no name.
 static bool is_system(const char *file)
 {
     return strncmp(file, "libc.so", 7) == 0 || strncmp(file, "libpthread.so", 13) == 0 ||
            strncmp(file, "ld-linux", 8) == 0 || strncmp(file, "linux-vdso", 10) == 0 || file[0] == '[';
 }
 
-// Those that stand between a program and the simulator: what is in them says nothing to the program's author.
+// Libraries between a program and the simulator: their functions mean nothing to the program's author.
 static bool is_own(const char *file)
 {
     return strncmp(file, "libtcasim", 9) == 0 || strncmp(file, "libibverbs.so", 13) == 0 ||
@@ -38,7 +38,7 @@ static bool is_own(const char *file)
            strncmp(file, "librdmacm.so", 12) == 0 || strncmp(file, "libacp.so", 9) == 0;
 }
 
-// Functions behind the inline ones of the header have names of their own.
+// The functions that the header's inline functions call have other names.
 static void entered_print(struct frames *frames, const char *symbol, const char *file)
 {
     bool renamed = strncmp(symbol, "ibverbs_", 8) == 0;
@@ -54,7 +54,7 @@ static void frame_print(struct frames *frames, const char *symbol, const char *f
     frames->count++;
 }
 
-// Symbol tables of the files themselves only: no search for what distributions keep apart, which may ask servers.
+// Only symbol tables of the files themselves: no search for separate debug files, which might ask servers.
 static int no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
                         const char *link, GElf_Word checksum, char **path)
 {
@@ -74,7 +74,7 @@ static bool is_header(const char *source)
     return strcmp(last_part(source), "verbs.h") == 0;
 }
 
-// Of an inlined call in a unit: where it stands.
+// The location of an inlined call in a unit.
 static const char *call_of(Dwarf_Die *unit, Dwarf_Die *scope, int *line_out)
 {
     Dwarf_Attribute attribute;
@@ -90,7 +90,7 @@ static const char *call_of(Dwarf_Die *unit, Dwarf_Die *scope, int *line_out)
     return dwarf_filesrc(files, file, NULL, NULL);
 }
 
-// The innermost line that is the program's own.
+// The innermost line that belongs to the program.
 static const char *inlined_by(Dwfl_Module *module, Dwarf_Addr pc, const char *source, int *line)
 {
     Dwarf_Addr bias;
@@ -105,7 +105,7 @@ static const char *inlined_by(Dwfl_Module *module, Dwarf_Addr pc, const char *so
     return source;
 }
 
-// "a.c:12" where the file says so (-g), else the file's name. false: it is nothing of the program's.
+// "a.c:12" if the file has line numbers (-g), else the file's name. false: the address does not belong to the program.
 static bool source_of(Dwfl_Module *module, Dwarf_Addr pc, const char *file, char *text, size_t room)
 {
     Dwfl_Line *found = module != NULL ? dwfl_module_getsrc(module, pc) : NULL;
@@ -120,7 +120,7 @@ static bool source_of(Dwfl_Module *module, Dwarf_Addr pc, const char *file, char
     return !is_header(source);
 }
 
-// Another one, from the innermost on. false: there are enough.
+// Adds the frame of an address; frames come from the innermost on. false: there are enough frames.
 static bool address_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr pc)
 {
     const char *symbol = module != NULL ? dwfl_module_addrname(module, pc) : NULL;
@@ -131,7 +131,7 @@ static bool address_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr p
          world = strncmp(file, "libtcasim", 9) == 0 && strncmp(file, "libtcasim-check", 15) != 0;
     symbol = named ? symbol : "?";
     if (!frames->left && (is_own(file) || is_system(file))) {
-        if (named && !world) { // what stands in for the system has no names that a program knows
+        if (named && !world) { // interposed functions have names that a program does not know
             entered_print(frames, symbol, file);
         }
         return true;
@@ -141,7 +141,7 @@ static bool address_add(struct frames *frames, Dwfl_Module *module, Dwarf_Addr p
         frames->count++;
     }
     frames->left = true;
-    if (is_own(file) || is_system(file)) { // they called the program: a thread's start, qsort
+    if (is_own(file) || is_system(file)) { // they called the program: the start of a thread, qsort
         return true;
     }
     if (source_of(module, pc, file, source, sizeof source)) {
@@ -158,7 +158,7 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
     if (frames->count >= FRAMES || frames->seen++ == FRAMES_MAX || !dwfl_frame_pc(frame, &pc, &interrupted)) {
         return DWARF_CB_ABORT;
     }
-    pc -= !interrupted; // a return address is behind its call
+    pc -= !interrupted; // a return address is after its call
     Dwfl_Module *module = dwfl_addrmodule(dwfl_thread_dwfl(dwfl_frame_thread(frame)), pc);
     return address_add(frames, module, pc) ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
@@ -167,7 +167,7 @@ static int frame_add(Dwfl_Frame *frame, void *arg)
 
 struct stopped {
     pid_t pid, tid;
-    int signal; // that it is to have when it goes on
+    int signal; // to be delivered when the thread goes on
     struct user_regs_struct registers;
 };
 
@@ -187,7 +187,7 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word_out, vo
     return there;
 }
 
-// There is one.
+// There is one thread.
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 {
     struct stopped *stopped = arg;
@@ -230,7 +230,7 @@ static bool stop(struct stopped *stopped)
                 ptrace(PTRACE_GETREGS, stopped->tid, NULL, &stopped->registers) == 0;
     if (good) {
         gate_leave(stopped);
-        // It may have stopped for a signal, which it is to have.
+        // The thread may have stopped for a signal, which must be delivered.
         stopped->signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
     } else {
         (void)ptrace(PTRACE_DETACH, stopped->tid, NULL, NULL);
@@ -238,7 +238,7 @@ static bool stop(struct stopped *stopped)
     return good;
 }
 
-// The number is the program's word, and what sleeps in the kernel for good cannot be stopped.
+// The number comes from the program. A thread that sleeps in the kernel without end cannot be stopped.
 static bool can_stop(pid_t pid, pid_t tid)
 {
     char state = attach_state(pid, tid);

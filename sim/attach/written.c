@@ -1,4 +1,4 @@
-// What devices write to the memory of programs: who is told of it.
+// What devices write to the memory of programs, and which threads are notified of it.
 #include <errno.h>
 
 #include "sim/attach/internal.h"
@@ -45,13 +45,13 @@ static bool is_region(const struct attach_object *object, bool pinned, uint64_t 
                   : object->open && address - object->va < object->va_bytes;
 }
 
-// Pinned memory, or a region of the process's own memory in which others may write without a word to it. What arrives
-// elsewhere in its own memory a completion tells of: nobody looks for it. NULL: there is none.
+// Finds pinned memory, or a region of the process's own memory to which others may write without a notification. Writes
+// elsewhere in its own memory are reported by completions, so no thread polls for them. NULL: none.
 static struct attach_object *region_find(struct attach_process *process, bool pinned, uint64_t address)
 {
     size_t last = process->region_last;
     if (last < process->owns.count && is_region(&process->owns.list[last], pinned, address)) {
-        return &process->owns.list[last]; // writes come in rows
+        return &process->owns.list[last]; // writes come in sequences
     }
     for (size_t i = 0; i < process->owns.count && (pinned || process->open_regions != 0); i++) {
         if (is_region(&process->owns.list[i], pinned, address)) {

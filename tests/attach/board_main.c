@@ -1,4 +1,4 @@
-// "board hold" has the node's board for 10 ms; "board ask" asks for it and reads a register, after 1 ms and after 20
+// "board hold" keeps the node's board for 10 ms; "board ask" claims it and reads a register, after 1 ms and after 20
 // ms.
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// A process whose children take what there is of the HCA, one after the other, and are killed with it in their hands.
+// A process whose children allocate all objects of the HCA, one child after the other, and are killed while they have
+// them.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

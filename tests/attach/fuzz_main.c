@@ -1,6 +1,6 @@
 // A hostile program: random requests, lists, rings and messages. "fuzz SEED ROUNDS [board]"; a board lets every program
-// write anywhere in the window, so it is left alone unless that is asked for. It has the library's own code in
-// it, so that it reaches behind the API.
+// write anywhere in the window, so it is only used on request. The program contains the library's own code, so that it
+// can bypass the API.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "verbs-shim/hca/hca_driver.h"
 
 static uint64_t state;
-static uint64_t known[64]; // results that may be worth something as arguments
+static uint64_t known[64]; // results that may be valid arguments
 
 static uint16_t first_bar = BACKEND_BAR_GPU0;
 
@@ -68,7 +68,7 @@ static void entries_make(struct attach_slot *slot)
     atomic_store(&slot->entry_count, count);
 }
 
-// The journal: calls of all kinds, places and times of anything.
+// The journal: calls of all kinds, with random call frames and times.
 static void notes_make(struct attach_slot *slot)
 {
     uint32_t count = dice() % 8 == 0 ? (uint32_t)number() : (uint32_t)(dice() % 4);
@@ -85,14 +85,14 @@ static void notes_make(struct attach_slot *slot)
     atomic_store(&slot->note_count, count);
 }
 
-// What would only wait, or end this.
+// Requests that would only wait, or end this program.
 static bool is_dull(uint64_t op)
 {
     return op == ATTACH_OP_THREAD_EXIT || op == ATTACH_OP_PROCESS_EXIT || op == ATTACH_OP_EXEC ||
            op == ATTACH_OP_THREAD || (op == ATTACH_OP_BOARD_CLAIM && first_bar != 0);
 }
 
-// Who looks and who is next is everybody's to read and to write.
+// All programs may read and write which thread busy-waits and which is next.
 static void bells_corrupt(void)
 {
     fill(attach_client.bells, dice() % 2 == 0 ? 12 : 4096);
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     }
     state = 0x9e3779b97f4a7c15u * (uint64_t)(atoi(argv[1]) + 1);
     first_bar = argc > 3 ? 0 : first_bar;
-    (void)attach_wait(0, 60000000); // the others have what they need
+    (void)attach_wait(0, 60000000); // the other programs have their resources by now
     rings_corrupt();
     for (int i = 0; i < atoi(argv[2]); i++) {
         request_make();

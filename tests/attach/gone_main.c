@@ -1,6 +1,6 @@
 // Partners: "gone naps" sleeps for a millisecond again and again, "gone sleep" for 200 s and then ends, "gone crash"
-// dereferences nothing after 1.2 ms, "gone poll" looks for ever for what nobody sends, "gone wait" waits for ever for
-// another program, "gone pause" for a signal, "gone event" for one of a device.
+// dereferences a null pointer after 1.2 ms, "gone poll" polls for ever for something that no program sends, "gone wait"
+// waits for ever for another program, "gone pause" for a signal, "gone event" for an event of a device.
 #include <string.h>
 
 #include "verbs-shim/attach/attach.h"

@@ -1,7 +1,7 @@
-// What real time may not decide: "late computes|sleeps MS" between a fork and the word of it, the child having come in;
-// "late ends MS" has a child whose last thread takes so long to end, and counts looks for it in simulated time; "late
-// orphan" leaves a child that waits for short times for ever; "late threads" creates threads at all numbers of
-// attach calls.
+// Real time must not decide this: "late computes|sleeps MS" between a fork and its announcement, when the child has
+// attached already; "late ends MS" has a child whose last thread takes so long to end, and counts its checks for the
+// end in simulated time; "late orphan" leaves a child that waits for short times for ever; "late threads" creates
+// threads after different numbers of attach calls.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

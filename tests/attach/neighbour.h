@@ -1,4 +1,5 @@
-// A process that does what a test says, as an attached program would in its turn; and what the simulator keeps of it.
+// A process that follows a test's orders, as an attached program would do while it has the run token; and the
+// simulator's state of it.
 #pragma once
 
 #include <sys/types.h>
@@ -11,15 +12,15 @@ struct neighbour {
     int orders, answers;
 };
 
-// Begins with the memory that the test has. server: its options and list of processes are filled in.
+// Starts with the memory that the test has. server: its options and list of processes must be set.
 bool neighbour_start(struct neighbour *neighbour, struct attach_server *server);
 void neighbour_end(struct neighbour *neighbour);
 unsigned char neighbour_get(struct neighbour *neighbour, const void *at);
 void neighbour_set(struct neighbour *neighbour, void *at, unsigned char value);
 void neighbour_protect(struct neighbour *neighbour, void *at, size_t bytes, int protection); // -1: unmaps
-// Has it these bytes there?
+// Does the process have these bytes there?
 bool neighbour_holds(struct neighbour *neighbour, const void *at, const void *data, size_t bytes);
 
-// What a device does, within a page.
+// Accesses of a device, within a page.
 bool neighbour_write(struct neighbour *neighbour, void *at, const void *data, uint32_t bytes);
 bool neighbour_read(struct neighbour *neighbour, const void *at, void *data, uint32_t bytes);

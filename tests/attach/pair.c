@@ -16,7 +16,7 @@ struct run {
     struct peach2_board_handle *board;
     struct backend_buffer buffer;
     struct pair *pair;
-    uint64_t remote; // the other side's buffer in the window
+    uint64_t remote; // the other side's buffer, in the window
 };
 
 static void stamp(struct run *run)
@@ -29,7 +29,7 @@ static void fail(struct run *run, int line)
     run->pair->error = run->pair->error != 0 ? run->pair->error : line;
 }
 
-// A small and a large write by PIO, the last word of which the other side waits for.
+// A small and a large write by PIO; the other side waits for the last word.
 static void send(struct run *run, uint64_t value)
 {
     uint64_t words[WORDS];
@@ -80,7 +80,7 @@ struct verbs {
     hca_mr_t *mr;
 };
 
-// Queue pairs of the two sides have the same number, and LIDs are the nodes' numbers from 1 on.
+// Queue pairs of the two sides have the same number, and the LIDs are the nodes' numbers from 1 on.
 static int connect_qp(struct verbs *verbs, unsigned side)
 {
     struct hca_qp_attr attr = {.state = HCA_INIT,
@@ -190,7 +190,7 @@ void pair_run(struct backend_process *process, unsigned side, unsigned rounds, s
     if (pair_ready != NULL) {
         pair_ready();
     }
-    // Both sides' first buffers lie at the same address.
+    // Both sides' first buffers have the same address.
     run.remote = peach2_window_address(run.board, 1 - side, run.buffer.bus_address);
     look_around(&run);
     for (uint64_t round = 1; round <= rounds; round++) {

@@ -1,5 +1,5 @@
-// The same program for both ways: attached from outside, and as a thread of the simulation. Two sides, one on each
-// node, exchange PIO writes through the window; each looks at every kind of access on the way.
+// The same program for two ways to run it: attached from outside, and as a thread of the simulation. Its two sides, one
+// on each node, exchange PIO writes through the window, and each side tries every kind of access.
 #pragma once
 
 #include <stdint.h>
@@ -12,10 +12,11 @@
 struct pair {
     uint64_t stamps[PAIR_STAMPS_MAX]; // times as the program reads them
     unsigned count;
-    int error; // a negative errno value, or the line where something was wrong
+    int error; // a negative errno value, or the line of the error
 };
 
-// Called when the side's memory is there; NULL: the other's is by then as well, as both begin at the same time.
+// Called when the side's memory is ready; may be NULL. The other side's memory is then ready as well, as both begin at
+// the same time.
 extern void (*pair_ready)(void);
 
 // side: the node's index, 0 or 1. Fills *pair.

@@ -1,5 +1,5 @@
-// pair.c as a program: prints its times. TCASIM_ATTACH says where. "pair ROUNDS [STOPS]": so often it is stopped for
-// some milliseconds of real time, at any moment.
+// pair.c as a program: prints its times. TCASIM_ATTACH names the simulator. "pair ROUNDS [STOPS]": it is stopped this
+// often for some milliseconds of real time, at any moment.
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>

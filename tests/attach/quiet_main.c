@@ -1,5 +1,6 @@
-// Side 1 counts how often it is woken until its last word is written; side 0 writes to the page before it, which side 1
-// has called quiet, and then that word. "aloud": side 1 has not. "events": it has not, and waits for events.
+// Side 1 counts how often it is woken until its last word is written. Side 0 writes to the page before it, which side 1
+// has declared quiet, and then that word. "aloud": side 1 has not declared it. "events": it has not, and waits for
+// events.
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,10 +37,10 @@ int main(int argc, char **argv)
         printf("%u\n", wakes_count(word, argc > 1 && strcmp(argv[1], "events") == 0));
         return 0;
     }
-    // Both sides' first buffers lie at the same address.
+    // Both sides' first buffers have the same address.
     uint64_t remote = peach2_window_address(process->board, 1, buffer.bus_address);
     const uint64_t value = 1;
-    (void)attach_wait(0, attach_now_ps() + 200000000000); // the other has begun
+    (void)attach_wait(0, attach_now_ps() + 200000000000); // the other side has begun
     for (unsigned i = 0; i <= WRITES; i++) {
         uint64_t at = i < WRITES ? i * sizeof value : QUIET_BYTES;
         (void)peach2_pio_write(process->board, remote + at, &value, sizeof value);

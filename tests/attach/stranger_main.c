@@ -1,4 +1,5 @@
-// Connects as a library of another build would, and says what it is told: "stranger BYTES", of its first message.
+// Connects as a library of another build would, and prints the reply: "stranger BYTES", the length of its first
+// message.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

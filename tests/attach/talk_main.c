@@ -1,4 +1,4 @@
-// Two programs that talk over TCP: "talk PORT ROUNDS", on node 0 the one that listens. Prints when each message came.
+// Two programs that talk over TCP: "talk PORT ROUNDS"; the one on node 0 listens. Prints when each message came.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Real time decides nothing of a run, or the run says that it did.
+// Real time decides nothing in a run, or the run reports that it did.
 #include <stdlib.h>
 
 #include "tests/support/attach_fixture.h"

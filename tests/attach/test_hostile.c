@@ -1,4 +1,4 @@
-// Nothing that a program does harms anybody but itself.
+// A program can only harm itself.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void nothing_said(void *ctx, const char *line)
     *(size_t *)ctx += strlen(line);
 }
 
-// Everybody who reads what programs say that they do.
+// Enables all readers of what programs report about themselves.
 static void listen_to_all(struct attach_fixture *fixture, size_t *heard)
 {
     fixture->options.trace = nothing_traced;
@@ -66,7 +66,7 @@ static void expect_survived(unsigned seed)
     attach_fixture_fini(&fixture);
 }
 
-// Another process asks for it in vain, and reads nothing of it, until the first has ended.
+// Another process asks for the board without success, and reads nothing of it, until the first process has ended.
 TEST(AttachedHostile, TheBoardIsOutOfReachWhileAnotherProcessHasIt)
 {
     struct attach_fixture fixture;

@@ -1,4 +1,4 @@
-// Processes and threads: how they come, wait for each other, and go.
+// Processes and threads: how they start, wait for each other, and end.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void expect_done(const struct attach_fixture *fixture)
     EXPECT_EQ(fixture->result.outcome, SIM_RUN_DONE);
 }
 
-// Runs the same twice; both write the same.
+// Runs the same twice; both runs must print the same.
 static void expect_same_twice(void (*add)(struct attach_fixture *fixture), unsigned program)
 {
     uint64_t hash = 0;
@@ -53,7 +53,7 @@ TEST(AttachedLife, OutlivesAProgramThatIsKilledAtAnyMoment)
         attach_fixture_run(&fixture);
         expect_done(&fixture);
         EXPECT_EQ(fixture.result.statuses[0], KILLED);
-        EXPECT_BETWEEN(fixture.result.statuses[1], 0, 1); // its waits end by time
+        EXPECT_BETWEEN(fixture.result.statuses[1], 0, 1); // its waits have deadlines
         attach_fixture_fini(&fixture);
     }
 }
@@ -69,7 +69,7 @@ TEST(AttachedLife, TakesBackWhatAKilledProcessHadOfTheHca)
     expect_same_twice(family_add, 0);
 }
 
-// The file's lines; 0: it cannot be read.
+// The number of lines in the file; 0: it cannot be read.
 static uint64_t lines_of(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -169,7 +169,7 @@ TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
     EXPECT_EQ(hashes[0], hashes[1]);
 }
 
-// One that sleeps for long may have something to say to the others then.
+// A program that sleeps for long may notify the others when it wakes.
 TEST(AttachedLife, EndsShortSleepsForNothingUnlessSomebodySleepsLong)
 {
     struct attach_fixture fixture;
@@ -214,7 +214,7 @@ TEST(AttachedLife, NamesAProgramThatRanWithoutTheLibraries)
     attach_fixture_fini(&fixture);
 }
 
-// What ends a name in LD_PRELOAD.
+// A character that ends a name in LD_PRELOAD.
 TEST(AttachedLife, TakesLibrariesFromAPathWithASpaceInIt)
 {
     char folder[] = "/tmp/tcasim attached XXXXXX", path[64];
@@ -271,7 +271,7 @@ static void expect_crash_reported(const char *rest, bool polls)
         EXPECT_CONTAINS(fixture.result.ends, "node1's attached_gone (process ");
         EXPECT_CONTAINS(fixture.result.ends, ") was killed by signal 11 (SIGSEGV) at 1.20");
         EXPECT_EQ(fixture.result.simulated_ps > fixture.options.wall_limit_ms * SIM_PS_PER_MS, polls);
-        char *reported = strdup(strstr(fixture.result.ends, " was killed")); // before it is a real process's number
+        char *reported = strdup(strstr(fixture.result.ends, " was killed")); // without the number of the real process
         if (i == 1) {
             EXPECT_STREQ(reported, before);
         }

@@ -1,4 +1,4 @@
-// Loops of empty polls: what a thread's repetitions let it skip (verbs-shim/attach/loop.h).
+// Loops of empty polls: which polls a thread may skip, given its repetitions (verbs-shim/attach/loop.h).
 #include <string.h>
 
 #include "tests/shim/test.h"
@@ -13,7 +13,7 @@ static uint64_t poll(uint64_t key)
     return loop_poll_note(&loop, &(struct loop_poll){.key = key, .own_ps = 20000}, iteration, &period);
 }
 
-// Returns after how many polls the first iterations were skipped; 0: none were.
+// Returns the number of polls after which the first iterations were skipped; 0: none were skipped.
 static unsigned streak(unsigned polls)
 {
     for (unsigned i = 1; i <= polls; i++) {
@@ -94,13 +94,13 @@ TEST(AttachedLoops, PollEverythingTwiceBeforeTheyAreFastForwardedAfterAWrite)
     EXPECT_EQ(poll(1) != 0, true);
 }
 
-// Between the polls of an iteration the thread reads memory that others write to, of which no poll says anything.
+// Between the polls of an iteration the thread reads memory that others write to, and no poll names it.
 TEST(AttachedLoops, OfAProcessThatSharesMemoryAreSkippedWhenOneKnowsWhatTheyRead)
 {
     memset(&loop, 0, sizeof loop);
     learn(8);
     loop.shares = true;
-    EXPECT_EQ(poll(1), 0); // might be skipped, and its reads up to the next poll are noted
+    EXPECT_EQ(poll(1), 0); // it might be skipped; its reads up to the next poll are noted
     EXPECT_TRUE(loop_learns(&loop));
     loop_skipped(&loop, 0, false);
     EXPECT_EQ(poll(1), 0);

@@ -1,4 +1,4 @@
-// Pages of programs that the simulator keeps: nobody may see a difference.
+// Pages of programs that the simulator caches: no access may see a difference.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #define PAGE 4096u
 #define TLP  256u
-// More than are kept at once.
+// More than are cached at once.
 #define PAGES 600u
 
 static unsigned char *memory_make(unsigned pages, int sharing)
@@ -21,7 +21,7 @@ static unsigned char *memory_make(unsigned pages, int sharing)
     return memory;
 }
 
-// Private memory of a file. The kernel tells of its pages, not that all of it may be written.
+// Private memory of a file. The kernel reports its pages, but not that all of it is writable.
 static unsigned char *memory_of_file(unsigned pages)
 {
     int fd = memfd_create("memory", MFD_CLOEXEC);
@@ -53,7 +53,7 @@ static unsigned stream_read(struct neighbour *neighbour, const unsigned char *at
     return refused;
 }
 
-// Accesses of all sizes, at random places near each other: each read sees the last write.
+// Accesses of all sizes, at random addresses near each other: each read sees the last write.
 static unsigned random_accesses(struct neighbour *neighbour, unsigned char *memory, unsigned char *expected)
 {
     unsigned wrong = 0, page = 0;
@@ -126,7 +126,7 @@ TEST(AttachedMemory, GivesDevicesWhatTheProgramWroteInItsTurn)
     munmap(memory, 8 * PAGE);
 }
 
-// Two processes map it; what one HCA writes, another one may read before any program has a turn.
+// Two processes map it; what one HCA writes, another one may read before any program is scheduled.
 TEST(AttachedMemory, IsTheSameForAllProcessesThatShareIt)
 {
     struct attach_server server = {0};
@@ -167,7 +167,7 @@ TEST(AttachedMemory, IsItsOwnForEachAfterFork)
     munmap(memory, 4 * PAGE);
 }
 
-// Kept in one turn, gone in the next: the first access to a page already is refused.
+// Mapped in one scheduling slot, unmapped in the next: the first access to a page is refused already.
 static void expect_refused(unsigned char *memory)
 {
     struct attach_server server = {0};
@@ -210,7 +210,7 @@ TEST(AttachedMemory, IsNotReadByDevicesWhereTheProgramMayOnlyWrite)
     munmap(memory, PAGE);
 }
 
-// A thread of the program that is on its way to its first turn runs beside the devices.
+// A thread that waits for its first scheduling slot runs beside the devices.
 TEST(AttachedMemory, KeepsBytesThatNoDeviceWrote)
 {
     struct attach_server server = {0};

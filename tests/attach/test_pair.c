@@ -1,4 +1,4 @@
-// The same C code attached from outside and as threads of the simulation: what it measures is the same.
+// The same C code, attached from outside and as threads of the simulation, measures the same.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

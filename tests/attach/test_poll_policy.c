@@ -35,7 +35,7 @@ TEST(PollPolicy, APollSeesAWriteToItsWordAlsoWhereTheMemoryIsQuiet)
     EXPECT_TRUE(loop.seen);
     EXPECT_EQ(loop.hit, 1u);
     EXPECT_TRUE(write_to(&loop, WORD, NULL, 0));
-    EXPECT_EQ(loop.hit, 1u); // the first write counts
+    EXPECT_EQ(loop.hit, 1u); // the first write decides
 }
 
 TEST(PollPolicy, AWriteIsSeenByTheNextPollOfTheWord)
@@ -45,7 +45,7 @@ TEST(PollPolicy, AWriteIsSeenByTheNextPollOfTheWord)
     // Iterations begin at 0, 100 ns, ...; the second poll is at 40 ns, 140 ns, ...
     EXPECT_EQ(poll_loop_leave(&loop, 0, 30000, true), 0u);
     EXPECT_EQ(loop.skipped, 0u);
-    EXPECT_EQ(poll_loop_leave(&loop, 0, 40000, true), 0u); // at the poll's very time it is there
+    EXPECT_EQ(poll_loop_leave(&loop, 0, 40000, true), 0u); // the write comes exactly at the time of the poll
     EXPECT_EQ(poll_loop_leave(&loop, 0, 41000, true), 100000u);
     EXPECT_EQ(loop.skipped, 1u);
     EXPECT_EQ(poll_loop_leave(&loop, 0, 540000, true), 500000u);
@@ -68,7 +68,7 @@ TEST(PollPolicy, WithoutAnythingTheThreadGoesOnAtTheEndOfItsIterations)
     EXPECT_EQ(poll_loop_end_ps(&loop, 1000, 3), 301000u);
     EXPECT_EQ(poll_loop_leave(&loop, 1000, 301000, false), 301000u);
     EXPECT_EQ(loop.skipped, 3u);
-    // A second of simulated time at most, however many iterations are asked for.
+    // At most a second of simulated time, however many iterations are requested.
     EXPECT_EQ(poll_loop_end_ps(&loop, 0, UINT64_MAX), UINT64_C(1000000000000));
 }
 
@@ -80,7 +80,7 @@ TEST(PollPolicy, ARegionOfUnrelatedWritesIsNotReadUntilOneIsUsed)
     while (write_to(&loop, 0x8000, &region, unrelated) && writes < 1000) {
         enum poll_outcome outcome = POLL_OUTCOME_NONE;
         for (unsigned polls = 0; outcome == POLL_OUTCOME_NONE && polls < 10; polls++) {
-            outcome = poll_loop_outcome(&loop, true); // nothing came of it: the streak goes on
+            outcome = poll_loop_outcome(&loop, true); // the streak goes on: the write was unrelated
         }
         EXPECT_EQ(outcome, POLL_OUTCOME_UNRELATED);
         unrelated = poll_region_note(unrelated, outcome);
@@ -107,19 +107,19 @@ TEST(PollPolicy, AWriteBurstToOneRegionIsOneWrite)
     struct poll_loop loop = two_polls();
     EXPECT_TRUE(write_to(&loop, 0x8000, &region, 0));
     EXPECT_EQ(poll_loop_outcome(&loop, true), POLL_OUTCOME_NONE);
-    EXPECT_TRUE(write_to(&loop, 0x8008, &region, 0)); // does not begin anew
+    EXPECT_TRUE(write_to(&loop, 0x8008, &region, 0)); // does not restart the count
     unsigned polls = 1;
     while (poll_loop_outcome(&loop, true) == POLL_OUTCOME_NONE && polls < 100) {
         polls++;
     }
-    EXPECT_EQ(polls + 1, 5u); // both polls, twice and once more
+    EXPECT_EQ(polls + 1, 5u); // both polls twice, and one more
 }
 
 TEST(PollPolicy, AnotherPollersTurnsAreLookedAtLateByAnEighthOfTheWait)
 {
     struct poll_loop loop = two_polls();
     poll_loop_continue(&loop, &loop, false, false, 0);
-    EXPECT_TRUE(poll_loop_others(&loop, false, 1000)); // it did something: at once
+    EXPECT_TRUE(poll_loop_others(&loop, false, 1000)); // the other thread did something: at once
     EXPECT_FALSE(poll_loop_others(&loop, true, 1100));
     EXPECT_TRUE(poll_loop_others(&loop, true, 1200));
     EXPECT_FALSE(poll_loop_others(&loop, true, 1300));
@@ -135,7 +135,7 @@ TEST(PollPolicy, ALoopOverWordsEndsWithAWriteToOneAlone)
     EXPECT_EQ(loop.iteration_ps, 25000u);
     EXPECT_EQ(poll_loop_end_ps(&loop, 5, 1), UINT64_MAX);
     EXPECT_FALSE(write_to(&loop, WORD + 4, NULL, 0));
-    EXPECT_FALSE(write_to(&loop, 0x7000, NULL, 0)); // pinned memory of that bus address is another word
+    EXPECT_FALSE(write_to(&loop, 0x7000, NULL, 0)); // pinned memory at this bus address is another word
     EXPECT_TRUE(write_to(&loop, WORD + 3, NULL, 0));
 }
 

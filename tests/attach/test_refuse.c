@@ -1,4 +1,4 @@
-// Programs that cannot be attached are refused with the reason, before anything is started.
+// Programs that cannot be attached are refused with a reason, before anything is started.
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>

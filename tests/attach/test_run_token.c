@@ -1,4 +1,5 @@
-// Who has the run token, however the real machine runs the programs: on one processor or on two, stopped or killed.
+// The run token goes the same way however the real machine runs the programs: on one processor or two, stopped or
+// killed.
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "tests/support/attach_fixture.h"
 
-// Long enough for the simulator and the programs to part.
+// Long enough for the simulator and the programs to use different processors.
 static char rounds[] = "250";
 
 static uint64_t hash_of(void (*add)(struct attach_fixture *fixture))
@@ -80,7 +81,7 @@ TEST(AttachedTurn, GoesOnWhereTheOneThatLooksForItIsKilled)
         attach_fixture_run(&fixture);
         EXPECT_STREQ(fixture.result.text, "");
         EXPECT_EQ(fixture.result.statuses[0], 128 + 9);
-        EXPECT_BETWEEN(fixture.result.statuses[1], 0, 1); // its waits end by time
+        EXPECT_BETWEEN(fixture.result.statuses[1], 0, 1); // its waits have deadlines
         attach_fixture_fini(&fixture);
     }
 }

@@ -1,4 +1,4 @@
-// Loops that look at more than they name.
+// Loops that read more than their polls name.
 #include <stdlib.h>
 
 #include "tests/support/attach_fixture.h"
@@ -13,7 +13,7 @@ TEST(AttachedLoop, SeesAMessageThatItsLooksDoNotNameAndLooksOnceMoreWithoutWaiti
     EXPECT_STREQ(fixture.result.text, "");
     EXPECT_EQ(fixture.result.statuses[0], 0);
     char *text = attach_fixture_output(&fixture, 1);
-    EXPECT_BETWEEN(atoi(text), 1500, 2200); // twice the way of a PIO write, and some turns
+    EXPECT_BETWEEN(atoi(text), 1500, 2200); // twice the latency of a PIO write, and some iterations
     free(text);
     attach_fixture_fini(&fixture);
 }

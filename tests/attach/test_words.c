@@ -1,4 +1,4 @@
-// Words of pinned memory: which writes are news, and waits that are over before they begin.
+// Words of pinned memory: which writes are news, and waits whose condition holds before they begin.
 #include <stdlib.h>
 
 #include "tests/support/attach_fixture.h"

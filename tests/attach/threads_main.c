@@ -1,4 +1,4 @@
-// Threads that hand a number around; each spends a time of its own, and says when it had the number.
+// Threads that pass a number around; each spends its own time, and prints when it had the number.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// A ping-pong as Open MPI's eager RDMA makes it: at first messages come to a queue that is looked at; then they are
-// seen in memory that no look names, between looks at two queues at which nothing comes, and who has seen one looks at
-// a queue once more before answering. Side 0 prints the mean of these round trips in ns.
+// A ping-pong like Open MPI's eager RDMA: at first, messages come to a queue that is polled. Then they come to memory
+// that no poll names, between polls of two queues to which nothing comes; a side that has seen a message polls a queue
+// once more before it answers. Side 0 prints the mean of these round trips in ns.
 #include <stdio.h>
 
 #include "verbs-shim/attach/attach.h"
@@ -38,9 +38,9 @@ int main(void)
         return 3;
     }
     uint32_t side = attach_environment()->node_index;
-    // Both sides' first buffers lie at the same address.
+    // Both sides' first buffers have the same address.
     uint64_t remote = peach2_window_address(process->board, 1 - side, buffer.bus_address);
-    (void)attach_wait(0, 200000000000); // the other has begun
+    (void)attach_wait(0, 200000000000); // the other side has begun
     uint64_t began_ps = 0;
     for (uint64_t i = 1; i <= ROUNDS_BY_QUEUE + ROUNDS; i++) {
         began_ps = i <= ROUNDS_BY_QUEUE + 1 ? attach_now_ps() : began_ps;

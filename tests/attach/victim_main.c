@@ -1,4 +1,4 @@
-// pair.c without end, until something kills this process after so many microseconds of real time.
+// pair.c without end; this process is killed after a given number of microseconds of real time.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

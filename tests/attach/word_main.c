@@ -1,5 +1,5 @@
-// Waits for a word of pinned memory that is what it is waited for, and for one that is not: prints the attach calls of
-// each.
+// Waits for a word of pinned memory that has the awaited value already, and for one that has not: prints the attach
+// calls of each.
 #include <errno.h>
 #include <stdio.h>
 

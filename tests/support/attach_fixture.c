@@ -25,7 +25,7 @@ void attach_fixture_init(struct attach_fixture *fixture)
 
 void attach_fixture_fini(struct attach_fixture *fixture)
 {
-    // Nothing of a run stays.
+    // No process of a run may remain.
     EXPECT_TRUE(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
     for (uint32_t i = 0; i < fixture->count; i++) {
         (void)unlink(fixture->stdout_path[i]);

@@ -14,13 +14,13 @@ struct attach_fixture {
     struct attach_run_result result;
 };
 
-// Programs load libtcasim-attach.so alone: these attach themselves, and wait for each other by its calls.
+// Programs load only libtcasim-attach.so: these attach themselves, and wait for each other with its calls.
 void attach_fixture_init(struct attach_fixture *fixture);
 void attach_fixture_fini(struct attach_fixture *fixture);
 // Up to seven arguments, ended by NULL; the first is a program of tests/attach ("pair") or a path.
 void attach_fixture_add(struct attach_fixture *fixture, uint32_t node, const char *program, ...);
 void attach_fixture_run(struct attach_fixture *fixture);
-// The same, and it was not the wall limit that ended it.
+// The same, and checks that the wall limit did not end it.
 void attach_fixture_run_before_limit(struct attach_fixture *fixture);
-// What the program wrote; to be freed.
+// The program's output, which the caller frees.
 char *attach_fixture_output(const struct attach_fixture *fixture, uint32_t program);

@@ -1,5 +1,5 @@
-// Processors that a thread may use: what it sets is what it reads, and what is refused is what the kernel refuses. Ends
-// with the number of the first check that does not hold; 0: all do.
+// Processors that a thread may use: it reads what it has set, and a call is refused if the kernel refuses it. Ends with
+// the number of the first check that fails; 0: none.
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-// System calls by their numbers do what the functions of the same names do: by syscall(2), and the clocks also in
-// machine code of the program's own. Says what differs.
+// System calls by their numbers do what the functions of the same names do: by syscall(2), and for the clocks also in
+// machine code of the program's own. Prints what differs.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -97,7 +97,7 @@ static void signals(void)
     check(action.sa_handler == on_signal, "sigaction does not know the handler of rt_sigaction");
     check(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &old, 8) == 0 && old.handler == on_signal, "rt_sigaction tells");
     check(syscall(SYS_tkill, gettid(), SIGUSR1) == 0 && signals_had == 1, "tkill");
-    // The fault that shows that the time stamp counter is read is the library's: the program's handler is not called.
+    // The library handles the fault of a read of the time stamp counter: the program's handler is not called.
     check(syscall(SYS_rt_sigaction, SIGSEGV, &asked, NULL, 8) == 0, "rt_sigaction of SIGSEGV");
     (void)__builtin_ia32_rdtsc();
     check(signals_had == 1, "rt_sigaction takes a signal from the library");

@@ -1,4 +1,4 @@
-// Sleeps, timers and clocks of a program that knows nothing of the simulator. Prints what each took, in microseconds.
+// Sleeps, timers and clocks of a program that does not know the simulator. Prints how long each took, in microseconds.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void timers(void)
     printf("alarms %d\n", (int)alarms);
 }
 
-// The counter and the clock go at the same rate; the rate is that of /proc/cpuinfo in the end.
+// The counter and the clock advance at the same rate; the rate is that of /proc/cpuinfo in the end.
 static void counter(void)
 {
     uint64_t cycles = __rdtsc(), before_ns = now_ns(CLOCK_MONOTONIC);

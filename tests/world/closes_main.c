@@ -1,4 +1,4 @@
-// Closes all numbers that a descriptor could have, as daemons do. None of them is open.
+// Closes all possible descriptor numbers, as daemons do. None of them is open.
 #include <unistd.h>
 
 int main(void)

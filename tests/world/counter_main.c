@@ -1,5 +1,5 @@
-// Reads the time stamp counter at one place again and again, and comes by a second way to the instruction behind it.
-// Prints the second and the last step between two readings, and what became of the place.
+// One instruction reads the time stamp counter again and again, and another path jumps to the instruction after it.
+// Prints the second and the last step between two readings, and the first byte of the instruction in the end.
 #include <stdint.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@ enum { READS = 200 };
 extern const unsigned char counter_site[];
 uint64_t disturbed; // bits that changed in the carry flag, r11, xmm7 and the red zone
 
-// With left_out the counter is not read: 7 comes back.
+// With left_out the counter is not read, and the result is 7.
 uint64_t reading(uint64_t left_out, uint64_t pattern);
 __asm__(".text\n"
         ".globl reading\n"

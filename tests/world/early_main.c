@@ -1,4 +1,4 @@
-// How much later than a library's constructor the program begins, in thousands of cycles.
+// Prints how much later than a library's constructor the program begins, in thousands of cycles.
 #include <stdio.h>
 #include <x86intrin.h>
 

@@ -1,4 +1,4 @@
-// Threads that have ended leave no timer of the kernel's behind. Prints how many the process has (proc(5),
+// Threads that have ended leave no timer in the kernel. Prints how many timers the process has (proc(5),
 // /proc/self/timers) with no other thread and after a hundred.
 #include <pthread.h>
 #include <stdio.h>

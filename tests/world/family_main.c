@@ -46,7 +46,7 @@ static int became(const char *self)
     return child_status(child);
 }
 
-// A child that speaks to itself, and a parent that waits for its end.
+// A child that sends messages to itself, and a parent that waits for its end.
 static int talks_alone(void)
 {
     int pipe_ends[2];

@@ -1,5 +1,5 @@
-// Code that the program has made itself, in memory that it goes on writing to: one function reads the time stamp
-// counter, many times; the other polls a word that a timer's handler sets. Ends with 0 when neither was changed.
+// Code that the program generates, in memory that it still writes to: one function reads the time stamp counter many
+// times; the other polls a word that a timer's handler sets. Ends with 0 if neither was changed.
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>

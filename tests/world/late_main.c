@@ -1,5 +1,5 @@
-// Children that keep their turns for longer than a process that waits for one goes without asking whether the simulator
-// still is there.
+// Children that keep the run token for longer than the interval at which a waiting process checks whether the simulator
+// still exists.
 #include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@ int main(void)
     for (unsigned i = 0; i < 3; i++) {
         if (fork() == 0) {
             const struct timespec longer = {.tv_sec = 1, .tv_nsec = 100000000};
-            // The machine's sleep: the function's would be in simulated time.
+            // The machine's sleep: the function's would take simulated time.
             _exit(syscall(SYS_nanosleep, &longer, NULL) == 0 ? 0 : 1);
         }
     }

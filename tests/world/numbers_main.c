@@ -1,5 +1,4 @@
-// The numbers of a process, its threads and its children: what it is told must fit together, and be good to be used.
-// Prints them.
+// The numbers of a process, its threads and its children: they must be consistent and usable in calls. Prints them.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -71,7 +70,7 @@ static void peer(void)
           "a socket's other end has another number");
 }
 
-// From memory that cannot be written to, as the message is const.
+// From memory that is not writable, as the message is const.
 static void credentials(void)
 {
     int ends[2], on = 1;

@@ -1,4 +1,4 @@
-// Threads of OpenMP, whose library calls the kernel by instructions of its own.
+// Threads of OpenMP, whose library makes system calls with instructions of its own.
 #include <omp.h>
 #include <stdio.h>
 

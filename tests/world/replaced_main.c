@@ -1,5 +1,5 @@
-// A loop that polls a word stands in code of a file; other code comes to its place, with a loop that counts in memory
-// and waits for nobody. Ends with 0 when that one took no simulated time, and with 1 when it took a millisecond.
+// A loop that polls a word is in code of a file. Then other code is mapped at its address, with a loop that counts in
+// memory and waits for nothing. Ends with 0 if that loop took no simulated time, and with 1 if it took a millisecond.
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void on_alarm(int number)
     word = 1;
 }
 
-// The code in a file's memory, at the place; NULL: anywhere.
+// The code in memory of a file, at this address; NULL: at any address.
 static unsigned char *code_map(void *place, const unsigned char *code, size_t bytes)
 {
     int fd = memfd_create("code", 0);

@@ -1,5 +1,5 @@
-// Leaves shared memory, a semaphore, a folder and a temporary file behind. "make" must find none of them, "find" those
-// that another process of its node has made. Prints where the temporary file is.
+// Leaves shared memory, a semaphore, a folder and a temporary file. "make" must find none of them, "find" those that
+// another process of its node has made. Prints the path of the temporary file.
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-// Two processes that talk by nothing but stores to shared memory, and wait for these in every way that programs do. The
-// one that waits has nothing to do for 100 us to 1 ms; how long after the store it saw it is printed for each way, the
-// latest of all rounds in ns.
+// Two processes that talk only by stores to shared memory, and wait for these in every way that programs do. The
+// waiting one has nothing to do for 100 us to 1 ms. For each way it prints the longest delay of all rounds, in ns, from
+// the store until it was seen.
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static __attribute__((noinline)) bool poll_cell(const struct cell *cell, long va
     return cell->value == value;
 }
 
-// As a progress engine does: calls, and counters in its own memory.
+// Like a progress engine: calls, and counters in its own memory.
 static void wait_and_count(const struct cell *cell, long value)
 {
     while (!poll_cell(&there[0], -1) && !poll_cell(cell, value)) {

@@ -1,5 +1,5 @@
-// Waits for signals: of a timer with sigsuspend, of a child with sigwait, and of nobody with sigtimedwait; prints how
-// many microseconds each took. Then a handler with every signal blocked reads the time stamp counter.
+// Waits for signals: of a timer with sigsuspend, of a child with sigwait, and one with sigtimedwait that never comes;
+// prints how many microseconds each took. Then a handler with every signal blocked reads the time stamp counter.
 #include <signal.h>
 #include <stdio.h>
 #include <sys/time.h>

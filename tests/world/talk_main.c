@@ -1,6 +1,6 @@
-// "talk listen" and "talk HOST": ten messages over TCP, which both await by poll(2); each is answered after a
-// millisecond. Prints when each came, in microseconds since the first, and whether the connection keeps small pieces
-// back until others are acknowledged.
+// "talk listen" and "talk HOST": ten messages over TCP, for which both sides wait with poll(2); each is answered after
+// a millisecond. Prints when each came, in microseconds since the first, and whether the connection holds small
+// segments back until others are acknowledged.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,4 +1,4 @@
-// The table of what is interposed (verbs-shim/world/calls.def) against the C library of this machine.
+// Compares the table of what is interposed (verbs-shim/world/calls.def) with the C library of this machine.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-// What the instructions of polling loops read and change. The bytes are the GNU assembler's for the text beside them.
+// What the instructions of polling loops read and change. The bytes come from the GNU assembler, for the text beside
+// them.
 #include "tests/shim/test.h"
 #include "verbs-shim/world/instruction.h"
 
@@ -9,7 +10,7 @@ static const struct row {
     const char *text;
     unsigned char code[12];
     unsigned bytes;
-    uintptr_t address; // with register n at n << 12; less that of the code where it is relative
+    uintptr_t address; // register n has the value n << 12; relative addresses are without that of the code
     unsigned address_registers, written;
 } rows[] = {
     {"movzbl 0(%rbp),%eax", {0x0f, 0xb6, 0x45, 0x00}, 1, 0x5000, BP, A},
@@ -49,7 +50,7 @@ static const struct row {
     {"movabs 0x1122334455667788,%al", {0xa0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}, 1, 0x1122334455667788, 0, A},
 };
 
-// Of the sixteen, register n holds n << 12.
+// Each of the sixteen registers n has the value n << 12.
 static const greg_t *registers_fill(gregset_t registers)
 {
     static const int order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,

@@ -1,4 +1,4 @@
-// Programs that know nothing of the simulator: what they see of time, of each other and of their children.
+// Programs that do not know the simulator: what they see of time, of each other and of their children.
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void set_up(struct attach_fixture *fixture)
     fixture->options.library_directory = TCASIM_BINARY_DIR "/lib";
 }
 
-// Runs the programs of the fixture; every program is to end with 0.
+// Runs the programs of the fixture; every program must end with 0.
 static void play(struct attach_fixture *fixture)
 {
     attach_fixture_run(fixture);
@@ -30,7 +30,7 @@ static void play(struct attach_fixture *fixture)
     }
 }
 
-// A process that is not of the run: writes to the fifo when somebody has opened it, and some time after that.
+// A process outside of the run: waits until a program has opened the fifo, and writes to it some time later.
 static pid_t outsider_start(const char *fifo)
 {
     pid_t outsider = fork();
@@ -42,7 +42,7 @@ static pid_t outsider_start(const char *fifo)
     return outsider;
 }
 
-// A run with one more program, a cat of what somebody outside writes.
+// A run with one more program, a cat that reads what the process outside writes.
 static void play_with_outsider(struct attach_fixture *fixture)
 {
     char fifo[64];
@@ -54,7 +54,7 @@ static void play_with_outsider(struct attach_fixture *fixture)
     pid_t outsider = outsider_start(fifo);
     attach_fixture_run(fixture);
     EXPECT_EQ(fixture->result.statuses[cat], 0);
-    (void)waitpid(outsider, NULL, 0); // unless the run has reaped it with its own
+    (void)waitpid(outsider, NULL, 0); // unless the run has reaped it with its own children
     (void)unlink(fifo);
 }
 
@@ -69,7 +69,7 @@ TEST(World, ARunThatWaitsForSomebodyElseSaysSo)
     attach_fixture_fini(&fixture);
 }
 
-// mpirun reads what its ranks print from terminals that it has made: nobody else writes there.
+// mpirun reads the output of its ranks from terminals that it has created: no one else writes there.
 TEST(World, ATerminalOfTheRunIsNotTheUsers)
 {
     struct attach_fixture fixture;
@@ -82,12 +82,12 @@ TEST(World, ATerminalOfTheRunIsNotTheUsers)
     attach_fixture_fini(&fixture);
 }
 
-// One that polls has nobody wait for the real world in its place, and moves simulated time on as fast as it can.
+// While a program polls, no thread waits for the real world, and simulated time advances as fast as it can.
 TEST(World, APollerKeepsNobodyFromWhatComesFromOutside)
 {
     struct attach_fixture fixture;
     set_up(&fixture);
-    fixture.options.wall_limit_ms = 5000; // the other end's byte comes long before
+    fixture.options.wall_limit_ms = 5000; // the other process's byte comes long before this
     attach_fixture_add(&fixture, 1, "/usr/bin/perl", "-e",
                        "alarm 100000000; 1 while select(undef, undef, undef, 0) == 0", NULL);
     play_with_outsider(&fixture);
@@ -201,7 +201,7 @@ TEST(World, ClosingWhatIsNotOpenIsNoNewsForAnybody)
     set_up(&fixture);
     attach_fixture_add(&fixture, 0, WORLD "closes", NULL);
     play(&fixture);
-    EXPECT_BETWEEN(fixture.result.calls, 1, 10); // of 512 pieces of news each
+    EXPECT_BETWEEN(fixture.result.calls, 1, 10); // with 512 notifications each
     attach_fixture_fini(&fixture);
 }
 
@@ -265,7 +265,7 @@ TEST(World, EveryWaitOfTheCLibraryIsInSimulatedTime)
     free(again);
 }
 
-// However it waits, and however long: as soon as its own loop would have seen it.
+// However it waits, and however long, it sees the store as soon as its own loop would.
 TEST(World, AStoreToSharedMemoryIsSeenWithinAnIterationOfWhoWaitsForIt)
 {
     char *text = output_alone(WORLD "shared"), *again = output_alone(WORLD "shared");
@@ -364,7 +364,7 @@ static bool shared_memory_has(const char *run)
     return has;
 }
 
-// On two nodes at once, so that one would find the other's.
+// On two nodes at once, so that each would find the other's.
 TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
 {
     for (unsigned run = 0; run < 2; run++) {

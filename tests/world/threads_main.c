@@ -1,5 +1,5 @@
-// Two threads that hand a number to each other under a lock and a condition variable, with a sleep in each turn; and a
-// wait for a condition that nobody signals. Prints when the last turn was, in microseconds.
+// Two threads that pass a number to each other under a lock and a condition variable, with a sleep each time; and a
+// wait for a condition that no thread signals. Prints when the last pass was, in microseconds.
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static long now_us(void)
     return now.tv_sec * 1000000L + now.tv_nsec / 1000;
 }
 
-// Wakes who waits, and takes some time after that before it ends.
+// Wakes the waiting thread, and takes some time after that before it ends.
 static void *wake(void *unused)
 {
     (void)pthread_cond_signal(&changed);

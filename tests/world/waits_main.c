@@ -1,5 +1,5 @@
-// Threads and processes that wait for each other in every way of the C library that ends in a futex. Prints the
-// simulated time at which each part is over, in us.
+// Threads and processes that wait for each other in every way of the C library that uses a futex. Prints the simulated
+// time at which each part is over, in us.
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -68,7 +68,7 @@ static void threads_wait(void)
     }
 }
 
-// Has locks at all times at which it gives the run token back: who waits for one gets it when this one releases it.
+// Has a lock whenever it gives the run token back: a thread that waits for the lock gets it when this one releases it.
 static void *lock_greedily(void *arg)
 {
     while (!stop) {

@@ -1,4 +1,4 @@
-// What libraries call: time, waits, threads and processes (attach.h).
+// The functions that libraries call: time, waits, threads and processes (attach.h).
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -103,7 +103,7 @@ static struct attach_slot *slot_to_poll(void)
     return slot;
 }
 
-// The polls of an iteration, for the simulator: when after this one each is, and at which word.
+// Describes the polls of an iteration for the simulator: the time of each after this one, and its word.
 static uint64_t iteration_describe(struct attach_polled *polled, const struct loop_poll *iteration, unsigned period)
 {
     uint64_t iteration_ps = 0;
@@ -158,7 +158,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     return woken;
 }
 
-// A loop whose words or pages are known is in it until one of them is written.
+// A thread whose words or pages are known is in the loop until one of them is written.
 static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, const struct loop_pages *pages)
 {
     struct attach_polled *polled = &slot->args.poll.polled;
@@ -197,7 +197,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
         slot->args.poll.polled.words[i] = word;
         attach_window_pages(&pages, (uintptr_t)ranges[i].address, ranges[i].bytes);
     }
-    return poll_memory(slot, count, pages.count != 0 ? &pages : NULL); // else any turn of others counts
+    return poll_memory(slot, count, pages.count != 0 ? &pages : NULL); // else any slot of others counts
 }
 
 API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)

@@ -1,4 +1,5 @@
-// The backend of an attached process: stores go to the thread's list, everything that has an answer crosses.
+// The backend of an attached process: a store goes to the thread's list, and everything with an answer is an attach
+// call.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,9 @@
 #define PS_PER_NS  1000u
 #define PS_PER_US  1000000u
 #define LINE_BYTES 64u
-// So that one combined store does not fill the list's data alone.
+// Limits one combined store, so that it does not fill the list's data alone.
 #define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
-// Libraries that wait for memory with an eye on the time see it no older than this.
+// A library that waits for memory and reads the time sees the memory no older than this.
 #define STALE_MAX_PS PS_PER_US
 
 // Pinned memory, mapped here and in the simulated node.
@@ -32,7 +33,7 @@ struct pinned {
     struct pinned *next;
 };
 
-// The one process that this is.
+// The state of this process.
 static struct {
     _Atomic uint32_t state; // 0 not begun, 1 being made, 2 ready
     atomic_flag busy;       // the list
@@ -186,7 +187,7 @@ static int memory_check(void *ctx, const void *address, size_t bytes, bool writa
 
 // --- the HCA --------------------------------------------------------------------------------------------------------
 
-// Pinned memory of a region is named by its bus address; other memory is the simulator's to reach.
+// A region in pinned memory is named by its bus address; the simulator reaches other memory itself.
 static int hca_command(void *ctx, struct hca_command *command)
 {
     struct attach_reply_hca_command reply;
@@ -217,7 +218,7 @@ static uint64_t bar_bus_address(void *ctx, enum backend_bar bar)
     return attach_greeting()->bar_base[bar];
 }
 
-// Cut between lines, where write combining would end as well.
+// Cut at line boundaries, where write combining would end as well.
 static void write_combined(void *ctx, enum backend_bar bar, uint64_t offset, const void *data, size_t bytes)
 {
     const unsigned char *from = data;
@@ -282,7 +283,7 @@ static uint64_t real_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// Without simulated time: devices work between the looks.
+// Without simulated time: devices work between the polls.
 static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64_t value, uint64_t timeout_ns)
 {
     uint64_t start_ns = real_ns();
@@ -296,7 +297,7 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
     return 0;
 }
 
-// Interrupted by the process's alarm as often as that comes.
+// Interrupted by the process's alarm any number of times.
 static int wait_word_timed(uint64_t bus_address, const volatile uint64_t *word, uint64_t mask, uint64_t value,
                            uint64_t timeout_ns)
 {
@@ -321,13 +322,13 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
         return -EINVAL;
     }
     if (!attach_pinned_find(word, sizeof *word, &bus_address)) {
-        bus_address = 0; // of a registered region, perhaps
+        bus_address = 0; // perhaps of a registered region
     }
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         return wait_word_really(word, mask, value, timeout_ns);
     }
     if (bus_address != 0 && attach_own.tail_ps <= STALE_MAX_PS && word_matches(word, mask, value)) {
-        attach_spend_ps(attach_greeting()->poll_ps); // the first look finds it
+        attach_spend_ps(attach_greeting()->poll_ps); // the first poll finds it
         return 0;
     }
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
@@ -465,7 +466,7 @@ API struct backend_process *backend_current(void)
     return &backend.process;
 }
 
-// What libraries keep for the process is the parent's and stays where it is.
+// What libraries keep for the process belongs to the parent and is not freed here.
 void attach_backend_forked(void)
 {
     while (backend.pinned != NULL) {

@@ -1,4 +1,4 @@
-// The GPUs' kernel driver as an attached process sees it: each command crosses.
+// The GPUs' kernel driver as an attached process sees it: each command is an attach call.
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int info(void *ctx, unsigned gpu, struct backend_gpu_info *info_out)
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-// What the process has of device memory. at: where it is mapped; NULL: not yet.
+// Device memory of the process. at: where it is mapped; NULL: not mapped yet.
 struct device_memory {
     struct device_memory *next;
     unsigned gpu;
@@ -38,7 +38,7 @@ struct device_memory {
     void *at;
 };
 
-// A kernel that was launched and computes something when it ends.
+// A launched kernel that computes something when it ends.
 struct effect {
     struct effect *next;
     uint64_t number;
@@ -50,10 +50,10 @@ static struct {
     atomic_flag taken;
     struct device_memory *memory;
     struct effect *effects;
-    uint64_t effect_count; // ever
+    uint64_t effect_count; // number of effects so far
 } gpus = {.taken = ATOMIC_FLAG_INIT};
 
-// A turn is a thread's alone, but for --functional.
+// One thread has the run token at a time, except with --functional.
 static void lists_lock(void)
 {
     while (atomic_flag_test_and_set(&gpus.taken)) {
@@ -114,7 +114,7 @@ static int memory_free(void *ctx, unsigned gpu, uint64_t device_address)
     return status;
 }
 
-// Memory of the GPU that is not mapped. false: there is none.
+// Finds memory of the GPU that is not mapped. false: none.
 static bool unmapped_find(unsigned gpu, uint64_t *address_out, uint64_t *bytes_out)
 {
     lists_lock();
@@ -130,7 +130,7 @@ static bool unmapped_find(unsigned gpu, uint64_t *address_out, uint64_t *bytes_o
     return memory != NULL;
 }
 
-// false: it is mapped, or not there any more.
+// false: the memory is mapped already, or no longer exists.
 static bool mapped_set(unsigned gpu, uint64_t address, void *at)
 {
     lists_lock();
@@ -146,14 +146,14 @@ static bool mapped_set(unsigned gpu, uint64_t address, void *at)
     return set;
 }
 
-// Everything that the kernel may name. Other threads are scheduled while this one asks. Past the world shim, as the
-// simulator's own memory is.
+// Maps all memory that the kernel may name. Other threads are scheduled during the request. The world shim does not see
+// the mapping, as for the simulator's own memory.
 static int memory_map(unsigned gpu)
 {
     uint64_t address, bytes;
     while (unmapped_find(gpu, &address, &bytes)) {
         int status = (int)attach_request(gpu_share, NULL, .gpu = gpu, .address = address);
-        if (status == -EINVAL) { // freed meanwhile, as all in the list was given to this process
+        if (status == -EINVAL) { // freed meanwhile; everything in the list belonged to this process
             memory_forget(gpu, address);
             continue;
         }
@@ -173,7 +173,7 @@ static int memory_map(unsigned gpu)
     return 0;
 }
 
-// In a child, which has none of it.
+// In a child, which has no device memory.
 void attach_gpu_forked(void)
 {
     gpus.memory = NULL;
@@ -220,7 +220,7 @@ void attach_gpu_effect(uint32_t gpu, uint64_t number)
     }
 }
 
-// The simulator knows the effect by its number, which takes the place of the pointer.
+// Replaces the pointer by a number: the simulator knows the effect by it.
 static int effect_keep(unsigned gpu, struct backend_gpu_work *work)
 {
     if (attach_mode() != ATTACH_TIMED) {

@@ -1,4 +1,4 @@
-// The journal of an attached process: records wait in the thread's slot for its next attach call.
+// The journal of an attached process: records wait in the thread's slot for the thread's next attach call.
 #include <stdatomic.h>
 #include <unwind.h>
 
@@ -23,7 +23,7 @@ static uint64_t local_ps(const struct attach_slot *slot)
     return slot->now_ps + attach_own.listed_ps + attach_own.tail_ps;
 }
 
-// Without attach call: what posted stores may have cost since the last one is not in it.
+// Makes no attach call: the time that posted stores have cost since the last one is missing.
 static uint64_t now_ps(void *ctx)
 {
     struct attach_slot *slot = attach_slot();
@@ -59,7 +59,7 @@ static _Unwind_Reason_Code frame_add(struct _Unwind_Context *context, void *arg)
     return _URC_NO_REASON;
 }
 
-// As backtrace() of the C library, which would load a library first and so move what the program allocates.
+// Like backtrace() of the C library, which would first load a library and so move what the program allocates.
 static void frames_take(uintptr_t addresses[ATTACH_FRAMES])
 {
     struct frames frames = {addresses, 0};
@@ -80,7 +80,7 @@ static void note(void *ctx, const struct journal_record *record)
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
         (void)attach_call(slot, ATTACH_OP_NOTHING);
-        count = atomic_load_explicit(&slot->note_count, memory_order_relaxed); // a signal's handler may have some
+        count = atomic_load_explicit(&slot->note_count, memory_order_relaxed); // a signal handler may have added some
     }
     uint64_t ended_ps = local_ps(slot);
     bool timed = record->began_ps != 0 && ended_ps > record->began_ps;
@@ -138,7 +138,7 @@ __attribute__((visibility("default"))) bool attach_checks_memory(void)
     return regions.count != 0;
 }
 
-// Each region once: it is forgotten then.
+// Reports each region once, and then forgets it.
 __attribute__((visibility("default"))) void attach_check_freed(const void *address, size_t bytes, bool unmapped)
 {
     uintptr_t at = (uintptr_t)address;

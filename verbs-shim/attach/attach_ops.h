@@ -1,4 +1,4 @@
-// What the backend of an attached process consists of. Private to the room.
+// The parts of the backend of an attached process. Private to the room.
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-// Threads that libraries have beside an attached program: pthreads, which the environment knows like any other thread
-// of the program. Who pauses sleeps in the simulator: the program until it is woken, a library's thread also until a
-// device has written or another thread was scheduled.
+// Threads that libraries run beside an attached program: pthreads, which the simulator knows like any other thread of
+// the program. A thread that pauses sleeps in the simulator: the program until it is woken, a library's thread also
+// until a device has written or another thread was scheduled.
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -67,8 +67,9 @@ static void stop(void *ctx, enum backend_thread thread)
     }
 }
 
-// Until the count has changed, a device has written, or the deadline. What else ends a wait (a turn of another thread,
-// a signal's handler, the simulator's question whether everybody waits) is no reason to look again.
+// Until the count has changed, a device has written, or the deadline has passed. Anything else that ends a wait
+// (another thread was scheduled, a signal handler, a request of the simulator to all waiting threads) makes the loop
+// wait again.
 static void sleep_until_changed(const struct helper *helper, uint32_t seen, bool devices, uint64_t deadline_ps)
 {
     const unsigned flags = ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED | ATTACH_WAIT_OTHERS;
@@ -136,7 +137,7 @@ const struct backend_thread_ops attach_thread_ops = {
     .unlock = unlock,
 };
 
-// The threads are the parent's.
+// The threads belong to the parent.
 void attach_threads_forked(void)
 {
     for (unsigned i = 0; i < BACKEND_THREADS; i++) {

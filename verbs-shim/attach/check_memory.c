@@ -1,7 +1,7 @@
-// libtcasim-check.so, preloaded with --check: stands before free, realloc and munmap, and says so where the memory is
+// libtcasim-check.so, preloaded with --check: interposes free, realloc and munmap, and reports the memory if it is
 // registered with a device.
 //
-// dlsym calls free itself: while a function is being looked up, and before that, the C library's own is called.
+// dlsym itself calls free: while a function is looked up, and before that, the C library's own function is called.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@ static void (*next_free)(void *) = __libc_free;
 static void *(*next_realloc)(void *, size_t) = __libc_realloc;
 static int (*next_munmap)(void *, size_t) = kernel_munmap;
 
-// Those of an allocator of the program's own, where it has one.
+// The functions of the program's own allocator, if it has one.
 __attribute__((constructor)) static void look_up(void)
 {
     void *found[] = {dlsym(RTLD_NEXT, "free"), dlsym(RTLD_NEXT, "realloc"), dlsym(RTLD_NEXT, "munmap")};

@@ -1,4 +1,4 @@
-// An attached process: how it connects, what an attach call is, its threads and its end.
+// An attached process: how it connects, the attach call, its threads and its end.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +23,7 @@ struct attach_client attach_client = {.socket = -1};
 _Thread_local struct attach_own attach_own;
 
 // --- real time ------------------------------------------------------------------------------------------------------
-// System calls by the gate: libraries that stand before the C library's functions call in here.
+// System calls go through the gate, because interposed functions of the C library call into this file.
 
 void attach_sleep_really(long ns)
 {
@@ -31,7 +31,7 @@ void attach_sleep_really(long ns)
     (void)kernel_call(SYS_nanosleep, (long)(uintptr_t)&time, 0, 0, 0, 0, 0);
 }
 
-// The kernel's form of a signal set.
+// Takes the kernel's form of a signal set.
 static uint64_t signals_change(int how, uint64_t set)
 {
     uint64_t before = 0;
@@ -39,7 +39,7 @@ static uint64_t signals_change(int how, uint64_t set)
     return before;
 }
 
-// All but those that a thread raises by what it does itself.
+// Blocks all signals except those that a thread raises by its own actions.
 static uint64_t signals_block(void)
 {
     static const int own_faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
@@ -50,7 +50,7 @@ static uint64_t signals_block(void)
     return signals_change(SIG_BLOCK, set);
 }
 
-// Counts those for which the program has a handler. Others end it, or it never learns of them.
+// Counts signals for which the program has a handler. Others end it, or it never notices them.
 static void interrupts_count(uint64_t signals)
 {
     bool any = false, ending = false;
@@ -84,7 +84,7 @@ static void signals_restore(uint64_t before, bool waited)
 
 // --- computing ------------------------------------------------------------------------------------------------------
 
-#define COMPUTE_MAX_PS 5e14 // of which the simulator believes no more than twice as much
+#define COMPUTE_MAX_PS 5e14 // the simulator accepts at most twice as much
 
 static uint64_t processor_ns(void)
 {
@@ -104,7 +104,8 @@ void attach_compute_pay(void)
     if (computes()) {
         uint64_t now_ns = processor_ns();
         double scale = attach_client.segment->greeting.compute_scale;
-        uint64_t own_ns = now_ns > attach_own.computed_ns ? now_ns - attach_own.computed_ns : 0; // a handler paid it
+        uint64_t own_ns = now_ns > attach_own.computed_ns ? now_ns - attach_own.computed_ns : 0; // a signal handler may
+                                                                                                 // have paid for it
         double own_ps = (double)own_ns * 1000 * scale;
         attach_own.tail_ps += own_ps < COMPUTE_MAX_PS ? (uint64_t)own_ps : (uint64_t)COMPUTE_MAX_PS;
         attach_own.computed_ns = now_ns;
@@ -146,7 +147,7 @@ static int socket_connect(const char *path)
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = -1;
     }
-    // Out of the way of programs that count on small numbers.
+    // Moved out of the way of programs that count on small numbers.
     int high = fd >= 0 ? (int)kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900, 0, 0, 0) : -1;
     if (high >= 0) {
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -155,7 +156,7 @@ static int socket_connect(const char *path)
     return fd;
 }
 
-// One message and the descriptor that comes with it; -1: none.
+// Receives one message and the descriptor that comes with it; -1: none.
 static int message_receive(int socket, void *message, size_t bytes)
 {
     union {
@@ -219,7 +220,7 @@ static void give_up(const char *reason)
 
 static void *shared_map(int fd, size_t bytes)
 {
-    // Past the world shim, which takes it for memory that the program shares.
+    // By-passes the world shim, which would take it for memory that the program shares.
     long memory = kernel_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
     if (memory < 0 && memory > -4096) {
@@ -238,7 +239,7 @@ static void segment_map(void)
     snprintf(hello.home, sizeof hello.home, "%s", home != NULL ? home : "");
     if (kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t)&hello, sizeof hello, MSG_NOSIGNAL, 0, 0) !=
         (long)sizeof hello) {
-        give_up("the simulator has gone");
+        give_up("the simulator has ended");
     }
     int fd = message_receive(attach_client.socket, &welcome, sizeof welcome);
     if (welcome.magic == ATTACH_MAGIC && welcome.layout != ATTACH_LAYOUT) {
@@ -246,13 +247,13 @@ static void segment_map(void)
     }
     welcome.text[sizeof welcome.text - 1] = '\0';
     if (fd < 0 || welcome.magic != ATTACH_MAGIC) {
-        give_up(welcome.text[0] != '\0' ? welcome.text : "the simulator has gone");
+        give_up(welcome.text[0] != '\0' ? welcome.text : "the simulator has ended");
     }
     attach_client.segment = shared_map(fd, sizeof *attach_client.segment);
     attach_client.bells = shared_map(attach_descriptor_take(), sizeof *attach_client.bells);
 }
 
-// Destructors run in rounds: those of others still have the turn.
+// Destructors run in rounds: the destructors of other keys still have the run token.
 static void thread_ended(void *slot)
 {
     static _Thread_local unsigned rounds;
@@ -263,7 +264,7 @@ static void thread_ended(void *slot)
     }
 }
 
-// In a child: it is not attached until it calls in.
+// In a child: it is not attached until its first call.
 void attach_link_forget(void)
 {
     if (attach_client.segment != NULL) {
@@ -346,7 +347,7 @@ enum attach_link attach_link_of_process(void)
         if (link == ATTACH_LINK_BUSY) {
             attach_word_wait(&attach_client.link, ATTACH_LINK_BUSY);
         } else if (atomic_compare_exchange_strong(&attach_client.link, &link, ATTACH_LINK_BUSY)) {
-            // A handler that calls in meanwhile would wait for the link that its own thread makes.
+            // A signal handler that calls in here would wait for the link that its own thread makes.
             uint64_t signals = signals_block();
             atomic_store_explicit(&attach_client.link, link_make(), memory_order_release);
             (void)signals_change(SIG_SETMASK, signals);
@@ -360,14 +361,14 @@ __attribute__((constructor)) static void connect_at_start(void)
     (void)attach_link_of_process();
 }
 
-// --- attach call -------------------------------------------------------------------------------------------------------
+// --- the attach call -------------------------------------------------------------------------------------------------
 
 const struct attach_greeting *attach_greeting(void)
 {
     return attach_link_of_process() == ATTACH_LINK_UP ? &attach_client.segment->greeting : NULL;
 }
 
-// The simulator finds the slot when the thread's creator says so, or else when it looks for such.
+// The simulator finds the slot when the thread's creator announces it, or at its next search.
 static void slot_find(void)
 {
     for (uint32_t i = 1; i < ATTACH_SLOTS; i++) {
@@ -421,12 +422,12 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING);
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
-    // Who looks for what devices write is not interrupted: a call of the program that finds nothing returns.
+    // A poll for device writes is not interrupted: a call of the program that finds nothing returns anyway.
     bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
                          (op == ATTACH_OP_POLL && (slot->args.poll.flags & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
     attach_token_give(slot);
-    if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on the sockets of all
+    if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on all sockets
         (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t) "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
     }
     if (op != ATTACH_OP_THREAD_EXIT) {
@@ -477,9 +478,9 @@ void attach_append(const struct attach_entry *entry, const void *data)
     attach_own.data_bytes += data_bytes;
     attach_own.listed_ps += attach_own.tail_ps;
     attach_own.tail_ps = 0;
-    // Also of a program that is killed before it crosses again the stores were made.
+    // The stores count as made even if the program is killed before its next attach call.
     atomic_store_explicit(&slot->entry_count, count + 1, memory_order_release);
-    // Nothing else would bring them there where looks do not cross.
+    // Without simulated time polls make no attach calls, so nothing else would deliver the stores.
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL && entry->kind != ATTACH_ENTRY_COMBINED) {
         (void)attach_call(slot, ATTACH_OP_NOTHING);
     }

@@ -12,14 +12,14 @@ const struct attach_greeting *attach_greeting(void);
 
 // The calling thread's slot; NULL: it is not attached.
 struct attach_slot *attach_slot(void);
-// The same; NULL also in a handler of a signal that has come in the middle of a call.
+// The same; also NULL in a signal handler that interrupted an attach call.
 struct attach_slot *attach_slot_to_call(void);
 
-// Carries out op with the arguments that are in the slot; returns the result. The reply is in the slot.
+// Carries out op with the arguments in the slot; returns the result. The reply is in the slot.
 int64_t attach_call(struct attach_slot *slot, enum attach_op op);
 
-// attach_request(gpu_alloc, &reply, .gpu = 0, .bytes = 4096): one request of requests.def; returns its result. reply may
-// be NULL. -ENODEV, and a reply of zeros: the thread is not attached, or in a call.
+// attach_request(gpu_alloc, &reply, .gpu = 0, .bytes = 4096): makes one request of requests.def; returns its result.
+// reply may be NULL. -ENODEV, and a reply of zeros: the thread is not attached, or already in a call.
 #define attach_request(name, reply_out, ...)                                                                           \
     attach_request_##name(&(const struct attach_args_##name){__VA_ARGS__}, reply_out)
 #define REQUEST(ID, name, ARGUMENTS, REPLY)                                                                            \
@@ -41,16 +41,18 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op);
 #include "verbs-shim/attach/requests.def"
 #undef REQUEST
 
-// Appends to the thread's list; crosses when it is full. data: of ATTACH_ENTRY_COMBINED, at most ATTACH_DATA_BYTES.
+// Appends to the thread's list; makes an attach call if the list is full. data: of ATTACH_ENTRY_COMBINED, at most
+// ATTACH_DATA_BYTES.
 void attach_append(const struct attach_entry *entry, const void *data);
 
-// The descriptor that the simulator sent with its last reply; -1: none came. To be closed by the caller.
+// The descriptor that the simulator sent with its last reply, which the caller closes; -1: none came.
 int attach_descriptor_take(void);
 
-// Sends up to ATTACH_WATCHES_MAX to the simulator. false: one is none, or it does not take them.
+// Sends up to ATTACH_WATCHES_MAX descriptors to the simulator. false: one is invalid, or the simulator does not accept
+// them.
 bool attach_descriptors_send(const int *fds, unsigned count);
 
-// One empty poll, and more where the thread is in a loop of such. flags: of enum attach_wait_flags.
+// One empty poll, and more if the thread is in a loop of polls. flags: enum attach_wait_flags.
 struct loop_poll;
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats);
 

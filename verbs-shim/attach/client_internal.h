@@ -8,7 +8,7 @@
 #include "verbs-shim/attach/loop.h"
 #include "verbs-shim/attach/protocol.h"
 
-// A process has one simulator, and a thread one slot: the two things here that are known to the process as a whole.
+// A process has one simulator, and a thread one slot: only these two are global here.
 enum attach_link { ATTACH_LINK_UNKNOWN, ATTACH_LINK_BUSY, ATTACH_LINK_NONE, ATTACH_LINK_UP };
 extern struct attach_client {
     _Atomic uint32_t link;
@@ -19,10 +19,10 @@ extern struct attach_client {
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
     _Atomic uint64_t scheduled_ps; // when a thread last got the run token
-    uint64_t own_signals; // a bit for each, from 1 on
-    uint32_t shares;      // memory with other processes, or its parent did
+    uint64_t own_signals; // a bit for each signal, from 1 on
+    uint32_t shares;      // the process, or its parent, shared memory with other processes
     pthread_key_t thread_end;
-    bool prepared; // thread_end exists, and what is to happen at fork
+    bool prepared; // thread_end and the handlers of fork exist
 } attach_client;
 
 extern _Thread_local struct attach_own {
@@ -33,30 +33,30 @@ extern _Thread_local struct attach_own {
         uint64_t now_ps, after_ps;
         uint32_t entry;
         unsigned calls;
-    } began; // where the journal was asked for the time last
-    uint64_t computed_ns; // processor time that is paid for, where it costs anything
+    } began; // when the journal last asked for the time
+    uint64_t computed_ns; // processor time that is paid for, if it costs anything
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;
     unsigned calls, interrupts, interrupts_ending;
-    bool found;              // since the last empty poll
-    bool did;                // something else than to look, since then
-    unsigned quiet_polls;    // looks since something was written, or another thread did something
+    bool found;              // a poll has found something since the last empty poll
+    bool did;                // the thread has done something else than poll since then
+    unsigned quiet_polls;    // empty polls since something was written, or another thread did something
     struct loop loop;        // of empty polls
-    struct loop_pages pages; // those that are being learned
-    bool stored;             // others have written what it read, once at least
-    unsigned polls_alone;    // while it was not known that the process shares memory
-    bool window, learns;     // one is open; and its pages are those of a loop of polls
-    uint64_t poll;           // the last one before it
-    bool in_call;            // a signal's handler that calls in meanwhile is turned away
-    bool ended;              // it will not be attached again
-    void (*last)(void *);    // of attach_thread_at_end; NULL: nothing
+    struct loop_pages pages; // the pages that are being learned
+    bool stored;             // others have written to these pages at least once
+    unsigned polls_alone;    // polls while it was not known that the process shares memory
+    bool window, learns;     // window: one is open; learns: its pages are those of a loop of polls
+    uint64_t poll;           // the last poll before the window
+    bool in_call;            // a signal handler that calls in meanwhile is refused
+    bool ended;              // the thread will not be attached again
+    void (*last)(void *);    // of attach_thread_at_end; NULL: none
     void *last_arg;
 } attach_own __attribute__((tls_model("initial-exec")));
 
-// The thread's computing since it was paid for last, where it costs anything.
+// Pays for what the thread has computed since the last payment, if that costs anything.
 void attach_compute_pay(void);
-enum attach_link attach_link_of_process(void); // connects it when it is not yet
-void attach_link_forget(void);                 // in a child: it is not attached until it calls in
+enum attach_link attach_link_of_process(void); // connects it if needed
+void attach_link_forget(void);                 // in a child: it is not attached until its first call
 
 void attach_gpu_forked(void);
 void attach_gpu_effect(uint32_t gpu, uint64_t number); // attach_gpu.c: what a kernel of the process computes
@@ -67,9 +67,9 @@ void attach_journal_forked(void);
 // --- window.c -------------------------------------------------------------------------------------------------------
 
 bool attach_window_possible(void);
-void attach_window_shares(void);         // asks whether the process shares memory
-void attach_window_forget(void);         // it is learned anew what the thread reads
-void attach_window_learn(uint64_t poll); // opens one
+void attach_window_shares(void);         // checks whether the process shares memory
+void attach_window_forget(void);         // the pages that the thread reads are learned again
+void attach_window_learn(uint64_t poll); // opens a window
 void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned bytes);
 void attach_pages_add(struct loop_pages *pages, uint64_t page, uint64_t poll);
 void attach_pages_describe(struct attach_polled *polled, const struct loop_pages *pages,
@@ -78,6 +78,6 @@ void attach_pages_describe(struct attach_polled *polled, const struct loop_pages
 // --- run_token.c ----------------------------------------------------------------------------------------------------
 
 void attach_word_wake(_Atomic uint32_t *word);
-void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // a second at most
+void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // for a second at most
 void attach_token_give(struct attach_slot *slot);
 void attach_token_await(struct attach_slot *slot); // with signals blocked

@@ -1,4 +1,4 @@
-// Ends the meaning that its includer gave to the fields of requests.def. Included once for each.
+// Removes the meaning that the including file gave to the fields of requests.def. Include it after each use of them.
 #undef U64
 #undef U32
 #undef FLAG

@@ -1,9 +1,9 @@
-// Files in which a program finds out which machine it is on. Nodes are different machines, so each has its own, made by
-// the simulator (sim/attach/sysfs.c) in the node's folder and shown at these paths (verbs-shim/world/paths.c). They
-// depend on the node's name alone: the same in each run.
+// Files that show a program which machine it is on. Each node is another machine, so it has its own files. The
+// simulator writes them (sim/attach/sysfs.c) into the node's folder, and they appear at these paths
+// (verbs-shim/world/paths.c). They depend only on the node's name, so they are the same in each run.
 #pragma once
 
-// path, the form of what it says: UUID, ID (32 digits), NAME
+// path, form of the content: UUID, ID (32 digits), NAME
 #define ATTACH_IDENTITY_FILES(F)                                                                                       \
     F("/proc/sys/kernel/random/boot_id", UUID)                                                                         \
     F("/proc/sys/kernel/hostname", NAME)                                                                               \

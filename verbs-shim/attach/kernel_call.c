@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-// Until the gate is open, calls are made here.
+// Calls are made here until the gate is open.
 __asm__(".text\n"
         ".type kernel_gate_first, @function\n"
         "kernel_gate_first:\n"
@@ -33,7 +33,7 @@ __asm__(".text\n"
 
 extern const void *kernel_gate __attribute__((visibility("hidden")));
 
-// Has another copy of this library opened it?
+// Has another copy of this library opened the gate?
 static bool is_gate(void *at, const unsigned char *code)
 {
     unsigned char there[KERNEL_GATE_BYTES];

@@ -6,14 +6,14 @@
 enum {
     RING = 2 * LOOP_POLLS_MAX,
     FOUND_ENOUGH = 8,       // streaks that ended well, until a loop is trusted
-    ITERATIONS_EXACT = 256, // of a streak of a loop that is not
+    ITERATIONS_EXACT = 256, // of a streak of a loop that is not trusted
     ITERATIONS_SHARE = 16,
-    CLOCK_SHARE = 128, // of a loop that may wait for a time, so that it is late by less than 1 %
+    CLOCK_SHARE = 128, // for a loop that may wait for a time: it is late by less than 1 %
     ITERATION_PS_MIN = 1000,
     PAGES_VALID_MAX = 63
 };
-static const uint64_t skip_max_ps = 16000000; // of a loop of which nothing is known; but for a share of a long streak
-static const uint64_t skip_known_ps = 1000000000; // of one that is trusted
+static const uint64_t skip_max_ps = 16000000; // for an unknown loop; a share of a long streak may be more
+static const uint64_t skip_known_ps = 1000000000; // for a trusted loop
 
 static struct loop_poll *poll_at(struct loop *loop, unsigned back)
 {
@@ -26,7 +26,7 @@ static uint64_t key_of(const struct loop_poll *polls, unsigned period)
 {
     uint64_t key = period;
     for (unsigned i = 0; i < period; i++) {
-        key += polls[i].key; // in whatever order
+        key += polls[i].key; // in any order
     }
     return key;
 }
@@ -42,7 +42,7 @@ static struct loop_record *record_find(struct loop *loop, uint64_t key)
     return NULL;
 }
 
-// Of the streak's loop; the one that was used longest ago makes room.
+// The record of the streak's loop. If it has none, the least recently used record is replaced.
 static struct loop_record *record_of_streak(struct loop *loop)
 {
     struct loop_poll iteration[LOOP_POLLS_MAX];
@@ -63,8 +63,8 @@ static struct loop_record *record_of_streak(struct loop *loop)
     return record;
 }
 
-// Are the last polls of the streak an iteration of a loop that was always waited in to its end? Then what they cost in
-// it is known: before the first one the thread has done something else.
+// Do the last polls of the streak form an iteration of a trusted loop that was never given up? Then their costs in the
+// loop are known; the first poll's own cost also contains what the thread did before it.
 static bool is_trusted_iteration(struct loop *loop, unsigned period)
 {
     struct loop_poll iteration[LOOP_POLLS_MAX];
@@ -85,8 +85,8 @@ static bool is_trusted_iteration(struct loop *loop, unsigned period)
 
 // --- what it reads --------------------------------------------------------------------------------------------------
 
-// A loop reads the same pages until one of them is written (a ring's head moves on). So they are learned anew after
-// that, and otherwise more and more seldom.
+// A loop reads the same pages until one of them is written (a ring's head moves on). So they are learned again after a
+// write, and otherwise more and more rarely.
 static bool pages_are_valid(struct loop *loop)
 {
     struct loop_record *record = record_of_streak(loop);
@@ -136,11 +136,11 @@ void loop_end(struct loop *loop, bool well)
             record->found += record->found < FOUND_ENOUGH;
             record->found_max = loop->iterations > record->found_max ? loop->iterations : record->found_max;
         } else {
-            // What was skipped last, for nothing, was perhaps not the program's.
+            // The program would perhaps not have made the iterations that were skipped last, without a write.
             uint64_t iterations = loop->iterations - loop->skipped + 1;
             record->given_up_max = iterations > record->given_up_max ? iterations : record->given_up_max;
         }
-    } else if (!well) { // it was left before it was known: as single polls are
+    } else if (!well) { // the streak ended before its loop was known, as for single polls
         for (unsigned i = 0; i < LOOP_RECORDS; i++) {
             struct loop_record *record = &loop->records[i];
             for (unsigned j = 0; j < record->period; j++) {
@@ -171,7 +171,7 @@ void loop_stored(struct loop *loop)
     loop->pause = 2 * period;
 }
 
-// Two iterations that are the same; of a loop that is trusted one, and the poll that begins the next.
+// Two equal iterations; for a trusted loop one iteration, and the poll that begins the next.
 static bool is_period(struct loop *loop, unsigned period)
 {
     bool same = loop->count >= 2 * period;
@@ -230,7 +230,7 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
         return 0;
     }
     uint64_t iteration_ps = 0;
-    for (unsigned i = 0; i < loop->period; i++) { // this one, and those that followed it the last time
+    for (unsigned i = 0; i < loop->period; i++) { // this poll, and those that followed it the last time
         iteration_out[i] = *poll_at(loop, i == 0 ? 0 : loop->period - i);
         iteration_ps += iteration_out[i].own_ps;
     }
@@ -243,7 +243,7 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
     uint64_t iterations = iteration_ps < ITERATION_PS_MIN ? 0 : iterations_allowed(loop, iteration_ps);
     if (iterations > 0 && loop->shares && !loop->pages_known) {
         loop->pages_known = true;
-        if (!pages_are_valid(loop)) { // an iteration more by itself
+        if (!pages_are_valid(loop)) { // one more iteration without a skip
             loop->learning = loop->period;
             return 0;
         }
@@ -254,12 +254,12 @@ uint64_t loop_poll_note(struct loop *loop, const struct loop_poll *poll, struct 
 void loop_skipped(struct loop *loop, uint64_t iterations, bool written)
 {
     // The rest of the iteration, and another one: Open MPI's eager RDMA sees its message between two polls, and polls
-    // at its queues once more before it does something about it.
+    // its queues once more before it handles the message.
     loop->pause = written ? 2 * loop->period : loop->pause;
     loop->iterations += iterations;
     loop->skipped = iterations;
     loop->skips += !written && iterations > 0;
     if (!written && iterations > 0 && (loop->skips & (loop->skips - 1)) == 0) {
-        loop->pages_known = false; // it goes on for long, and may have begun to read elsewhere
+        loop->pages_known = false; // the loop goes on for long, and may have begun to read other pages
     }
 }

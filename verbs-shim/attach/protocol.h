@@ -1,10 +1,10 @@
-// What passes between an attached process and the simulator: one segment of shared memory a process, with a slot for
+// What an attached process and the simulator exchange: one segment of shared memory for each process, with a slot for
 // each of its threads, and a socket for file descriptors. Private to verbs-shim/attach and sim/attach, which are built
 // together.
 //
-// A slot belongs to one side at a time (`turn`). The program fills in its list and a request and gives the slot away;
-// the simulator replays the list, carries the request out, writes the reply and gives the slot back. The simulator
-// copies what it reads before it looks at it, and believes nothing.
+// A slot belongs to one side at a time (`holder`). The program writes its list and a request, and gives the slot away.
+// The simulator replays the list, carries the request out, writes the reply and gives the slot back. The simulator
+// copies everything before it checks it, and trusts nothing.
 #pragma once
 
 #include <stdatomic.h>
@@ -33,17 +33,17 @@
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
-// The first two fields are those of every build, whatever follows.
+// The first two fields are the same in every build, whatever follows.
 struct attach_hello {
     uint32_t magic, layout;
     uint32_t tid;
-    // TCASIM_NODE, and TCASIM_HOME, which `exec` sets to the same: where they differ, somebody has chosen the node.
-    // Else a process is on the node of the one that started it, whatever its environment says.
+    // TCASIM_NODE and TCASIM_HOME; `exec` sets both to the same name. If they differ, the user has chosen the node.
+    // Otherwise a process is on the node of the process that started it, whatever its environment says.
     char node[ATTACH_NAME_BYTES], home[ATTACH_NAME_BYTES];
 };
 
-// Comes with the segment's descriptor. Later messages are the magic and a descriptor: of the bells, then of pinned
-// memory.
+// Comes with the descriptor of the segment. Each later message is the magic and a descriptor: first of the bells, then
+// of pinned memory.
 struct attach_welcome {
     uint32_t magic, layout; // 0: refused, the reason is in text
     char text[ATTACH_TEXT_BYTES];
@@ -51,25 +51,25 @@ struct attach_welcome {
 
 // --- the segment ----------------------------------------------------------------------------------------------------
 
-// What the program is told once.
+// What the simulator tells a program once.
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
-    uint32_t simulator; // its process
-    uint32_t id;        // what getpid says
+    uint32_t simulator; // its process number
+    uint32_t id;        // the result of getpid
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
     uint64_t tsc_hz, epoch_realtime_ns, epoch_monotonic_ns;
     uint64_t call_ps, load_ps, device_line_ps, lock_ps, copy_bytes_per_us, interrupt_ps, timestamp_ps,
         poll_ps;          // the core's costs
-    double compute_scale; // simulated time of a thread's own processor time; 0: it costs nothing
+    double compute_scale; // simulated time for a thread's own processor time; 0: it costs nothing
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     unsigned char processors[128];
     uint32_t has_board, has_hca, gpu_count;
     uint32_t journal_all;   // posts, polls and waits are reported as well
-    uint32_t journal_looks; // and looks at words that devices write
-    uint32_t checks;        // libraries look for mistakes of the program
+    uint32_t journal_looks; // and polls of words that devices write
+    uint32_t checks;        // libraries check for mistakes of the program
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
@@ -77,37 +77,37 @@ struct attach_greeting {
 enum attach_holder {
     ATTACH_HOLDER_SIMULATOR,
     ATTACH_HOLDER_PROGRAM,
-    ATTACH_HOLDER_AWAITED // the program's, and the simulator sleeps on the word
+    ATTACH_HOLDER_AWAITED // the program's; the simulator sleeps on the word
 };
 enum attach_slot_state {
     ATTACH_SLOT_FREE,
-    ATTACH_SLOT_NEW,  // a thread that nobody announced has taken it
+    ATTACH_SLOT_NEW,  // taken by a thread that was not announced
     ATTACH_SLOT_TAKEN // the simulator has a thread for it
 };
 
 enum attach_entry_kind {
     ATTACH_ENTRY_WRITE,    // uncached store of `bytes` of `value`
-    ATTACH_ENTRY_COMBINED, // `bytes` at `value` of the slot's data
+    ATTACH_ENTRY_COMBINED, // `bytes` bytes at offset `value` of the slot's data
     ATTACH_ENTRY_FENCE,
     ATTACH_ENTRY_MAY_WAKE // attach_may_wake; value 1: attach_may_interrupt
 };
 
-// Something that happened after `after_ps` of own work since the entry before.
+// An action of the program, `after_ps` of own work after the previous entry.
 struct attach_entry {
     uint64_t after_ps, offset, value;
     uint32_t bytes;
     uint16_t kind, bar;
 };
 
-// A record of the journal, written after `after_ps` of own work since entry number `entry - 1`. began_entry and
-// began_after_ps: the same of the call's beginning; UINT32_MAX: it lies before the list, and took_ps is all that is
-// known. What stores cost when they are carried out is in neither after_ps nor took_ps.
-#define ATTACH_NOTE_LOOKED UINT16_MAX // record.call: the thread looked at the word record.a; b: it found something
+// A record of the journal, written `after_ps` of own work after entry number `entry - 1`. began_entry and
+// began_after_ps: the same for the beginning of the call; UINT32_MAX: it is before the list, and only took_ps is known.
+// The cost of stores when they are carried out is in neither after_ps nor took_ps.
+#define ATTACH_NOTE_LOOKED UINT16_MAX // record.call: the thread polled the word record.a; b: it found something
 struct attach_note {
-    uint64_t after_ps, took_ps; // took_ps: how long the call took, but for stores
+    uint64_t after_ps, took_ps; // took_ps: duration of the call without stores
     uint64_t began_after_ps;
     uint32_t entry, began_entry;
-    uint64_t frames[ATTACH_FRAMES]; // with checks: from where the call was made, the innermost first; 0 behind the last
+    uint64_t frames[ATTACH_FRAMES]; // with checks: the call stack of the call, innermost frame first; then 0
     struct journal_record record;
 };
 
@@ -118,21 +118,21 @@ enum attach_op {
     ATTACH_OPS
 };
 
-// Bytes that a loop reads. address: of the program, or of the bus where they are pinned memory; only compared.
+// Bytes that a loop reads. address: in the program, or on the bus if the memory is pinned; only compared.
 struct attach_word {
     uint64_t address;
     uint32_t bytes, pinned;
 };
 
 enum attach_poll_flags {
-    ATTACH_POLL_REPEATS = 1, // its stores are repetitions of what the library did before
-    ATTACH_POLL_FOUND = 2,   // since the poll before the thread has found something
-    ATTACH_POLL_GOES_ON = 4  // the streak does
+    ATTACH_POLL_REPEATS = 1, // its stores repeat what the library did before
+    ATTACH_POLL_FOUND = 2,   // the thread has found something since its last poll
+    ATTACH_POLL_GOES_ON = 4  // the streak goes on
 };
 
-// A poll of a loop's iteration. bus_address: of the word that it polls; 0: it names none.
+// A poll of an iteration of a loop. bus_address: of the polled word; 0: no single word.
 struct attach_iteration_poll {
-    uint64_t after_ps; // the iteration's first poll
+    uint64_t after_ps; // after the iteration's first poll
     uint64_t bus_address;
 };
 #define ATTACH_POLLS_MAX 8u
@@ -141,19 +141,19 @@ struct attach_iteration_poll {
 
 // What an iteration of a loop of polls reads.
 struct attach_polled {
-    uint32_t poll_count, word_count; // one of them is 0; both: it may be anything that devices write
-    uint32_t any_pinned;             // beside the words all of pinned memory
-    uint32_t page_count, pages_known; // known: to be all. Otherwise any scheduling slot of another process may have changed one
+    uint32_t poll_count, word_count; // one of them is 0; both 0: anything that devices write
+    uint32_t any_pinned;             // with words: also all pinned memory
+    uint32_t page_count, pages_known; // known: these are all; else any slot of another process counts
     union {
         struct attach_iteration_poll polls[ATTACH_POLLS_MAX];
         struct attach_word words[ATTACH_RANGES_MAX];
     };
-    // Addresses of pages that processes share; in the bits below, the number of the poll behind which the iteration
-    // reads it; ATTACH_POLLS_MAX: not known.
+    // Addresses of pages that processes share. The low bits hold the number of the poll after which the iteration reads
+    // the page; ATTACH_POLLS_MAX: unknown.
     uint64_t pages[ATTACH_PAGES_MAX];
 };
 
-// poll(2) events of the descriptors that a thread waits for.
+// The poll(2) events of the descriptors that a thread waits for.
 struct attach_watch_events {
     uint16_t list[ATTACH_WATCHES_MAX];
 };
@@ -192,21 +192,21 @@ union attach_reply {
 };
 
 struct attach_slot {
-    _Atomic uint32_t holder; // of the run token, enum attach_holder; the word that the simulator sleeps on
+    _Atomic uint32_t holder; // of the run token, enum attach_holder; the simulator sleeps on this word
     _Atomic uint32_t state;
     uint32_t tid;    // the machine's
-    uint32_t id;     // what gettid says
+    uint32_t id;     // the result of gettid
     uint64_t now_ps; // simulated time when the run token was given
 
-    uint64_t tail_ps; // own work behind the last entry
+    uint64_t tail_ps; // own work after the last entry
     _Atomic uint32_t entry_count;
     uint32_t op;
     union attach_args args;
     int64_t result;
     union attach_reply reply;
-    uint64_t effect; // of a kernel of the process, for which the turn is; 0: it is the answer
+    uint64_t effect; // a kernel of the process to compute in this slot; 0: the reply is there
     uint32_t effect_gpu;
-    uint32_t ask, ask_count; // how queues stand, for which the turn is; that many journal_states are in `data`
+    uint32_t ask, ask_count; // the simulator asks how queues stand; `data` gets that many journal_states
     struct attach_entry entries[ATTACH_ENTRIES];
     _Alignas(16) unsigned char data[ATTACH_DATA_BYTES];
     _Atomic uint32_t note_count;
@@ -216,21 +216,22 @@ struct attach_slot {
 struct attach_segment {
     struct attach_greeting greeting;
     _Atomic uint64_t alarm_ps; // of attach_alarm
-    _Atomic uint32_t shares;   // memory with other processes, perhaps
+    _Atomic uint32_t shares;   // perhaps memory with other processes
     struct attach_slot slots[ATTACH_SLOTS];
 };
 
-// What threads without the run token sleep on, and who of them does not. All programs of a run share it, as the one that had
-// the turn last wakes the next. It decides nothing: who has the run token say the slots, and a wrong word here costs time.
+// What threads without the run token sleep on, and which of them busy-waits. All programs of a run share it, because
+// the thread that had the token last wakes the next. It decides nothing: the slots say which thread has the token, and
+// a wrong word here only costs time.
 struct attach_bells {
-    _Atomic uint32_t polls; // how often a thread looks for the run token before it sleeps; 0: not at all
-    _Atomic uint32_t awake; // the bell of the one that looks; ATTACH_BELL_NONE
-    _Atomic uint32_t next;  // of the one that was scheduled last
+    _Atomic uint32_t polls; // how often a thread polls for the run token before it sleeps; 0: it sleeps at once
+    _Atomic uint32_t awake; // the bell of the thread that busy-waits; ATTACH_BELL_NONE
+    _Atomic uint32_t next;  // the bell of the thread that was scheduled last
     _Atomic uint32_t rung[ATTACH_BELLS];
 };
 #define ATTACH_BELL_NONE UINT32_MAX
 
-// A slot's bell is known before anybody uses the slot. Runs with very many threads share some: then both wake.
+// A slot's bell is known before the slot is used. In runs with very many threads some share a bell: then both wake.
 static inline uint32_t attach_bell(uint32_t first_bell, uint32_t slot)
 {
     return (first_bell + slot) % ATTACH_BELLS;

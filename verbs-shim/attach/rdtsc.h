@@ -1,5 +1,5 @@
-// The two instructions that read the time stamp counter, where they fault (prctl PR_SET_TSC): Intel SDM volume 2.
-// Private to who handles the fault: programs (verbs-shim/world) and the simulator (sim/attach).
+// The two instructions that read the time stamp counter, when they fault (prctl PR_SET_TSC): Intel SDM volume 2.
+// Private to the code that handles the fault: programs (verbs-shim/world) and the simulator (sim/attach).
 #pragma once
 
 enum { RDTSC_BYTES = 2, RDTSCP_BYTES = 3 };

@@ -1,9 +1,9 @@
-// A thread's turn, on the program's side: giving it away and waiting for it.
+// The run token on the program's side: giving it away and waiting for it.
 //
-// A task switch between processors costs more than all else of an attach call, so the one thread that was the last to have
-// the turn looks at its slot for a while before it sleeps: the simulator, on another processor, most often gives it the
-// turn again. When another thread got it instead, this one wakes it, on their common processor, and sleeps. Where the
-// simulator shares that processor, or does not keep up, it says that nobody shall look (sim/attach/turn.c).
+// A task switch between processors costs more than the rest of an attach call. So the one thread that had the token
+// last busy-waits at its slot before it sleeps: most often the simulator, on another processor, gives the token to it
+// again. If another thread gets the token instead, this one wakes it, on their common processor, and sleeps. If the
+// simulator shares that processor or does not keep up, it tells the threads not to busy-wait (sim/attach/run_token.c).
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -13,11 +13,11 @@
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
 
-// The most looks, whatever a program wrote there: some milliseconds.
+// The most polls, whatever a program wrote to the bells: some milliseconds.
 enum { POLLS_MAX = 1 << 16 };
 
-// System calls as instructions: what stands before the C library's functions, `syscall` among them, calls in here, and
-// a process that connects would wait for itself.
+// System calls go through the gate: interposed functions of the C library, `syscall` among them, call in here, and a
+// process that is connecting would wait for itself.
 
 void attach_word_wake(_Atomic uint32_t *word)
 {
@@ -30,7 +30,8 @@ void attach_word_wait(_Atomic uint32_t *word, uint32_t value)
     (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAIT, value, (long)(uintptr_t)&second, 0, 0);
 }
 
-// Without a simulator a thread would sleep for ever. Not by the socket: programs close what they do not know.
+// Without a simulator a thread would sleep for ever. Does not test the socket, because programs close descriptors that
+// they do not know.
 static void simulator_check(void)
 {
     uint32_t simulator = attach_client.segment->greeting.simulator;
@@ -57,7 +58,7 @@ static uint32_t bell_of(const struct attach_slot *slot)
     return attach_bell(segment->greeting.first_bell, (uint32_t)(slot - segment->slots));
 }
 
-// The turn goes to whoever is next in any case; what is written to the bells only says who sleeps.
+// The token goes to the next thread in any case; what is written to the bells only says which threads sleep.
 static bool busy_wait(struct attach_bells *bells, const struct attach_slot *slot, uint32_t polls)
 {
     uint32_t me = bell_of(slot);

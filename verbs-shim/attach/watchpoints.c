@@ -1,8 +1,8 @@
-// Accesses of a program to a few bytes, counted by the processor: perf_event_open(2), breakpoints on data.
+// Counts accesses of a program to a few bytes with the processor: perf_event_open(2), data breakpoints.
 //
-// A watch has one breakpoint at the beginning of the memory and one at its end, up to 8 aligned bytes each; a processor
-// has four. The kernel's own accesses do not count, nor do those of libraries (attach_library_enter): the breakpoints
-// are off meanwhile. Where the machine lets nobody have any (containers), it is said once.
+// A watch has one breakpoint at the beginning of the memory and one at its end, each for up to 8 aligned bytes; a
+// processor has four. Accesses of the kernel do not count, nor do those of libraries (attach_library_enter): the
+// breakpoints are disabled meanwhile. If the machine allows no breakpoints (containers), this is reported once.
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
@@ -24,7 +24,7 @@ struct breakpoint {
     struct perf_event_mmap_page *ring;
 };
 
-// A watch is set and ended with the library's lock, perhaps by different threads; it counts what its owner does.
+// A watch is set and removed under the library's lock, perhaps by different threads; it counts accesses of its owner.
 static struct {
     struct breakpoint ends[ENDS];
     const struct attach_own *owner; // NULL: free
@@ -40,7 +40,7 @@ static bool breakpoint_set(struct breakpoint *breakpoint, uintptr_t address, uns
                                    .bp_type = HW_BREAKPOINT_RW,
                                    .sample_period = 1,
                                    .sample_type = PERF_SAMPLE_IP,
-                                   .disabled = 1, // until the library is left
+                                   .disabled = 1, // enabled when the thread leaves the library
                                    .exclude_kernel = 1,
                                    .exclude_hv = 1};
     attr.bp_addr = address;
@@ -49,7 +49,7 @@ static bool breakpoint_set(struct breakpoint *breakpoint, uintptr_t address, uns
     if (fd < 0) {
         return false;
     }
-    long high = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD, 0, 0, 0); // a program may close the low ones
+    long high = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD, 0, 0, 0); // programs may close low descriptors
     if (high >= 0) {
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = high;
@@ -71,7 +71,7 @@ static void breakpoint_clear(struct breakpoint *breakpoint)
     *breakpoint = (struct breakpoint){0};
 }
 
-// Where the first access was.
+// The instruction after the first access.
 static uint64_t instruction_of(const struct breakpoint *breakpoint)
 {
     struct {
@@ -95,7 +95,7 @@ static bool was_hit(const struct breakpoint *breakpoint)
 
 // --- watches --------------------------------------------------------------------------------------------------------
 
-// As many bytes as are aligned there, at most 8.
+// The largest aligned piece at this address, at most 8 bytes.
 static unsigned piece_bytes(uintptr_t address, size_t bytes)
 {
     unsigned most = 8;
@@ -165,7 +165,7 @@ bool attach_unwatch(void *ctx, int watch, uint64_t *instruction_out)
     return hit;
 }
 
-// The rings were not copied; the descriptors were, and would switch the parent's breakpoints.
+// The child has copies of the descriptors, which would switch the parent's breakpoints, but not of the rings.
 void attach_watches_forget(void)
 {
     for (unsigned i = 0; i < WATCHES; i++) {

@@ -1,6 +1,7 @@
-// Which pages of shared memory a thread reads between its polls. While a loop is learned (loop.h), the world shim makes
-// the process's shared memory inaccessible from one poll to the next attach call, and notes the pages at which the thread
-// faults. The pages of all loops of the thread are one list: one too many costs the simulator a comparison.
+// Finds the pages of shared memory that a thread reads between its polls. While a loop is learned (loop.h), the world
+// shim makes the process's shared memory inaccessible from one poll to the next attach call, and notes the pages at
+// which the thread faults. The pages of all loops of the thread form one list: a page too many only costs the simulator
+// a comparison.
 #include <string.h>
 
 #include "verbs-shim/attach/client.h"
@@ -33,7 +34,7 @@ void attach_window_shares(void)
     }
 }
 
-// Some libraries map memory past the C library, so a thread that polls asks now and then.
+// Some libraries map memory without the C library, so a thread that polls checks now and then.
 bool attach_window_possible(void)
 {
     if (window == NULL) {
@@ -48,7 +49,7 @@ bool attach_window_possible(void)
     return attach_client.shares != 0;
 }
 
-// Also from a timer of processor time, which is why nothing but the window comes of it.
+// Also called from the handler of a timer of processor time, so it does nothing but open the window.
 API bool attach_window_open(void)
 {
     if (!attach_own.window) {
@@ -105,7 +106,7 @@ void attach_window_forget(void)
     attach_own.pages = (struct loop_pages){0};
 }
 
-// Those of the bytes that are shared.
+// Adds those pages of the bytes that are shared.
 void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned bytes)
 {
     uint64_t first = address / PAGE_BYTES, last = (address + bytes - (bytes != 0)) / PAGE_BYTES;
@@ -116,7 +117,8 @@ void attach_window_pages(struct loop_pages *pages, uint64_t address, unsigned by
     }
 }
 
-// Each with the number of the poll of the iteration behind which it is read, in the bits that a page's address has not.
+// Describes each page with the number of the poll after which the iteration reads it; the number is in the low bits of
+// the address.
 void attach_pages_describe(struct attach_polled *polled, const struct loop_pages *pages,
                            const struct loop_poll *iteration, unsigned period)
 {

@@ -1,8 +1,9 @@
-// On which processors a thread may run. Where programs really run is the simulator's affair (sim/attach/turn.c): a rank
-// that is bound to a core of its node must not move away from where the others are. What a thread sets is what it
-// reads, and what threads and children that it starts read.
+// The processors that a thread may use. The simulator decides where programs really run (sim/attach/run_token.c): a
+// rank that binds itself to a core of its node must not move away from the other programs. A thread reads what it has
+// set, and threads and children that it starts inherit this.
 //
-// Leaves out: a new program (exec) begins with all processors; what is set for other threads is checked and forgotten.
+// Leaves out: a new program (exec) begins with all processors; a setting for another thread is checked and then
+// ignored.
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +23,7 @@ void world_affinity_inherit(const struct world_affinity *affinity)
     own = *affinity;
 }
 
-// As the kernel checks it. 0, or an errno value.
+// The checks of the kernel. 0, or an errno value.
 static int refusal(pid_t thread, const void *set)
 {
     cpu_set_t ignored;

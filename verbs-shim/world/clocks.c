@@ -1,5 +1,5 @@
-// Clocks show simulated time: the vdso's own functions are overwritten, which also catches calls from within the C
-// library. Processor time is simulated time since the process began: a simulated thread is on its core all the time.
+// Clocks show simulated time. The functions of the vdso are overwritten, which also covers calls from within the C
+// library. Processor time is simulated time since the process began: a simulated thread is always on its core.
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
@@ -22,13 +22,13 @@ static uint64_t process_began_ps;
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
-// A run of nothing but clock reads is a loop that waits for a time (perftest calibrates for 219 ms). It is
-// fast-forwarded in steps that grow with what it has waited already, so that it is late by less than 1 %. A step comes
-// before the read that the run began with: what an iteration reads after it (fio compares two clocks) is its costs
-// apart, as always.
+// A sequence of nothing but clock reads is a loop that waits for a time (perftest calibrates for 219 ms). It is
+// fast-forwarded in steps that grow with the time that it has waited already, so that it is late by less than 1 %. A
+// step comes before the read that began the sequence. The later reads of an iteration (fio compares two clocks) then
+// differ only by their costs, as always.
 enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US = 16, POLL_READS = 8 };
 
-// Others are scheduled at times, and the library does what it has to do for others. Returns the time then.
+// Lets other threads run from time to time, and does the library's progress for them. Returns the time after that.
 static uint64_t step(uint64_t now_ps, uint64_t step_ps)
 {
     static __thread uint64_t others_ps;
@@ -53,7 +53,7 @@ uint64_t world_clock_read_ps(uintptr_t site)
         run_began_ps = now_ps;
         since_first = OTHERS_READS_MAX;
     }
-    if (++since_first > OTHERS_READS_MAX) { // another place: of a loop that follows, or the same one, moved (tsc_jump.c)
+    if (++since_first > OTHERS_READS_MAX) { // another site: of a later loop, or the same one after tsc_jump.c moved it
         first_site = site;
     }
     since_first = site == first_site ? 0 : since_first;
@@ -64,7 +64,7 @@ uint64_t world_clock_read_ps(uintptr_t site)
     }
     uint64_t step_ps = reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
     if (attach_environment()->computes &&
-        now_ps != last_ps) { // no run of nothing but reads: others are scheduled all the same
+        now_ps != last_ps) { // not in a sequence of reads; others are scheduled nevertheless
         last_ps = step(now_ps, cost_ps);
     } else if (step_ps > cost_ps) {
         last_ps = step(now_ps, step_ps);
@@ -104,7 +104,7 @@ struct timespec world_clock_at(clockid_t clock, uint64_t now_ps)
     return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
 }
 
-// Later than anything: about 200 days.
+// More than about 200 days count as never.
 static uint64_t ps_of(uint64_t ns)
 {
     return ns > UINT64_MAX / WORLD_PS_PER_NS ? ATTACH_NEVER_PS : ns * WORLD_PS_PER_NS;
@@ -150,9 +150,9 @@ uint64_t world_deadline_after_ms(int milliseconds)
     return world_deadline_after(&delay);
 }
 
-// --- what stands in the place of the vdso's -------------------------------------------------------------------------
+// --- replacements of the vdso's functions ---------------------------------------------------------------------------
 
-// Others are a device's, or none. Of a process or a thread: linux/posix-timers.h.
+// Other clocks belong to a device, or do not exist. Clocks of a process or a thread: linux/posix-timers.h.
 static bool is_simulated(clockid_t clock)
 {
     enum { OF_DESCRIPTOR = 3 };
@@ -190,7 +190,7 @@ static time_t time_simulated(time_t *time_out)
     return now.tv_sec;
 }
 
-// The C library asks the kernel for these itself.
+// The C library asks the kernel itself for these.
 clock_t clock(void)
 {
     const struct timespec now = world_timed()
@@ -223,7 +223,7 @@ static long getrusage_simulated(int who, struct rusage *usage)
         const struct timespec now = world_clock_at(clock, world_clock_read_ps(WORLD_SITE));
         usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
         usage->ru_stime = (struct timeval){0};
-        usage->ru_nvcsw = usage->ru_nivcsw = 0; // of the machine, and other ones in each run
+        usage->ru_nvcsw = usage->ru_nivcsw = 0; // counts of the machine, which differ in each run
         usage->ru_minflt = usage->ru_majflt = 0;
     }
     return status;
@@ -234,7 +234,7 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
     return world_timed() ? (int)world_result(getrusage_simulated((int)who, usage)) : WORLD_REAL(getrusage)(who, usage);
 }
 
-// --- by their numbers -----------------------------------------------------------------------------------------------
+// --- by system call number ------------------------------------------------------------------------------------------
 
 #define A(i) ((void *)a[i]) // NOLINT(performance-no-int-to-ptr)
 
@@ -295,7 +295,7 @@ static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const cha
     }
 }
 
-// The number of symbols is that of the classic hash table's chains.
+// The classic hash table has as many chains as there are symbols.
 static void vdso_patch(uintptr_t base)
 {
     const ElfW(Ehdr) *header = (const void *)base;
@@ -332,7 +332,7 @@ void world_clocks_start(void)
     }
 }
 
-// Also by name, where the vdso has no such function or could not be written.
+// Also by name, in case the vdso has no such function or could not be overwritten.
 int clock_gettime(clockid_t clock, struct timespec *time_out)
 {
     int status = clock_gettime_simulated(clock, time_out);

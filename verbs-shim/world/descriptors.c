@@ -1,7 +1,7 @@
 // Calls that wait for a descriptor: reads, writes, connections.
 //
-// Whether a descriptor is ready is asked of the kernel; where it is not, the thread sleeps until it is. A descriptor
-// that does not block is the program's own loop: a call that finds nothing is an iteration of it.
+// The kernel is asked whether a descriptor is ready; if it is not, the thread sleeps until it is. With a non-blocking
+// descriptor the program loops itself: a call that finds nothing is an iteration of that loop.
 //
 // A signal with a handler ends a wait with EINTR, unless the handler was set with SA_RESTART.
 #include <errno.h>
@@ -31,7 +31,7 @@ static bool ready(int fd, short events)
     struct pollfd one = {.fd = fd, .events = events};
     const struct timespec now = {0};
     return kernel_call(SYS_ppoll, (long)(uintptr_t)&one, 1, (long)(uintptr_t)&now, 0, 0, 0) !=
-           0; // also of no descriptor
+           0; // also if the descriptor does not exist
 }
 
 static bool blocks(int fd, int flags)
@@ -76,7 +76,7 @@ static long get_ready(int fd, short events, int flags)
     return 0;
 }
 
-// The iteration of a loop over a descriptor that does not block.
+// An iteration of a loop over a non-blocking descriptor.
 static long polled(int fd, long result)
 {
     if (result == -EAGAIN) {
@@ -87,7 +87,7 @@ static long polled(int fd, long result)
     return result;
 }
 
-// What was read makes room for who writes, so both let others go on.
+// A read makes room for writers, so both directions may let others go on.
 static long moved(int fd, long result)
 {
     if (result >= 0) {
@@ -96,7 +96,7 @@ static long moved(int fd, long result)
     return polled(fd, result);
 }
 
-// The same of what goes to another program.
+// The same for data that goes to another program.
 static long sent(int fd, long result)
 {
     if (result > 0 && world_loopback_uses(fd)) {
@@ -113,7 +113,7 @@ static long read_with(long number, const long *a, int flags)
     return status == 0 ? moved((int)a[0], kernel(number, a)) : status;
 }
 
-// Nothing to be read is there at once.
+// A read of 0 bytes returns at once.
 long world_call_read(const long *a)
 {
     return a[2] == 0 ? kernel(SYS_read, a) : read_with(SYS_read, a, 0);
@@ -124,7 +124,7 @@ long world_call_readv(const long *a)
     return read_with(SYS_readv, a, 0);
 }
 
-// MSG_WAITALL: a piece at a time, as the others must run in between.
+// MSG_WAITALL: one piece at a time, because other threads must run in between.
 static long receive_all(int fd, char *buffer, size_t bytes, int flags)
 {
     size_t have = 0;
@@ -156,7 +156,7 @@ long world_call_recvmsg(const long *a)
     return read_with(SYS_recvmsg, a, (int)a[2]);
 }
 
-// Of several: those that are there.
+// Of several messages only those that are there.
 long world_call_recvmmsg(const long *a)
 {
     const long call[] = {a[0], a[1], a[2], a[3] | MSG_DONTWAIT, 0, 0};
@@ -166,7 +166,7 @@ long world_call_recvmmsg(const long *a)
 
 // --- writing --------------------------------------------------------------------------------------------------------
 
-// A blocking write of more than there is room for would hold the run token until it is read: it goes in pieces.
+// A blocking write of more than fits would hold the run token until the data is read: it is done in pieces.
 static long write_all(int fd, const char *data, size_t bytes, int flags, bool is_socket)
 {
     size_t done = 0;
@@ -176,7 +176,7 @@ static long write_all(int fd, const char *data, size_t bytes, int flags, bool is
         if (put == 0 && is_socket) {
             put = kernel_call(SYS_sendto, fd, at, (long)(bytes - done), flags | MSG_DONTWAIT, 0, 0);
         } else if (put == 0) {
-            size_t piece = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF; // fits when a pipe is ready
+            size_t piece = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF; // fits if a pipe is ready
             put = kernel_call(SYS_write, fd, at, (long)piece, 0, 0, 0);
         }
         if (put > 0 && is_socket && world_loopback_uses(fd)) {
@@ -184,7 +184,7 @@ static long write_all(int fd, const char *data, size_t bytes, int flags, bool is
         }
         attach_may_wake();
         if (put == -EAGAIN && is_socket && socket_deadline(fd, SO_SNDTIMEO) == ATTACH_NEVER_PS) {
-            (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS); // ready for less than it takes
+            (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS); // it had room for less than this
         } else if (put < 0) {
             return done > 0 ? (long)done : put;
         } else {
@@ -223,7 +223,8 @@ long world_call_write(const long *a)
                : write_all((int)a[0], (const char *)a[1], (size_t)a[2], 0, kind == DESCRIPTOR_STREAM);
 }
 
-// Of several pieces: whole where there is room, as the kernel does; a sender of more than a socket holds would stand.
+// Several buffers: written at once if there is room, as the kernel does; a program that writes more than a socket holds
+// would block.
 long world_call_writev(const long *a)
 {
     return write_with(SYS_writev, a, 0);
@@ -249,8 +250,8 @@ long world_call_sendmmsg(const long *a)
 
 // --- connections ----------------------------------------------------------------------------------------------------
 
-// TCP keeps small pieces back while an acknowledgement is to come (Nagle), and when that comes is real time's choice.
-// Nothing where it is no TCP.
+// TCP holds small segments back while an acknowledgement is outstanding (Nagle), and real time decides when that
+// arrives. Does nothing if the socket is not TCP.
 void world_connected(int fd)
 {
     const int on = 1;

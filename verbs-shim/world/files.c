@@ -1,4 +1,4 @@
-// Calls that make, remove and change files by their paths: the same redirection as in paths.c.
+// Calls that create, remove and change files by their paths, with the same redirection as in paths.c.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ int __openat_2(int folder, const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
 
 // --- one path, and nothing else -------------------------------------------------------------------------------------
-// PATH_CALL(<name>, <parameters>, <arguments, of which `path` is where the file lies>)
+// PATH_CALL(<name>, <parameters>, <arguments>). In the arguments `path` is the redirected path.
 
 #define PATH_CALL(name, parameters, ...)                                                                               \
     int name parameters                                                                                                \
@@ -26,7 +26,7 @@ int __openat64_2(int folder, const char *path, int flags);
         return WORLD_REAL(name)(__VA_ARGS__);                                                                          \
     }
 
-// What programs built with _FORTIFY_SOURCE call.
+// Functions that programs built with _FORTIFY_SOURCE call.
 PATH_CALL(__open_2, (const char *path, int flags), path, flags)
 PATH_CALL(__open64_2, (const char *path, int flags), path, flags)
 PATH_CALL(__openat_2, (int folder, const char *path, int flags), folder, path, flags)
@@ -71,7 +71,7 @@ int symlink(const char *target, const char *path)
 
 // --- names that the C library makes up ------------------------------------------------------------------------------
 
-// The name's last part, where its letters are, goes back to the program.
+// Copies the last part of the name, which has the generated letters, back to the program.
 static void name_back(char *name, const char *made)
 {
     const char *slash = strrchr(name, '/');

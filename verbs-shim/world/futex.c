@@ -1,6 +1,6 @@
-// Futexes in simulated time: what mutexes, condition variables, semaphores, barriers and joins of the C library, of
-// OpenMP and of C++ come down to where somebody has to wait. The word is compared here, by the kernel; who waits and
-// who is woken the simulator knows (sim/attach/futex.c).
+// Futexes in simulated time: mutexes, condition variables, semaphores, barriers and joins of the C library, of OpenMP
+// and of C++ use them when a thread has to wait. The kernel compares the word here; the simulator knows which threads
+// wait and which are woken (sim/attach/futex.c).
 //
 // Leaves out: priority inheritance, and waits for several words (futex_waitv): ENOSYS, as on older kernels.
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// Does the word still have the value? -ETIMEDOUT: it has. Else what futex(2) returns.
+// Does the word still have the value? -ETIMEDOUT: yes. Otherwise the result of futex(2).
 static long compare(long word, long flags, long value)
 {
     const struct timespec now = {0};
@@ -59,7 +59,7 @@ static long wake(const long *a, long word, uint32_t bitset, long most)
     return most > 0 ? attach_futex_wake((const void *)word, shared, bitset, (uint32_t)most) : 0;
 }
 
-// Of a process that the simulator does not run, or of a thread that it does not know, the kernel may have waiters too.
+// The kernel may have waiters too: of a process that the simulator does not run, or a thread that it does not know.
 static long wake_all(const long *a, uint32_t bitset)
 {
     long really = kernel_call(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -78,7 +78,7 @@ static long requeue(const long *a, bool compares)
     return woken + (compares ? (long)moved : 0);
 }
 
-// futex(2): an operation on the second word, and whether those who wait for it are woken depends on what it was.
+// futex(2): modifies the second word; its earlier value decides whether the waiters of that word are woken.
 static long wake_op(const long *a)
 {
     unsigned code = (unsigned)a[5];

@@ -1,4 +1,4 @@
-// Which machine this is, as far as the C library says so; files are in paths.c.
+// Which machine this is, as far as the C library shows it; for files see paths.c.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ static uint32_t hash(const char *text)
     return value;
 }
 
-// The folder's name has the run's random part in it.
+// The name of the folder contains the run's random part.
 uint32_t world_identity(void)
 {
     return hash(getenv("TCASIM_SYSFS"));

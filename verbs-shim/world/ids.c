@@ -1,8 +1,8 @@
-// Numbers of processes and threads: programs see the run's, which are the same in each run, and may use them where the
-// machine's are asked for. A number below ATTACH_ID_BASE is the machine's own, of a process that has nothing to do with
-// the run, and goes through as it is.
+// Numbers of processes and threads. Programs see the run's numbers, which are the same in each run, and may pass them
+// to calls that take the machine's. A number below ATTACH_ID_BASE is the machine's own, of a process outside of the
+// run, and is passed on unchanged.
 //
-// Leaves out, so that they show or want the machine's: siginfo_t of signals, shmctl and semctl, ptrace, prctl,
+// Leaves out, so these show or take the machine's numbers: siginfo_t of signals, shmctl and semctl, ptrace, prctl,
 // /proc/self as a link; and system calls in machine code of the program's own.
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// Children, the last ones. Others are asked for each time.
+// The most recent children. The simulator is asked for others each time.
 enum { KNOWN_MAX = 64 };
 
 static struct {
@@ -33,7 +33,7 @@ static unsigned known_count;
 void world_id_known(pid_t id, pid_t real)
 {
     for (unsigned i = 0; i < KNOWN_MAX; i++) {
-        if (known[i].real == real) { // of one before
+        if (known[i].real == real) { // of an earlier child
             known[i].id = known[i].real = 0;
         }
     }
@@ -58,7 +58,7 @@ pid_t world_id_real(pid_t id)
         }
     }
     uint32_t real = attach_id_real((uint32_t)id);
-    return real != 0 ? (pid_t)real : id; // the kernel has none of these
+    return real != 0 ? (pid_t)real : id; // the kernel has no such number
 }
 
 pid_t world_id_of(pid_t real)
@@ -83,7 +83,7 @@ pid_t world_id_real_signed(pid_t id)
     return id < -1 ? -world_id_real(-id) : world_id_real(id);
 }
 
-// --- what the program is --------------------------------------------------------------------------------------------
+// --- the program's own numbers --------------------------------------------------------------------------------------
 
 pid_t getpid(void)
 {
@@ -136,9 +136,9 @@ int tcsetpgrp(int fd, pid_t group)
     return WORLD_REAL(tcsetpgrp)(fd, world_id_real(group));
 }
 
-// --- whom it means --------------------------------------------------------------------------------------------------
+// --- the target of a call -------------------------------------------------------------------------------------------
 
-// The news is listed last, so that no attach call stands between it and the signal.
+// The notification is the last entry of the list, so that no attach call comes between it and the signal.
 static void signal_notify(void)
 {
     if (world_timed()) {
@@ -230,7 +230,7 @@ int pidfd_open(pid_t process, unsigned flags)
     return WORLD_REAL(pidfd_open)(world_id_real(process), flags);
 }
 
-// --- who gets a descriptor's signals, and who holds a file's lock ---------------------------------------------------
+// --- owners of a descriptor's signals, and of a file's lock ---------------------------------------------------------
 
 static int owner_ex_set(int fd, const struct f_owner_ex *owner)
 {
@@ -278,7 +278,7 @@ int fcntl64(int fd, int command, ...)
     return descriptor_control(fd, command, argument);
 }
 
-// --- what sockets tell of who is at their other end -----------------------------------------------------------------
+// --- the peer of a socket -------------------------------------------------------------------------------------------
 
 int getsockopt(int fd, int level, int option, void *restrict value, socklen_t *restrict bytes)
 {
@@ -305,7 +305,7 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t))
     }
 }
 
-// --- what the kernel says ----------------------------------------------------------------------------------
+// --- the kernel's numbers ----------------------------------------------------------------------------------
 
 static long kernel_number(long number)
 {

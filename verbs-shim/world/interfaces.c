@@ -1,5 +1,5 @@
-// The machine's network interfaces as a node sees them: each has the node's address, which is what programs tell others
-// to connect to. Names, flags and masks are the machine's; IPv6 addresses are left out of lists.
+// The machine's network interfaces as a node sees them: each has the node's address, which programs pass to others for
+// connections. Names, flags and masks are the machine's; IPv6 addresses are removed from lists.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -45,7 +45,7 @@ int ioctl(int fd, unsigned long request, ...)
     return status;
 }
 
-// What is taken out of the list stays part of its memory, which freeifaddrs gives back as one.
+// An entry that is removed stays part of the list's memory, which freeifaddrs frees as a whole.
 int getifaddrs(struct ifaddrs **list_out)
 {
     int status = WORLD_REAL(getifaddrs)(list_out);

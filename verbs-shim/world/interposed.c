@@ -1,4 +1,4 @@
-// Writes what calls.def says, for people and for the linker: world_interposed map|markdown.
+// Writes the table of calls.def for readers and for the linker: world_interposed map|markdown.
 #include <stdio.h>
 #include <string.h>
 

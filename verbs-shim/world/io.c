@@ -1,4 +1,4 @@
-// The C library's reads and writes by their names, and what ends a descriptor.
+// The C library's functions that read and write, and those that close a descriptor.
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
     return got;
 }
 
-// Files, which never wait: the kernel alone reads and writes the program's memory.
+// Files never wait: only the kernel reads and writes the program's memory.
 ssize_t pread(int fd, void *buffer, size_t bytes, off_t offset)
 {
     attach_window_close();
@@ -70,7 +70,7 @@ ssize_t pwrite64(int fd, const void *buffer, size_t bytes, off64_t offset)
     return WORLD_REAL(pwrite64)(fd, buffer, bytes, offset);
 }
 
-// What programs built with _FORTIFY_SOURCE call. The sizes were checked by the compiler where they could be.
+// Functions that programs built with _FORTIFY_SOURCE call. The compiler has checked the sizes where it could.
 ssize_t __read_chk(int fd, void *buffer, size_t bytes, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t bytes, size_t room, int flags, __SOCKADDR_ARG from,
@@ -124,7 +124,7 @@ ssize_t sendto(int fd, const void *data, size_t bytes, int flags, __CONST_SOCKAD
                          : WORLD_REAL(sendto)(fd, data, bytes, flags, to, to_bytes);
 }
 
-// In more than this numbers stay as they are.
+// In a larger control buffer the numbers are not translated.
 enum { CONTROL_BYTES = 4096 };
 
 ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
@@ -142,7 +142,7 @@ ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     struct msghdr own = *message;
     memcpy(control.bytes, message->msg_control, message->msg_controllen);
     own.msg_control = control.bytes;
-    world_id_credentials(&own, world_id_real); // the kernel wants its own
+    world_id_credentials(&own, world_id_real); // the kernel expects its own numbers
     return WORLD_CALL(world_call_sendmsg, fd, &own, flags);
 }
 
@@ -160,13 +160,13 @@ int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int fla
 
 // --- the end of a descriptor ----------------------------------------------------------------------------------------
 
-// Programs that close all that they find leave the connection alone.
+// A program that closes all descriptors must not close the connection.
 static bool is_own(int fd)
 {
     return fd >= 0 && fd == attach_descriptor();
 }
 
-// Only of one that is there: programs close every number there could be.
+// Only for a descriptor that exists: programs close every possible number.
 int close(int fd)
 {
     if (is_own(fd)) {

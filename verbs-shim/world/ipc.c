@@ -1,7 +1,7 @@
-// Waits for what has no descriptor: locks of files, System V semaphores and queues, POSIX queues. The kernel is asked
-// without waiting, again whenever another program may have changed something.
+// Waits for objects without a descriptor: locks of files, System V semaphores and queues, POSIX queues. The call is
+// tried without waiting, and again whenever another program may have changed something.
 //
-// System V objects are a node's own: the numbers that programs choose (keys) are mixed with the node's.
+// System V objects belong to a node: the numbers that programs choose (keys) are mixed with the node's.
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -16,7 +16,7 @@
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// Until the call says something else than `busy`. restarts: after a handler with SA_RESTART.
+// Repeats the call until its result is not `busy`. restarts: a signal handler with SA_RESTART does not end it.
 static long repeat(long number, const long *a, long busy, uint64_t deadline_ps, bool restarts)
 {
     unsigned interrupts = world_interrupts(restarts);
@@ -47,7 +47,7 @@ long world_call_flock(const long *a)
     return waits ? repeat(SYS_flock, call, -EWOULDBLOCK, ATTACH_NEVER_PS, true) : at_once(SYS_flock, a);
 }
 
-// Of fcntl(2) only locks; the C library's own function comes here through the trap.
+// Only locks of fcntl(2) come here; the C library's own function comes through the trap.
 long world_call_fcntl(const long *a)
 {
     const long call[6] = {a[0], a[1] == F_SETLKW ? F_SETLK : F_OFD_SETLK, a[2]};
@@ -68,7 +68,7 @@ static bool semaphores_wait(struct sembuf *to, const struct sembuf *from, size_t
 
 static long semaphores(const long *a, const struct timespec *timeout)
 {
-    struct sembuf operations[64]; // more than the kernel takes at a time, by default (SEMOPM is 500 at most)
+    struct sembuf operations[64]; // a call with more is made directly (SEMOPM is 500 at most)
     if ((size_t)a[2] > sizeof operations / sizeof operations[0] ||
         !semaphores_wait(operations, (const struct sembuf *)a[1], (size_t)a[2])) {
         return at_once(SYS_semop, (const long[6]){a[0], a[1], a[2]});
@@ -101,7 +101,7 @@ long world_call_msgrcv(const long *a)
                                     : repeat(SYS_msgrcv, call, -ENOMSG, ATTACH_NEVER_PS, false);
 }
 
-// A time in the past makes them try.
+// A deadline in the past makes the call return at once.
 static long queue_call(long number, const long *a)
 {
     static const struct timespec past;

@@ -1,15 +1,15 @@
-// Spin locks: the one kind of lock whose waiting is no system call (futex.c has the others). A look at one that is
-// taken is an iteration of a loop that waits for another thread.
+// Spin locks: the only kind of lock whose waiting is no system call (futex.c has the others). A failed attempt to take
+// a lock is an iteration of a loop that waits for another thread.
 //
-// A program's own computing takes no time, so a thread that releases a lock and takes it again in its next loop would
-// always be first. Where another thread of the process waits, the one that releases a lock yields to it.
+// A program's own computing takes no time, so a thread that releases a lock and takes it again in its next iteration
+// would always be first. If another thread of the process waits, the thread that releases a lock yields to it.
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "verbs-shim/world/world.h"
 
-static _Atomic unsigned waiters; // threads of this process, of any lock
+static _Atomic unsigned waiters; // threads of this process that wait for any spin lock
 
 static void forked(void)
 {

@@ -1,9 +1,10 @@
-// Packets between programs of a run go over the machine's loopback network: the kernel puts them into a queue of the
-// sender's processor and mostly works that off before the call returns, but on a busy machine a thread of its own does
-// it later. Who waits for them would then be asked too early, and find them at another simulated time than in other
-// runs.
+// Packets between programs of a run go over the machine's loopback network. The kernel puts them into a queue of the
+// sender's processor and mostly empties it before the call returns, but on a busy machine a kernel thread does this
+// later. A thread that waits for a packet would then check too early, and find it at another simulated time than in
+// other runs.
 //
-// A datagram to oneself stands in the queue behind what was sent before. When it is there, that is.
+// A datagram that a socket sends to itself is in the queue after everything that was sent before. When it has arrived,
+// that has arrived too.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,7 +16,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
-enum { LATEST_MS = 100 }; // it may be lost where the queue is full
+enum { LATEST_MS = 100 }; // it may be lost if the queue is full
 
 static void datagram_pass(int fd)
 {
@@ -39,7 +40,7 @@ bool world_loopback_uses(int fd)
     return uses;
 }
 
-// The socket lasts no longer than this: a program may close all numbers that it does not know.
+// The socket exists only during this call: a program may close all numbers that it does not know.
 void world_loopback_settle(unsigned packets)
 {
     int error = errno;

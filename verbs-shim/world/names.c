@@ -41,7 +41,7 @@ int uname(struct utsname *about)
     return status;
 }
 
-// The address of a node as text; NULL: no node has the name.
+// The address of the node as text; NULL: no node has this name.
 static const char *node_address(const char *name, char text[INET_ADDRSTRLEN])
 {
     const struct attach_environment *environment = attach_environment();
@@ -83,9 +83,10 @@ int gethostbyname_r(const char *restrict name, struct hostent *restrict entry, c
     return WORLD_REAL(gethostbyname_r)(address != NULL ? address : name, entry, buffer, bytes, found, error);
 }
 
-// --- every node's own "any" and "localhost" -------------------------------------------------------------------------
+// --- "any" and "localhost" of each node -----------------------------------------------------------------------------
 
-// "Any address" is the node's own: another node's program may listen on the same port. false: it is something else.
+// Replaces "any address" by the node's own: a program of another node may listen on the same port. false: another
+// address.
 static bool any_replace(const struct sockaddr *address, socklen_t bytes, const struct attach_environment *environment,
                         struct sockaddr_storage *own_out)
 {
@@ -123,8 +124,8 @@ int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
     return WORLD_REAL(bind)(fd, (const struct sockaddr *)&own, bytes);
 }
 
-// Connections come from the node's address, and its localhost is its own. On the loopback network a connection is there
-// or refused at once; the other side's accept is what it may have been waited for.
+// Connections come from the node's address, and "localhost" is the node itself. On the loopback network a connection is
+// established or refused at once; another thread may wait for it in accept.
 int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 {
     const struct sockaddr *asked = address.__sockaddr__;

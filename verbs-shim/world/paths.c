@@ -1,13 +1,13 @@
-// Paths of the devices (/sys/class/infiniband and its relatives, /dev/infiniband/uverbsN) and of what says which
-// machine this is (identity.h) lie in a folder that the simulator has made for the node (TCASIM_SYSFS). The uverbs
-// devices are links to /dev/null there, a character device.
+// Paths of the devices (/sys/class/infiniband and its relatives, /dev/infiniband/uverbsN) and of files that show which
+// machine this is (identity.h) are redirected to a folder that the simulator has made for the node (TCASIM_SYSFS). The
+// uverbs devices in it are links to /dev/null, a character device.
 //
-// Shared memory of POSIX (/dev/shm) is a node's own: its names begin with those of the run and the node, so that
-// neither other nodes and other runs find it, nor what a killed program left of an earlier one. The same goes for files
-// and folders that are made there by their paths, and what lies in such a folder (files.c).
+// POSIX shared memory (/dev/shm) belongs to a node: its names begin with those of the run and the node. So neither
+// other nodes nor other runs find it, nor does this run find what a killed program of an earlier run left. The same
+// holds for files and folders that are created there by their paths, and for the contents of such a folder (files.c).
 //
-// Leaves out: the folder's list (opendir of /dev/shm shows everybody's), paths that are relative or go through a link
-// or "..", what realpath and /proc/self/fd tell, inotify, extended attributes, and system calls by their numbers.
+// Leaves out: listing the folder (opendir of /dev/shm shows the files of all), paths that are relative or go through a
+// link or "..", what realpath and /proc/self/fd show, inotify, extended attributes, and system calls by their numbers.
 #include <dirent.h>
 #include <fcntl.h>
 #include <semaphore.h>
@@ -22,7 +22,7 @@
 #include "verbs-shim/attach/identity.h"
 #include "verbs-shim/world/world.h"
 
-// /proc/NUMBER: the number is the run's, the folder the machine's.
+// /proc/NUMBER: the number is the run's, the folder is the machine's.
 static const char *process_redirect(const char *path, char buffer[WORLD_PATH_BYTES])
 {
     char *rest;
@@ -34,7 +34,7 @@ static const char *process_redirect(const char *path, char buffer[WORLD_PATH_BYT
 
 static const char shared_folder[] = "/dev/shm/";
 
-// A name in that folder; of what lies deeper the first part is another. "/tmp/tcasim-Ab12cd/node0" is a prefix
+// A name in that folder; for a deeper path the first part is replaced. "/tmp/tcasim-Ab12cd/node0" gives the prefix
 // "tcasim-Ab12cd.node0.".
 static const char *shared_redirect(const char *name, const char *folder, char buffer[WORLD_PATH_BYTES])
 {
@@ -51,7 +51,7 @@ static const char *shared_redirect(const char *name, const char *folder, char bu
     return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : NULL;
 }
 
-// What the simulator has made for the node: folders of devices, and what says which machine this is.
+// What the simulator has made for the node: folders of devices, and files that show which machine this is.
 static bool is_of_node(const char *path)
 {
     static const char *const folders[] = {"/sys/class/infiniband", "/dev/infiniband"};
@@ -68,7 +68,7 @@ static bool is_of_node(const char *path)
     return is;
 }
 
-// The path, or where it lies for this process.
+// The path, or its redirection for this process.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES])
 {
     const char *root = path != NULL && path[0] == '/' && is_of_node(path) ? getenv("TCASIM_SYSFS") : NULL;

@@ -1,4 +1,4 @@
-// popen and pclose: the C library's own start their child past the shim.
+// popen and pclose: the C library's own functions would start their child without the shim.
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void command_add(struct command *command)
     (void)pthread_mutex_unlock(&commands_lock);
 }
 
-// NULL: none has it.
+// NULL: no command has this stream.
 static struct command *command_take(FILE *stream)
 {
     (void)pthread_mutex_lock(&commands_lock);
@@ -44,7 +44,7 @@ static struct command *command_take(FILE *stream)
     return found;
 }
 
-// As POSIX wants it, the streams of earlier calls are closed in the child.
+// As POSIX requires, the streams of earlier calls are closed in the child.
 static int start(const char *text, int of_child, int target, pid_t *child)
 {
     posix_spawn_file_actions_t actions;

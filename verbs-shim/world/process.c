@@ -1,7 +1,7 @@
-// Processes: births, other programs in the place of one, and waiting for their ends.
+// Processes: new ones, exec, and waiting for their ends.
 //
-// A thread that looks at the time stamp counter faults (tsc.c), and the dynamic linker of a new program looks at it
-// before any handler exists: so the fault is switched off before every exec.
+// A thread that reads the time stamp counter faults (tsc.c). The dynamic linker of a new program reads it before any
+// handler exists, so the fault is disabled before every exec.
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
@@ -19,9 +19,9 @@
 
 extern char **environ;
 
-// --- births ---------------------------------------------------------------------------------------------------------
+// --- new processes --------------------------------------------------------------------------------------------------
 
-// Returns its number of the run.
+// Returns the child's number in the run.
 static pid_t born(pid_t child)
 {
     pid_t id = attach_fork_parent(child);
@@ -47,7 +47,7 @@ pid_t fork(void)
     return child;
 }
 
-// A child that shares its parent's memory could not be told apart from it.
+// A child that shares its parent's memory cannot be told apart from the parent.
 pid_t vfork(void)
 {
     return fork();
@@ -86,7 +86,7 @@ int posix_spawnp(pid_t *restrict child, const char *restrict file, const posix_s
     return spawned(WORLD_REAL(posix_spawnp)(child, file, actions, attributes, argv, env), child);
 }
 
-// --- another program ------------------------------------------------------------------------------------------------
+// --- exec -----------------------------------------------------------------------------------------------------------
 
 static void exec_begin(void)
 {
@@ -128,7 +128,7 @@ int execvp(const char *file, char *const argv[])
     return execvpe(file, argv, environ);
 }
 
-// The arguments of a list as a vector, and what follows their end. NULL: no memory.
+// Copies the arguments of a list to a vector, and finds what follows their end. NULL: no memory.
 static char **list_gather(const char *first, va_list *list)
 {
     size_t count = 0, room = 16;
@@ -203,9 +203,9 @@ int system(const char *command)
     return child < 0 ? -1 : status;
 }
 
-// --- ends -----------------------------------------------------------------------------------------------------------
+// --- ends of processes ----------------------------------------------------------------------------------------------
 
-// A child that has ended is looked for without waiting; its end wakes who waits.
+// Checks without waiting for a child that has ended; the end of a child wakes the thread that waits.
 long world_call_wait4(const long *a)
 {
     const long call[] = {a[0], a[1], a[2] | WNOHANG, a[3]};

@@ -1,4 +1,4 @@
-// poll, select and epoll: asked of the kernel without waiting; the waiting is in simulated time.
+// poll, select and epoll: the kernel is asked without waiting; the waiting is in simulated time.
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,15 +14,16 @@
 enum { SIGNAL_SET_BYTES = 8 }; // the kernel's
 static const struct timespec at_once;
 
-// A set of descriptors: how many are ready now, or -errno; and which they are. Of more than there is room for none is
-// told, and the thread is asked again whenever anything may have changed.
+// A set of descriptors. `query` returns how many are ready now, or -errno, and writes which ones. If there are more
+// descriptors than watches, the simulator gets none of them, and the thread checks again whenever anything may have
+// changed.
 struct ready_set {
     long (*query)(struct ready_set *set);
     const long *arguments;
     struct attach_watch watches[ATTACH_WATCHES_MAX];
-    unsigned count; // of watches; more than ATTACH_WATCHES_MAX: too many
+    unsigned count; // number of watches; more than ATTACH_WATCHES_MAX: too many
     fd_set wanted[3];
-    size_t set_bytes; // of each: the kernel touches whole words, and no more
+    size_t set_bytes; // of each set: the kernel writes whole words only
 };
 
 static void watch_add(struct ready_set *set, int fd, short events)
@@ -33,7 +34,7 @@ static void watch_add(struct ready_set *set, int fd, short events)
     set->count++;
 }
 
-// A look with no time to wait is a turn of the program's own loop. -EINTR: a signal was handled meanwhile.
+// A query without a timeout is an iteration of the program's own loop. -EINTR: a signal was handled meanwhile.
 static long wait_ready(struct ready_set *set, uint64_t deadline_ps, bool never_waits)
 {
     attach_progress();
@@ -67,7 +68,7 @@ static bool is_zero(const struct timespec *time)
     return time != NULL && time->tv_sec == 0 && time->tv_nsec == 0;
 }
 
-// The signals of a call with a mask of its own, for as long as it lasts.
+// The call has a signal mask of its own while it lasts.
 static long wait_masked(struct ready_set *set, uint64_t deadline_ps, bool never_waits, const sigset_t *mask)
 {
     uint64_t before, own = 0;
@@ -155,7 +156,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout
 
 // --- select ---------------------------------------------------------------------------------------------------------
 
-// The kernel writes into the sets, so that each look begins with what was asked. Of more than FD_SETSIZE: EINVAL.
+// The kernel writes into the sets, so each query begins with a copy of the original ones. With more than FD_SETSIZE
+// descriptors: EINVAL.
 static long select_query(struct ready_set *set)
 {
     const long *a = set->arguments;
@@ -192,7 +194,7 @@ static long select_with(const long *a, uint64_t deadline_ps, bool never_waits, c
     return wait_masked(&set, deadline_ps, never_waits, mask);
 }
 
-// Leaves out: what is left of the time, which Linux tells.
+// Leaves out: the remaining time, which Linux writes back.
 long world_call_select(const long *a)
 {
     const struct timeval *timeout = (const struct timeval *)a[4];
@@ -204,7 +206,7 @@ long world_call_select(const long *a)
     return select_with(a, world_deadline_after(when), is_zero(when), NULL);
 }
 
-// The sixth argument is a pair: the mask's address and its size.
+// The sixth argument points to a pair: the mask's address and its size.
 long world_call_pselect(const long *a)
 {
     const struct timespec *timeout = (const struct timespec *)a[4];

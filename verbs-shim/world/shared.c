@@ -1,11 +1,11 @@
-// Memory that processes share: that the process has some, and at which pages of it a thread faults while a window is
-// open (verbs-shim/attach/window.c). Nothing tells when another process writes there; the simulator compares the pages
-// that a polling thread reads.
+// Memory that processes share: whether the process has some, and at which of its pages a thread faults while a window
+// is open (verbs-shim/attach/window.c). No event shows that another process writes there; the simulator compares the
+// pages that a polling thread reads.
 //
 // In a window all of this memory is inaccessible; the first access to a page makes that page accessible again. A window
-// is over at the next attach call, and before the calls of calls.def, reads and writes of files and forks. Leaves out: other
-// calls of the kernel that are given shared memory within a window (they fail with EFAULT). There is a window in an
-// iteration of a loop of polls before it is fast-forwarded, and after 100 us of computing without an attach call.
+// ends at the next attach call, and before the calls of calls.def, reads and writes of files, and forks. Leaves out:
+// other system calls that get shared memory within a window (they fail with EFAULT). A window is opened for one
+// iteration of a loop of polls before the loop is fast-forwarded, and after 100 us of computing without an attach call.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include "verbs-shim/world/world.h"
 
 enum { MAPPINGS_MAX = 128, PAGES_MAX = 32, PAGE_BYTES = 4096, MAPS_BYTES = 16384, PIECES_MAX = 4096 };
-#define MAPPED_BYTES_MAX (UINT64_C(1) << 30) // changing the rights of more takes too long
+#define MAPPED_BYTES_MAX (UINT64_C(1) << 30) // changing the protection of more takes too long
 
 struct mapping {
     uintptr_t begin, end;
@@ -24,7 +24,7 @@ struct mapping {
 };
 
 static struct {
-    struct mapping mappings[MAPPINGS_MAX]; // when the window was opened
+    struct mapping mappings[MAPPINGS_MAX]; // at the time when the window was opened
     unsigned count, pieces;
     bool writable;
     uint64_t bytes;
@@ -32,7 +32,7 @@ static struct {
     bool overflown; // there were more pages
     uint64_t pages[PAGES_MAX];
     unsigned page_count;
-    uintptr_t stepped; // the page of an access that is made by a step
+    uintptr_t stepped; // the page of an access that is made by a single step
 } shared;
 
 // --- what is mapped -------------------------------------------------------------------------------------------------
@@ -52,8 +52,8 @@ static uintptr_t hexadecimal(const char **at)
     }
 }
 
-// A line of /proc/self/maps: proc(5). The simulator writes to its own and to pinned memory itself. What a window has
-// cut into pieces is one again; the kernel does not join pieces of System V segments.
+// A line of /proc/self/maps: proc(5). Skips the simulator's own and pinned memory, which the simulator writes itself.
+// Pieces into which a window has cut a mapping are joined again; the kernel does not join pieces of System V segments.
 static void line_take(const char *line)
 {
     struct mapping mapping = {.begin = hexadecimal(&line)};
@@ -77,7 +77,7 @@ static void line_take(const char *line)
     }
 }
 
-// Each line to the function. A look of spin.c in the middle (world_shared_busy) would begin again.
+// Passes each line to the function. If spin.c interrupted this (world_shared_busy), its own check would start it again.
 static bool lines_read(void (*take)(const char *line))
 {
     static char text[MAPS_BYTES + 1];
@@ -120,7 +120,7 @@ static void line_give_back(const char *line)
     }
 }
 
-// Asked each time: some libraries map memory past the C library (UCX).
+// Read each time, because some libraries map memory without the C library (UCX).
 static bool mappings_find(void)
 {
     shared.count = shared.pieces = 0;
@@ -137,7 +137,7 @@ static void accessible_again(void)
     for (unsigned i = 0; i < shared.count; i++) {
         all = rights_set(&shared.mappings[i], shared.mappings[i].protection) && all;
     }
-    if (!all) { // a part of one has gone meanwhile: piece by piece
+    if (!all) { // a part was unmapped meanwhile: piece by piece
         (void)lines_read(line_give_back);
     }
     shared.open = false;
@@ -247,7 +247,7 @@ void world_shared_page_close(void)
     }
 }
 
-// --- that there is some ---------------------------------------------------------------------------------------------
+// --- whether there is shared memory ---------------------------------------------------------------------------------
 
 void world_shared_start(void)
 {
@@ -276,7 +276,7 @@ void *mmap64(void *address, size_t bytes, int protection, int flags, int fd, off
     return at;
 }
 
-// Rights that the program sets are not undone.
+// Protection that the program sets must not be undone.
 int mprotect(void *address, size_t bytes, int protection)
 {
     attach_window_close();

@@ -1,7 +1,7 @@
-// Waits for signals, in simulated time: sigsuspend, sigwait and its relatives. (pause is in sleep.c.)
+// Waits for signals in simulated time: sigsuspend, sigwait and its relatives. (pause is in sleep.c.)
 //
-// While a thread waits here its signals stay blocked in the kernel, and those that are pending are looked for, so that
-// none that comes between a look and a wait is missed.
+// While a thread waits here, its signals stay blocked in the kernel and the pending ones are checked, so that no signal
+// between a check and a wait is missed.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool has_handler(int number)
            action.sa_handler != SIG_IGN;
 }
 
-// Of those that the mask would let through: is there one with a handler?
+// Is a signal with a handler pending that the mask would let through?
 static bool handler_due(const sigset_t *mask)
 {
     sigset_t pending;
@@ -32,7 +32,7 @@ static bool handler_due(const sigset_t *mask)
     return false;
 }
 
-// What has no handler does what it does: it stops the process, ends it, or nothing.
+// Signals without a handler have their default effect: they stop the process, end it, or do nothing.
 static void let_others_through(const sigset_t *mask)
 {
     sigset_t pending, others, blocked;
@@ -55,7 +55,7 @@ static void block_all(sigset_t *before)
 {
     sigset_t all;
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, before); // but for the shim's
+    (void)pthread_sigmask(SIG_BLOCK, &all, before); // except the shim's signals
 }
 
 // The kernel's sets are shorter than the C library's.
@@ -78,15 +78,15 @@ long world_call_sigsuspend(const long *a)
         let_others_through(&mask);
         (void)attach_wait(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS, ATTACH_NEVER_PS);
     }
-    // They are there: it calls their handlers and returns.
+    // Such a signal is pending: the kernel calls its handler and returns.
     long status = kernel_call(SYS_rt_sigsuspend, (long)(uintptr_t)&mask, SIGNAL_SET_BYTES, 0, 0, 0, 0);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
 
-// --- for one that is taken without a handler ------------------------------------------------------------------------
+// --- signals that are taken without a handler -----------------------------------------------------------------------
 
-// The number, or -EAGAIN when the deadline has come, -EINTR when another was handled.
+// Returns the number, -EAGAIN if the deadline has passed, or -EINTR if another signal was handled.
 long world_call_sigtimedwait(const long *a)
 {
     const struct timespec *timeout = (const struct timespec *)a[2], now = {0};

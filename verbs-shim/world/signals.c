@@ -1,4 +1,5 @@
-// Signals that the shim needs for itself: the program's own handlers of them are kept, and get what is not the shim's.
+// Signals that the shim uses itself: the program's own handlers of them are kept, and get the signals that are not the
+// shim's.
 #include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -21,7 +22,7 @@ void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), in
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags}, before;
     (void)sigaddset(&action.sa_mask, world_spin_signal());
     (void)WORLD_REAL(sigaction)(number, &action, &before);
-    if (!signals[number].taken) { // and not ours already: a child's
+    if (!signals[number].taken) { // unless the handler is ours already, in a child
         signals[number].of_program = before;
         signals[number].taken = true;
     }

@@ -7,11 +7,11 @@
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/world.h"
 
-// Returns 0, or -EINTR with what is left: a signal was handled.
+// Returns 0, or -EINTR and the remaining time: a signal was handled.
 static long sleep_until(uint64_t deadline_ps, struct timespec *left_out)
 {
     unsigned interrupts = attach_interrupts();
-    do { // the process's timers wake who sleeps
+    do { // the process's timers wake sleeping threads
         if (attach_wait(0, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
             return 0;
         }
@@ -50,7 +50,7 @@ long world_call_pause(const long *a)
     return -EINTR;
 }
 
-// A turn of a loop that waits for something.
+// An iteration of a loop that waits for something.
 int sched_yield(void)
 {
     if (!world_timed()) {

@@ -1,15 +1,15 @@
-// Programs that poll memory without any call, as ib_write_lat does: a device's write is what they wait for, but nothing
-// tells the simulator that they wait.
+// Programs that poll memory without any call, as ib_write_lat does: they wait for a write by a device, but nothing
+// shows the simulator that they wait.
 //
-// A thread that has used processor time without an attach call is looked at: it is stepped an instruction at a time. When
-// all registers are what they were at the same instruction before, and everything in between only read memory,
-// compared and jumped, then the loop goes on like this until somebody else writes what it reads: it waits for a device
-// to write one of these words. How soon that is noticed depends on the real machine; what follows from it does not, as
-// the thread runs in no simulated time. Where the loop does anything else it is left alone.
+// A thread that has used processor time without an attach call is checked: it is single-stepped. If all registers have
+// the values that they had at the same instruction before, and everything in between only read memory, compared and
+// jumped, then the loop repeats this until another thread or a device writes what it reads. The thread then waits for a
+// device to write one of these words. How soon this is noticed depends on the real machine; the results do not, as the
+// thread runs in no simulated time. A loop that does anything else is left alone.
 //
-// The jump that closes a loop found like this is overwritten by a breakpoint, so that the loop is known at once when
-// the program comes back to it. There a turn counts as vain when all registers are what they were at the turn before.
-// The words are then worked out from the registers; where the loop changes registers that its addresses are made of, it
+// The jump that closes such a loop is overwritten by a breakpoint, so that the loop is recognised at once when the
+// program enters it again. There an iteration counts as empty if all registers have the values of the previous
+// iteration. The words are then computed from the registers; if the loop changes registers that its addresses use, it
 // is stepped once more.
 //
 // Leaves out: loops that write memory or use vector registers; those need a call in them.
@@ -30,33 +30,33 @@
 
 enum {
     CHECK_EVERY_US = 100,
-    CHECK_RARELY_US = 10000, // after a look that found no loop
+    CHECK_RARELY_US = 10000, // after a check that found no loop
     STEPS_MAX = 256,
     TRAP_FLAG = 0x100,
     BREAKPOINT = 0xcc,
     JUMPS_MAX = 32,
     READS_MAX = ATTACH_RANGES_MAX,
     PAGE_BYTES = 4096,
-    REGISTERS = REG_EFL + 1 // with the instruction pointer and the flags
+    REGISTERS = REG_EFL + 1 // including the instruction pointer and the flags
 };
 
-// What a turn of a loop reads.
+// What an iteration of a loop reads.
 struct reads {
-    uintptr_t instructions[READS_MAX]; // that read memory
+    uintptr_t instructions[READS_MAX]; // the instructions that read memory
     unsigned count;                    // more than READS_MAX: not all are known
     unsigned address_registers, written_registers;
 };
 
 struct spin {
-    int timer; // the kernel's number
+    int timer; // the kernel's identifier
     bool has_timer, stepping;
     unsigned steps;
     greg_t first[REGISTERS];
     unsigned calls;
-    uintptr_t before;                      // address of the instruction that was stepped over last
-    uintptr_t closing;                     // of the loop's jump backwards; 0: none seen
+    uintptr_t before;                      // address of the last instruction that was stepped
+    uintptr_t closing;                     // address of the loop's jump backwards; 0: none seen
     struct reads reads;                    // so far
-    struct attach_range ranges[READS_MAX]; // of these instructions
+    struct attach_range ranges[READS_MAX]; // of the instructions in `reads`
     greg_t at_jump[REGISTERS];               // at the last breakpoint
     unsigned jump_calls;
 };
@@ -66,11 +66,11 @@ static __thread struct spin spin;
 // --- the jump that closes a loop ------------------------------------------------------------------------------------
 
 struct jump {
-    uintptr_t at; // 0: not in use
+    uintptr_t at; // 0: unused entry
     uintptr_t target, next;
     unsigned condition; // as in the instruction; ALWAYS
-    bool broken;        // false: it is not to be
-    struct reads reads; // of its loop
+    bool broken;        // its breakpoint is set; false: it must not be
+    struct reads reads; // reads of its loop
 };
 
 enum { ALWAYS = 16 };
@@ -107,7 +107,8 @@ static bool jump_taken(const struct jump *jump, greg_t flags)
     return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
 }
 
-// Code that the process is at. Other code may have come there, and the breakpoint is gone with the one that was there.
+// A jump at which the process is. If other code was mapped there, the breakpoint was removed together with the earlier
+// code.
 static const struct jump *jump_find(uintptr_t at)
 {
     for (unsigned i = 0; i < JUMPS_MAX && jumps[i].at != 0; i++) {
@@ -118,8 +119,8 @@ static const struct jump *jump_find(uintptr_t at)
     return NULL;
 }
 
-// Only one thread of the process runs. Where the code is not to be written (text.h), which is asked once for each
-// place, or cannot be, the loop is found by stepping each time.
+// Only one thread of the process runs. If the code must not be written (text.h; checked once for each jump) or cannot
+// be, the loop is found by stepping each time.
 static void jump_break(uintptr_t at, const struct reads *reads)
 {
     unsigned index = 0;
@@ -140,7 +141,7 @@ static void jump_break(uintptr_t at, const struct reads *reads)
     }
 }
 
-// --- looking --------------------------------------------------------------------------------------------------------
+// --- checking a thread ----------------------------------------------------------------------------------------------
 
 static void check_after(unsigned microseconds)
 {
@@ -186,13 +187,13 @@ static void start_stepping(greg_t *registers)
     registers[REG_EFL] |= TRAP_FLAG;
 }
 
-// The instruction that comes next. false: the loop does something else than wait.
+// Notes the next instruction. false: the loop does more than wait.
 static bool note(const greg_t *registers)
 {
     uintptr_t at = (uintptr_t)registers[REG_RIP];
     struct world_instruction instruction;
     struct reads *reads = &spin.reads;
-    if (jump_find(at) != NULL) { // hidden by its breakpoint
+    if (jump_find(at) != NULL) { // its breakpoint hides the instruction
         return true;
     }
     if (!world_instruction_decode((const unsigned char *)at, registers, &instruction)) {
@@ -208,7 +209,7 @@ static bool note(const greg_t *registers)
     return true;
 }
 
-// It does something else than read, or that cannot be told.
+// The loop does more than read, or this cannot be shown.
 static void not_proved(greg_t *registers)
 {
     stop_stepping(registers, CHECK_RARELY_US);
@@ -220,7 +221,7 @@ void world_spin_check_later(void)
     check_after(CHECK_RARELY_US);
 }
 
-// After each instruction.
+// Called after each instruction.
 static void step(greg_t *registers)
 {
     uintptr_t at = (uintptr_t)registers[REG_RIP];
@@ -237,7 +238,7 @@ static void step(greg_t *registers)
     }
 }
 
-// An iteration of the loop has found nothing, and so will the next one until something is written.
+// An iteration of the loop was empty, and so are the next ones until something is written.
 static void iteration_empty(greg_t *registers, const struct jump *jump)
 {
     const struct reads *reads = &jump->reads;
@@ -254,7 +255,7 @@ static void iteration_empty(greg_t *registers, const struct jump *jump)
     wait_for_write(reads);
 }
 
-// At the jump of a loop that was found before: does what the jump does.
+// At the breakpoint of a loop that was found before: does what the overwritten jump does.
 static void breakpoint_step(greg_t *registers, const struct jump *jump)
 {
     bool taken = jump_taken(jump, registers[REG_EFL]);
@@ -281,18 +282,18 @@ static void on_trap(int number, siginfo_t *info, void *context)
     } else if (behind != 0) {
         registers[REG_RIP] = (greg_t)behind;
     } else if (world_spin_shared_stepped(registers)) {
-        // and the thread runs on
+        // the thread goes on
     } else if (spin.stepping) {
         step(registers);
     } else if (info->si_code == TRAP_TRACE) {
-        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG; // of a thread that another one's stepping made
+        registers[REG_EFL] &= ~(greg_t)TRAP_FLAG; // of a thread that was created while its creator was stepped
     } else {
         world_signal_pass(number, info, context);
     }
     errno = saved;
 }
 
-// The thread has used so much time of the processor. An attach call in between says that it does not spin.
+// The thread has used this much processor time. If it has made an attach call meanwhile, it does not spin.
 static void on_timer(int number, siginfo_t *info, void *context)
 {
     (void)number;

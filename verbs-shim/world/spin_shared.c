@@ -1,15 +1,15 @@
-// Loops over shared memory that do more than read it (spin.c proves those that only read): progress engines that call
-// functions and count their iterations, without any call that crosses (MPICH over shared memory alone).
+// Loops over shared memory that do more than read it (spin.c finds those that only read): progress engines that call
+// functions and count their iterations, without any attach call (MPICH over shared memory alone).
 //
-// A thread that has used processor time without an attach call runs on with shared memory inaccessible: each access faults,
-// is noted with all registers, made by a single step, and the page is closed again. A loop over private memory changes
-// some register from one access to the next; where the same instruction accesses the same word with the same registers
-// again and again, the thread waits for what is there to change. It sleeps until another process has changed one of the
-// pages that it reads, or a device has written, and is followed for some accesses behind that, as it mostly comes back
-// to the same loop: then some repetitions are enough.
+// A thread that has used processor time without an attach call runs on with shared memory inaccessible. Each access
+// faults, is noted with all registers and made by a single step, and then its page is closed again. A loop over private
+// memory changes some register from one access to the next. If the same instruction accesses the same word with the
+// same registers again and again, the thread waits for the word to change. It sleeps until another process has changed
+// one of the pages that it reads, or a device has written. Then its next accesses are followed, because it mostly
+// returns to the same loop: some repetitions are then enough.
 //
-// Leaves out: loops that count in a register (they are never found, and the run's wall limit names them); and a loop
-// that keeps all its state in memory, and computes for long beside one shared word, is taken for a wait.
+// Leaves out: loops that count in a register (they are never found, and the run's wall limit names them). A loop that
+// keeps all its state in memory, and computes for long with one shared word, is taken for a wait.
 #include <string.h>
 #include <ucontext.h>
 
@@ -21,16 +21,16 @@ enum {
     REPEATS_KNOWN = 3,
     ACCESSES_MAX = 1024,
     BACKOFF_MAX = 63,
-    FOLLOWED_MAX = 256,      // that are not of the loop
+    FOLLOWED_MAX = 256,      // accesses outside of the loop
     REGISTERS = REG_RIP + 1, // without the flags
     TRAP_FLAG = 0x100
 };
 
-// An access of a loop, perhaps.
+// An access that may belong to a loop.
 struct site {
     greg_t registers[REGISTERS];
     bool used, known; // known: of a loop that was a wait
-    unsigned count;   // in a row of nothing but such accesses
+    unsigned count;   // repetitions without any other access in between
 };
 
 static __thread struct {
@@ -38,9 +38,9 @@ static __thread struct {
     bool stepping; // over the access
     struct site sites[SITES];
     unsigned next;
-    unsigned accesses; // that are still looked at
+    unsigned accesses; // accesses that are still to be checked
     unsigned calls;
-    unsigned backoff, quiet; // looks without a window; those that are left
+    unsigned backoff, quiet; // backoff: checks without a window; quiet: how many are left
 } spin;
 
 static bool begin(unsigned accesses)
@@ -50,7 +50,7 @@ static bool begin(unsigned accesses)
     }
     spin.accesses = accesses;
     spin.on = attach_window_open();
-    world_spin_check_later(); // whatever comes of it
+    world_spin_check_later(); // whatever the result is
     spin.calls = attach_calls();
     return spin.on;
 }
@@ -66,7 +66,7 @@ bool world_spin_shared_begin(void)
 
 void world_spin_shared_end(void)
 {
-    // A thread that accesses no shared memory computes: it is looked at more and more seldom.
+    // A thread that accesses no shared memory computes: it is checked more and more rarely.
     bool idle = spin.on && spin.accesses == ACCESSES_MAX;
     spin.backoff = !idle ? 0 : spin.backoff < BACKOFF_MAX ? 2 * spin.backoff + 1 : spin.backoff;
     spin.quiet = spin.on ? spin.backoff : spin.quiet;
@@ -74,7 +74,7 @@ void world_spin_shared_end(void)
     attach_window_close();
 }
 
-// It is in its place, or takes that of the one that came longest ago; no other row goes on.
+// The entry of the access, or else the oldest one, which is replaced; then all counts begin again.
 static struct site *site_take(const greg_t *registers)
 {
     for (unsigned i = 0; i < SITES; i++) {
@@ -93,7 +93,7 @@ static struct site *site_take(const greg_t *registers)
     return site;
 }
 
-// A string instruction, which is an iteration a step. It moves data, and polls nothing.
+// A repeated string instruction: each step of it is an iteration. It moves data, and polls nothing.
 static bool moves_data(const unsigned char *code)
 {
     bool repeats = false;

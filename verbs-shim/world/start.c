@@ -1,4 +1,4 @@
-// When the library comes to life, and how it finds what it replaces.
+// Starts the library, and finds the functions that it interposes.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ bool world_timed(void)
     return attach_mode() == ATTACH_TIMED;
 }
 
-// Of a process that its launcher has given another node's environment.
+// For a process that got the environment of another node from its launcher.
 static void environment_mend(void)
 {
     const struct attach_environment *environment = attach_environment();
@@ -41,7 +41,7 @@ static void environment_mend(void)
     (void)setenv("TCASIM_SYSFS", folder, 1);
 }
 
-// The first constructor of the process (CMakeLists.txt), also before the C library's own, which sets `environ`.
+// The first constructor of the process (CMakeLists.txt): it runs before the C library's own, which sets `environ`.
 __attribute__((constructor)) static void start(int count, char **arguments, char **environment)
 {
     (void)count;

@@ -1,5 +1,5 @@
-// System calls by their numbers, through syscall(2): they do what the C library's function does (calls.def). Where the
-// kernel takes other arguments than the function, or gives another result, is here.
+// System calls by their numbers, through syscall(2): they do what the C library's functions do (calls.def). This file
+// has the ones for which the kernel takes other arguments than the function, or returns another result.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ static long failure(int error)
     return -1;
 }
 
-// The kernel says how many bytes.
+// The kernel returns the number of bytes.
 static long world_number_getaffinity(const long *a)
 {
     size_t bytes = (size_t)a[1];
@@ -49,7 +49,7 @@ static long world_number_getaffinity(const long *a)
     return !known ? -1 : (long)(bytes < sizeof(cpu_set_t) ? bytes : sizeof(cpu_set_t));
 }
 
-// The kernel's are 40 to 1 (getpriority(2)).
+// The kernel returns 40 to 1 (getpriority(2)).
 static long world_number_getpriority(const long *a)
 {
     errno = 0;
@@ -83,7 +83,7 @@ static long world_number_timer_create(const long *a)
 }
 
 // --- signals --------------------------------------------------------------------------------------------------------
-// The kernel's sets have 8 bytes, and its action another layout (rt_sigaction(2); asm/signal.h).
+// The kernel's signal sets have 8 bytes, and its action has another layout (rt_sigaction(2); asm/signal.h).
 
 enum { KERNEL_SET_BYTES = 8 };
 #define KERNEL_SA_RESTORER 0x04000000ul
@@ -147,7 +147,7 @@ static long world_number_sigprocmask(const long *a)
     return status;
 }
 
-// sigqueue(3) makes the siginfo_t itself; here it is the program's.
+// sigqueue(3) makes the siginfo_t itself; here the program passes it.
 static long world_number_sigqueue(const long *a)
 {
     pid_t real = world_id_real((pid_t)a[0]);

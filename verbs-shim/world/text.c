@@ -7,14 +7,14 @@
 
 #include "verbs-shim/attach/kernel_call.h"
 
-// "START-END PERMISSIONS OFFSET DEVICE INODE PATH" (proc(5)); of each line as much as is looked at.
+// "START-END PERMISSIONS OFFSET DEVICE INODE PATH" (proc(5)); only the first part of each line is kept.
 struct maps {
     int fd;
     char buffer[1024];
     size_t filled, taken;
 };
 
-// -1: the end.
+// -1: end of the file.
 static int maps_byte(struct maps *maps)
 {
     if (maps->taken == maps->filled) {
@@ -27,7 +27,7 @@ static int maps_byte(struct maps *maps)
 
 enum { LINE_BYTES = 128 };
 
-// false: there is none left.
+// false: no more lines.
 static bool maps_line(struct maps *maps, char line[LINE_BYTES])
 {
     size_t bytes = 0;
@@ -51,7 +51,7 @@ static uintptr_t hexadecimal(const char **at)
     return value;
 }
 
-// Behind the permissions: is there a file?
+// After the permissions: is there a file?
 static bool has_inode(const char *rest)
 {
     for (unsigned fields = 0; fields < 2 && rest != NULL; fields++) { // offset and device

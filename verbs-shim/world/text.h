@@ -1,8 +1,8 @@
 // Whether code may be overwritten. Private to the folder.
 //
-// Only what a file holds and the program cannot write to: code that the program makes itself it changes itself as well,
-// and the permissions that it gave its memory stay as they are. Asks /proc/self/maps, by system calls alone, so that
-// handlers of signals may call it.
+// Only code of a file that the program cannot write to: code that the program generates it also changes, and memory
+// keeps the permissions that the program gave it. Reads /proc/self/maps, with system calls only, so that signal
+// handlers may call it.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// Threads of the program: each is made known to the simulator before it runs, and before its creator goes on. Who joins
-// one waits for a futex (futex.c), which the kernel changes when the thread is gone.
+// Threads of the program: the simulator knows each of them before it runs, and before its creator goes on. A thread
+// that joins another one waits for a futex (futex.c), which the kernel changes when the other has ended.
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,12 +9,12 @@
 
 struct beginning {
     void *(*start)(void *);
-    thrd_start_t c11; // in place of start
+    thrd_start_t c11; // instead of start
     void *arg;
     struct world_affinity affinity;
 };
 
-// In whatever way it ends; the run token is still its own.
+// Called however the thread ends; the thread still has the run token.
 static void thread_ended(void *unused)
 {
     (void)unused;
@@ -25,7 +25,7 @@ static void *thread_run(void *arg)
 {
     const struct beginning beginning = *(struct beginning *)arg;
     free(arg);
-    world_trap_unblock(); // its attributes may have a mask
+    world_trap_unblock(); // its attributes may contain a signal mask
     attach_thread_began();
     attach_thread_at_end(thread_ended, NULL);
     world_spin_start();

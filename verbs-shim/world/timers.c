@@ -1,7 +1,8 @@
-// Timers of the program, in simulated time: alarm, setitimer, timer_create, timerfd. One list for the process; its
-// earliest deadline is the process's alarm (attach_alarm), and whichever thread has the run token then raises the signals.
+// Timers of the program in simulated time: alarm, setitimer, timer_create, timerfd. The process has one list of timers.
+// Its earliest deadline is the process's alarm (attach_alarm), and the thread that has the run token then raises the
+// signals.
 //
-// Leaves out: timers that begin a thread (SIGEV_THREAD) and timers of processor time, which are refused with ENOTSUP.
+// Leaves out: timers that start a thread (SIGEV_THREAD) and timers of processor time; both are refused with ENOTSUP.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -86,7 +87,7 @@ static void due(void)
         }
         fire(timer, times);
     }
-    attach_may_interrupt(); // also who waits for a descriptor
+    attach_may_interrupt(); // also for threads that wait for a descriptor
     arm();
 }
 
@@ -192,7 +193,7 @@ unsigned alarm(unsigned seconds)
 
 // --- timer_create ---------------------------------------------------------------------------------------------------
 
-// An identifier is the place in the list; 0 is never one, as that place belongs to setitimer.
+// An identifier is the index in the list; 0 is never one, because that index belongs to setitimer.
 static struct timer *timer_of(timer_t id)
 {
     uintptr_t index = (uintptr_t)id;
@@ -303,7 +304,7 @@ static struct timer *timer_of_descriptor(int fd)
     return NULL;
 }
 
-// What had expired and was not read is gone when the timer is set anew.
+// Expirations that were not read are lost when the timer is set again.
 int timerfd_settime(int fd, int flags, const struct itimerspec *asked, struct itimerspec *before)
 {
     if (!world_timed()) {

@@ -1,9 +1,9 @@
-// System calls in which a program waits, wherever they are made: in the C library's own code, in another library's, in
-// the program's. A seccomp filter makes them fault (SIGSYS), and the handler carries them out in simulated time.
+// System calls in which a program waits, from any code: the C library's, another library's, the program's. A seccomp
+// filter makes them fault (SIGSYS), and the handler carries them out in simulated time.
 //
-// The filter lets pass what comes from the shim's gate (kernel_call.h), which lies at the same address in every
-// program, as filters stay in place over fork and execve. What a new program's dynamic linker does before the shim has
-// come to life is no wait; its reads of a library's first bytes, which look like one, are let pass.
+// The filter lets calls from the shim's gate pass (kernel_call.h). The gate has the same address in every program,
+// because filters stay active over fork and execve. What a new program's dynamic linker does before the shim has
+// started is no wait; its reads of the first bytes of a library, which look like one, pass as well.
 //
 // seccomp(2), and linux/filter.h of the kernel: the filter is a program of the classic BPF machine.
 #include <errno.h>
@@ -29,7 +29,7 @@
 #endif
 // siginfo_t.si_code, SYS_SECCOMP of asm-generic/siginfo.h.
 #define FAULT_OF_FILTER 1
-// glibc reads so much of a library first (elf/dl-load.c).
+// glibc first reads this much of a library (elf/dl-load.c).
 #define ELF_FIRST_BYTES 832
 
 #define WORD(field, index)          ((unsigned)(offsetof(struct seccomp_data, field) + sizeof(uint32_t) * (index)))
@@ -38,12 +38,12 @@
 #define SKIP_UNLESS(value, skipped) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, (skipped))
 #define SKIP_IF(value, skipped)     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (skipped), 0)
 
-// Given that the number is loaded: a call that faults always, or by an argument.
+// The number is loaded: a call that always faults, or depending on an argument.
 #define CALL_ALWAYS(number) SKIP_UNLESS(number, 1), GIVE(SECCOMP_RET_TRAP),
 #define CALL_UNLESS(number, argument, value)                                                                           \
     SKIP_UNLESS(number, 4), LOAD(args[argument], 0), SKIP_IF(value, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
 #define CALL_BUT_OF_LINKER(number) CALL_UNLESS(number, 2, ELF_FIRST_BYTES)
-#define CALL_BUT_TO_STDERR(number) CALL_UNLESS(number, 0, STDERR_FILENO) // the linker's last words
+#define CALL_BUT_TO_STDERR(number) CALL_UNLESS(number, 0, STDERR_FILENO) // the linker's last message
 #define CALL_TO_LOCK(number)                                                                                           \
     SKIP_UNLESS(number, 7), LOAD(args[1], 0), SKIP_IF(F_SETLK, 3), SKIP_IF(F_SETLKW, 2), SKIP_IF(F_OFD_SETLK, 1),      \
         SKIP_UNLESS(F_OFD_SETLKW, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
@@ -55,7 +55,7 @@ static const struct sock_filter filter[] = {
     LOAD(instruction_pointer, 1),
     SKIP_UNLESS((unsigned)(KERNEL_GATE >> 32), 3),
     LOAD(instruction_pointer, 0),
-    SKIP_UNLESS((unsigned)(KERNEL_GATE + 2), 1), // behind the instruction
+    SKIP_UNLESS((unsigned)(KERNEL_GATE + 2), 1), // after the instruction
     GIVE(SECCOMP_RET_ALLOW),
     LOAD(nr, 0),
 #define FUNCTION(name, version, policy, number)
@@ -99,7 +99,7 @@ bool world_call(long number, const long *arguments, long *result_out)
 {
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (calls[i].number == number) {
-            bool timed = world_timed(); // not asked of others: a child of fork would come in
+            bool timed = world_timed(); // not asked for other calls: a child of fork would attach
             *result_out = timed ? calls[i].carry_out(arguments) : 0;
             return timed;
         }
@@ -133,7 +133,7 @@ static void on_call(int signal_number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-// Is the filter in place, as the parent or the program before had it? A call that wakes nobody tells.
+// Is the filter active already, from the parent or the previous program? A futex wake-up without waiters shows it.
 static bool filtered(void)
 {
     static uint32_t word;
@@ -168,7 +168,7 @@ void world_trap_start(void)
 {
     const struct sock_fprog program = {sizeof filter / sizeof filter[0], (struct sock_filter *)filter};
     world_signal_take(SIGSYS, on_call, SA_NODEFER);
-    world_trap_unblock(); // the program before may have blocked it
+    world_trap_unblock(); // the previous program may have blocked it
     if (!filtered() && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
                         kernel_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
                                     (long)(uintptr_t)&program, 0, 0, 0) != 0)) {

@@ -1,5 +1,5 @@
-// The time stamp counter: rdtsc and rdtscp fault (prctl PR_SET_TSC), and the handler answers with simulated time at the
-// frequency that /proc/cpuinfo states. The program's own handler of SIGSEGV gets every other fault.
+// The time stamp counter: rdtsc and rdtscp fault (prctl PR_SET_TSC), and the handler returns simulated time at the
+// frequency of /proc/cpuinfo. The program's own handler of SIGSEGV gets every other fault.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     if (noted) {
         return;
     }
-    // A fault without an address: a general protection fault, so that the instruction itself can be read.
+    // A fault without an address is a general protection fault, so the instruction itself is readable.
     unsigned length =
         info->si_code == SI_KERNEL && trapping ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
     if (length == 0) {

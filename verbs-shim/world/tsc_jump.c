@@ -12,16 +12,16 @@
 
 enum {
     SITES_MAX = 32,
-    READS_BEFORE = 64, // a place that is rarely reached is left alone
+    READS_BEFORE = 64, // an instruction that rarely runs is left alone
     JUMP_BYTES = 5,
     PAGE_BYTES = 4096,
     BREAKPOINT = 0xcc,
     STUB_BYTES = 64,
-    MOVED_AT = 19,             // in a stub
-    REGION_BYTES = 2 * 0x10000 // any two bytes of the jump's distance are found in half of it
+    MOVED_AT = 19,             // offset in a stub
+    REGION_BYTES = 2 * 0x10000 // half of it contains any two bytes of the jump's distance
 };
 
-// One thread of the process runs at a time, and none gives the run token back in here.
+// One thread of the process runs at a time, and no code in here gives the run token back.
 static struct site {
     uintptr_t at;
     unsigned reads;
@@ -30,10 +30,10 @@ static struct site {
 static unsigned char *region; // of stubs
 
 // --- the way in -----------------------------------------------------------------------------------------------------
-// As the kernel does for a signal's handler, all that the program has in registers is kept: flags, general and vector
-// registers (XSAVE: Intel 64 SDM volume 1, chapter 13). rdx:rax is the answer.
+// As for a signal handler of the kernel, all registers of the program are saved: flags, general and vector registers
+// (XSAVE: Intel 64 SDM volume 1, chapter 13). The result is in rdx:rax.
 
-__attribute__((used)) static uint64_t state_bytes; // of all that is enabled, with the header
+__attribute__((used)) static uint64_t state_bytes; // all enabled state, with the header
 
 extern void world_tsc_entry(void) __attribute__((visibility("hidden")));
 __asm__(".text\n"
@@ -48,14 +48,14 @@ __asm__(".text\n"
         "    cld\n"
         "    sub state_bytes(%rip), %rsp\n"
         "    and $-64, %rsp\n"
-        "    lea 512(%rsp), %rdi\n" // the header is to be zero
+        "    lea 512(%rsp), %rdi\n" // the header must be zero
         "    xor %eax, %eax\n"
         "    mov $8, %ecx\n"
         "    rep stosq\n"
         "    mov $-1, %eax\n"
         "    mov $-1, %edx\n"
         "    xsave64 (%rsp)\n"
-        "    mov 72(%rbx), %rdi\n" // where it returns to
+        "    mov 72(%rbx), %rdi\n" // the return address
         "    call world_tsc_now\n"
         "    mov %rax, %rcx\n"
         "    mov $-1, %eax\n"
@@ -73,7 +73,7 @@ __asm__(".text\n"
 
 // --- making a jump --------------------------------------------------------------------------------------------------
 
-// Memory that a jump from there reaches.
+// Memory that a jump at this address reaches.
 static unsigned char *region_near(uintptr_t at)
 {
     const uintptr_t step = 16u << 20, reach = 1u << 30;
@@ -86,7 +86,7 @@ static unsigned char *region_near(uintptr_t at)
             if (found == (void *)wanted[i]) {
                 return found;
             }
-            if (found != MAP_FAILED) { // of an older kernel
+            if (found != MAP_FAILED) { // an older kernel may map elsewhere
                 munmap(found, REGION_BYTES);
             }
         }
@@ -94,7 +94,7 @@ static unsigned char *region_near(uintptr_t at)
     return NULL;
 }
 
-// Where the distance's second byte is a breakpoint. NULL: it is taken, or too far.
+// A stub address for which the second byte of the jump's distance is a breakpoint. NULL: it is in use, or too far away.
 static unsigned char *stub_address(uintptr_t at)
 {
     uintptr_t behind = at + JUMP_BYTES, base = (uintptr_t)region;
@@ -113,7 +113,7 @@ static unsigned char *stub_address(uintptr_t at)
 
 static void stub_write(unsigned char *stub, uintptr_t at, unsigned moved_bytes)
 {
-    // lea -128(%rsp), %rsp (the red zone); call *entry; lea 128(%rsp), %rsp; what was moved; jmp *back
+    // lea -128(%rsp), %rsp (the red zone); call *entry; lea 128(%rsp), %rsp; the moved instruction; jmp *back
     unsigned char code[STUB_BYTES] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0xff, 0x15, STUB_BYTES - 16 - 11,
                                       0,    0,    0,    0x48, 0x8d, 0xa4, 0x24, 0x80};
     unsigned end = MOVED_AT + moved_bytes;

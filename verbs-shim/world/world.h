@@ -1,8 +1,8 @@
 // What the files of the shim share. Private to the folder.
 //
-// Every function of the C library that this library replaces does what the C library's does, unless the process runs in
-// simulated time (`world_timed`). Then nothing blocks in the kernel: the call is tried without blocking, and where it
-// would block, the thread gives the run token back and tries again when something may have changed.
+// Every function of the C library that this library interposes does what the C library's does, unless the process runs
+// in simulated time (`world_timed`). Then nothing blocks in the kernel: the call is tried without blocking. If it would
+// block, the thread gives the run token back and tries again when something may have changed.
 #pragma once
 
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "verbs-shim/attach/attach.h"
 
-// The C library's own function behind one of ours.
+// The C library's own function that ours interposes.
 void *world_real_find(void **slot, const char *name);
 #define WORLD_REAL(name)                                                                                               \
     __extension__({                                                                                                    \
@@ -23,7 +23,7 @@ void *world_real_find(void **slot, const char *name);
         (__typeof__(&name))world_real_find(&slot, #name);                                                              \
     })
 
-// The process is in lock step, and the caller may cross.
+// The process runs in simulated time, and the caller may make an attach call.
 bool world_timed(void);
 
 // --- time (clocks.c) ------------------------------------------------------------------------------------------------
@@ -32,26 +32,28 @@ bool world_timed(void);
 #define WORLD_PS_PER_US 1000000u
 #define WORLD_NS_PER_S  1000000000u
 
-// The thread's time; reading it costs what a clock read costs, more in a long run of nothing else. site: from where.
+// The thread's time. Reading it costs the time of a clock read, and more in a long sequence of clock reads. site: the
+// caller.
 uint64_t world_clock_read_ps(uintptr_t site);
 #define WORLD_SITE ((uintptr_t)__builtin_return_address(0))
-// What CLOCK_REALTIME (or any other clock) shows at that time.
+// What CLOCK_REALTIME (or any other clock) shows at that simulated time.
 struct timespec world_clock_at(clockid_t clock, uint64_t now_ps);
-// The simulated time at which the clock shows `when`; ATTACH_NEVER_PS: never.
+// The simulated time at which the clock shows `when`; NULL: ATTACH_NEVER_PS.
 uint64_t world_clock_deadline(clockid_t clock, const struct timespec *when);
-// now + a relative time; NULL or negative milliseconds: never.
+// Now plus a relative time; NULL or negative milliseconds: never.
 uint64_t world_deadline_after(const struct timespec *delay);
 uint64_t world_deadline_after_ms(int milliseconds);
-bool world_time_valid(const struct timespec *time); // of a length, or in a clock
+bool world_time_valid(const struct timespec *time); // of a duration, or of a clock
 void world_clocks_start(void);
 
 // --- signals (signals.c) --------------------------------------------------------------------------------------------
 
-// From now on the handler is the shim's, whatever the program asks for. It is no loop to be looked at (spin.c).
+// From now on the shim handles this signal, whatever the program asks for. The handler is not stepped as a loop
+// (spin.c).
 void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), int flags);
-// To the program's own handler: it was none of the shim's.
+// Calls the program's own handler: the signal was not for the shim.
 void world_signal_pass(int number, siginfo_t *info, void *context);
-// The set without the shim's signals, in the copy; NULL: NULL.
+// Copies the set without the shim's signals; NULL: NULL.
 const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy);
 
 // --- the time stamp counter (tsc.c) ---------------------------------------------------------------------------------
@@ -62,21 +64,21 @@ void world_tsc_trap(bool on);
 // --- system calls that wait (trap.c) --------------------------------------------------------------------------------
 
 void world_trap_start(void);
-// Signals with handlers that the calling thread has had. restarts: but for those with SA_RESTART.
+// Counts signals with handlers in the calling thread. restarts: without those with SA_RESTART.
 unsigned world_interrupts(bool restarts);
-void world_trap_unblock(void); // its signal, in the calling thread
-// In simulated time, where it is a CALL of calls.def; false: it is none. The result is the kernel's.
+void world_trap_unblock(void); // the trap's signal, in the calling thread
+// Carries out a CALL of calls.def in simulated time; false: it is not a CALL. The result is the kernel's.
 bool world_call(long number, const long *arguments, long *result_out);
 
 // --- numbers of processes and threads (ids.c) -----------------------------------------------------------------------
 
-pid_t world_real_pid(void); // the machine's
+pid_t world_real_pid(void); // the machine's number
 pid_t world_real_tid(void);
-// The machine's number of who has the run's, and the other way; what is none of the run's stays what it is.
+// The machine's number of a process or thread of the run, and the reverse; other numbers stay unchanged.
 pid_t world_id_real(pid_t id);
 pid_t world_id_of(pid_t real);
 pid_t world_id_real_signed(pid_t id); // below -1: of a group
-// The calling process's new child.
+// Notes a new child of the calling process.
 void world_id_known(pid_t id, pid_t real);
 struct msghdr;
 void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
@@ -85,53 +87,53 @@ void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 
 enum { WORLD_PATH_BYTES = 4096 };
 
-// The path, or where it lies for this process: in the buffer.
+// The path, or its redirection for this process, in the buffer.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
 
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
 uint32_t world_identity(void); // of the node in this run
 
-// --- what is on its way between programs (loopback.c) ---------------------------------------------------------------
+// --- packets in flight between programs (loopback.c) ----------------------------------------------------------------
 
 bool world_loopback_uses(int fd);
-// What the thread has sent is where it goes, and the answers of the kernel to it, `packets` of them one after the
-// other.
+// Returns when everything that the thread has sent has arrived, and the kernel's answers to it: `packets` packets in
+// sequence.
 void world_loopback_settle(unsigned packets);
 #define WORLD_DATA_PACKETS    1
 #define WORLD_CONNECT_PACKETS 3
 
 // --- connections (descriptors.c) ------------------------------------------------------------------------------------
 
-// A connection begins.
+// Prepares a new connection.
 void world_connected(int fd);
 
 // --- memory that processes share (shared.c) -------------------------------------------------------------------------
 
-// An access to it while one notes where the thread reads; it may be repeated. false: it was none.
+// An access to shared memory while a window is open; the access may be repeated. false: no such access.
 bool world_shared_fault(uintptr_t address, greg_t *registers);
-void world_shared_page_close(void);    // the one that was opened for an access
-void world_shared_pages_restart(void); // those so far are not read by the loop
-bool world_shared_busy(void);          // it is looking for mappings, or changing their rights
+void world_shared_page_close(void);    // the page that was opened for a single access
+void world_shared_pages_restart(void); // the loop does not read the pages noted so far
+bool world_shared_busy(void);          // it is reading the mappings, or changing their protection
 void world_shared_start(void);
 
-// --- loops over it (spin_shared.c) ----------------------------------------------------------------------------------
+// --- loops over shared memory (spin_shared.c) -----------------------------------------------------------------------
 
-// From now on accesses are looked at one by one. false: the process shares no memory.
+// From now on each access is checked. false: the process shares no memory.
 bool world_spin_shared_begin(void);
-void world_spin_shared_end(void); // not at all
-// An access, whose page is accessible now. true: for this one alone, which a step makes.
+void world_spin_shared_end(void); // no access is checked any more
+// An access whose page is accessible now. true: only for this access, which is made by a single step.
 bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned page_count);
-// A step is done: of such an access?
+// A single step is done. true: it was for such an access.
 bool world_spin_shared_stepped(greg_t *registers);
 
 // --- timers (timers.c) ----------------------------------------------------------------------------------------------
 
-void world_timer_closed(int fd); // the descriptor of a timer, perhaps
+void world_timer_closed(int fd); // the descriptor may be that of a timer
 
 // --- memory that is polled without a call (spin.c) ------------------------------------------------------------------
 
-void world_spin_start(void); // of the calling thread
+void world_spin_start(void); // for the calling thread
 int world_spin_signal(void);
 void world_spin_check_later(void);
 void world_spin_end(void);
@@ -140,10 +142,10 @@ void world_spin_end(void);
 
 void world_locks_start(void);
 
-// Of the calling thread; not given: all processors.
+// The processors of the calling thread; not given: all.
 struct world_affinity {
     bool given;
     unsigned char processors[sizeof((struct attach_environment){0}.processors)];
 };
 struct world_affinity world_affinity_of_thread(void);
-void world_affinity_inherit(const struct world_affinity *affinity); // of the thread that created this one
+void world_affinity_inherit(const struct world_affinity *affinity); // from the thread that created this one
