@@ -29,7 +29,7 @@ struct attach_run_options {
     const char *library_directory; // for LD_LIBRARY_PATH; it also holds the libraries for LD_PRELOAD
     bool functional;               // without simulated time
     bool together;                 // all programs start at once; else as attach_node_main says
-    bool any_cpu;                  // do not keep simulator and programs on one processor
+    bool any_cpu;                  // do not choose processors for simulator and programs
     bool adversarial;              // legal but unkind behaviour, drawn from the seed; not with functional
     uint64_t adversarial_seed;
     uint64_t wall_limit_ms;       // limit for a program without an attach call, and for all waiting for the outside
@@ -53,7 +53,7 @@ struct attach_run_options {
 enum attach_run_outside {
     ATTACH_RUN_OUTSIDE_THREAD = 1,  // a thread attached that its creator had not announced
     ATTACH_RUN_OUTSIDE_CHILD = 2,   // a process attached that its parent had not announced
-    ATTACH_RUN_OUTSIDE_EVENT = 4,   // a program waited for someone outside of the run, who did something
+    ATTACH_RUN_OUTSIDE_EVENT = 4,   // a program waited for the outside, and something came from there
     ATTACH_RUN_OUTSIDE_CLOCK = 8,   // a limit of real time passed and decided when something happened in simulated time
     ATTACH_RUN_OUTSIDE_COMPUTE = 16 // processor time of this machine counts (nodes.*.host.compute)
 };

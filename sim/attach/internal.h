@@ -45,7 +45,7 @@ struct attach_watching {
     int fds[ATTACH_WATCHES_MAX]; // copies
     uint16_t events[ATTACH_WATCHES_MAX];
     unsigned count;
-    bool ready; // one of them is
+    bool ready; // one of them is ready
     bool blind; // not all could be watched: the thread is woken whenever anything may have changed
 };
 
@@ -113,7 +113,7 @@ struct attach_process {
     bool expected;      // its parent has announced it, or the run started it
     bool leaving;       // it has announced its end or an exec
     bool ended;
-    uint64_t alarm_ps; // no wait goes beyond this time
+    uint64_t alarm_ps;  // no wait goes beyond this time
     uint64_t scheduled; // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
     struct host_watch watch;
@@ -132,7 +132,7 @@ struct attach_process {
 
 // The run without simulated time (functional.c).
 struct attach_functional {
-    sim_event_t pace;  // keeps simulated time at the real time
+    sim_event_t pace;      // keeps simulated time at the real time
     uint64_t last_calls;   // the number of calls at the last change,
     uint64_t last_call_ms; // and the real time of that change
 };

@@ -36,7 +36,7 @@ struct attach_end {
     bool left_pairs;
     uint64_t at_ps;
 };
-#define ATTACH_ENDS 16 // the first ones
+#define ATTACH_ENDS 16 // only the first ones are kept
 struct attach_ends {
     struct attach_end list[ATTACH_ENDS];
     unsigned count;

@@ -23,8 +23,8 @@ struct cached_page {
     uint64_t epoch; // of the accesses; if it is not the memory's epoch, nothing is known
     bool touched;   // there was an access
     bool filled;    // the bytes are those of the page
-    bool writable;  // it took a write
-    bool dirty;     // part of it is in a range
+    bool writable;  // a write to it succeeded
+    bool dirty;     // part of it is in `ranges`
 };
 
 // Bytes to be written to the process.

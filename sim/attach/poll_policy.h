@@ -45,8 +45,8 @@ struct poll_loop {
 };
 
 struct poll_write {
-    bool pinned;  // address: on the bus; else in the program
-    bool quiet;   // the program has declared that writes there are no news
+    bool pinned; // address: on the bus; else in the program
+    bool quiet;  // the program has declared that writes there are no news
     uint64_t address;
     uint32_t bytes;
     const struct poll_region *region; // the region of the address; NULL: none

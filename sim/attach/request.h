@@ -57,7 +57,7 @@ void attach_args_take(union attach_args *args, uint32_t op, const struct attach_
 // Checks and carries out one request. The reply goes to the slot.
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
 // Writes a line of the IPC trace, before the request is carried out. Two runs of the same programs are the same if
-// their traces are; the first line that differs shows where they part.
+// their traces are; the first line that differs shows where they diverge.
 void attach_trace_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);
 
 // --- request.c, request_gpu.c, request_hca.c, poll.c, futex.c -------------------------------------------------------

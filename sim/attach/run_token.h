@@ -17,7 +17,7 @@ struct attach_processors {
     uint32_t polls;           // before a side sleeps; 0: there is one processor
     bool apart;
     unsigned given, late; // tokens of this window, or since simulator and programs are together
-    unsigned together;    // for so many tokens
+    unsigned together;    // for how many tokens they stay together
     unsigned good;        // consecutive windows without many late tokens
 };
 

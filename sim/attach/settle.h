@@ -24,7 +24,7 @@ struct attach_settling {
 
 // Lets the threads that wait for the outside check again.
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
-bool attach_all_blocked_outside(const struct attach_server *server);       // does everybody wait for the outside?
+bool attach_all_blocked_outside(const struct attach_server *server); // do all threads wait for the outside?
 void attach_settle_init(struct attach_server *server);
-// Nothing in the simulation is left to do. Waits for the real world; true: somebody may go on.
+// Nothing in the simulation is left to do. Waits for the real world; true: a thread may go on.
 bool attach_idle(struct attach_server *server);

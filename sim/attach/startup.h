@@ -40,11 +40,11 @@ struct attach_network {
 };
 
 struct attach_launch {
-    uint32_t started;                    // programs
+    uint32_t started;                    // number of programs
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX]; // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
     sim_condition_t quiet;                  // all wait for the outside, or another program was started
-    unsigned node_processes[SCN_NODES_MAX]; // alive
+    unsigned node_processes[SCN_NODES_MAX]; // number of live ones
     uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
     struct rlimit files;                    // descriptors that programs may have
 };
@@ -100,7 +100,7 @@ struct attach_node {
 };
 // Waits until the process has connected or ended. false: neither happened within the wall limit.
 bool attach_await(struct attach_server *server, pid_t pid);
-pid_t attach_parent_of(pid_t pid); // 0: there is none
+pid_t attach_parent_of(pid_t pid); // 0: none
 // Is it a child of the process?
 bool attach_is_child(const struct attach_process *process, uint64_t pid);
 // Has the process with this descriptor ended?

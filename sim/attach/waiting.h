@@ -1,5 +1,5 @@
-// What threads wait for, and who wakes them: devices, descriptors, words of memory (futexes), the outside; and loops of
-// empty polls. Part of internal.h, for the files of the room. Times are simulated, in picoseconds.
+// What threads wait for, and what wakes them: devices, descriptors, words of memory (futexes), the outside; and loops
+// of empty polls. Part of internal.h, for the files of the room. Times are simulated, in picoseconds.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct attach_thread;
 // The most ranges of a process; further ones are ignored.
 #define ATTACH_RANGES 32
 
-// Parts of pinned memory.
+// Ranges of pinned memory.
 struct attach_ranges {
     struct {
         uint64_t bus_address, bytes;
@@ -38,10 +38,10 @@ struct attach_shared {
     uint64_t pages[ATTACH_PAGES_MAX];
     uint8_t polls[ATTACH_PAGES_MAX]; // the poll of the iteration after which it is read; ATTACH_POLLS_MAX: unknown
     unsigned count;
-    bool known;            // these are all such pages
-    unsigned char *copies; // their earlier contents; NULL: none yet
-    unsigned pending;      // a bit for each poll: changed before the thread was scheduled, and not reported yet
-    uint64_t seen_scheduled;   // scheduling slots of all that share memory, at the time of the copies
+    bool known;              // these are all such pages
+    unsigned char *copies;   // their earlier contents; NULL: none yet
+    unsigned pending;        // a bit for each poll: changed before the thread was scheduled, and not reported yet
+    uint64_t seen_scheduled; // scheduling slots of all that share memory, at the time of the copies
 };
 
 // The word that a thread sleeps on.
@@ -73,7 +73,7 @@ void attach_scheduled_note(const struct attach_thread *thread, bool polled_empty
 // Sleeps until the thread's condition is signalled, until its process's alarm, or until the deadline. blocked_outside:
 // the thread waits for an external event, and does not poll for it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
-// The earlier of the two.
+// The earlier of the process's alarm and the deadline.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set a new alarm.
 void attach_alarm_note(struct attach_process *process);

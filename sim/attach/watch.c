@@ -90,7 +90,7 @@ bool attach_watches_poll(struct attach_server *server, int wait_ms)
     return count > 0;
 }
 
-// --- who outside can make them ready --------------------------------------------------------------------------------
+// --- descriptors that the outside can make ready --------------------------------------------------------------------
 
 static bool same_file(const struct stat *a, const struct stat *b)
 {

@@ -1,4 +1,4 @@
-// The poll policy alone: which writes an empty poll sees, and to which poll of its loop a thread is fast-forwarded.
+// The poll policy by itself: which writes an empty poll sees, and to which poll of its loop a thread is fast-forwarded.
 // There is no simulator in these tests.
 #include "sim/attach/poll_policy.h"
 #include "tests/shim/test.h"

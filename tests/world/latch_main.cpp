@@ -1,4 +1,4 @@
-// Waits of C++20, which call the kernel themselves.
+// Waits of C++20, which make system calls themselves.
 #include <atomic>
 #include <barrier>
 #include <chrono>

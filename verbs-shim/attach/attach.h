@@ -88,7 +88,7 @@ enum attach_wait_flags {
     ATTACH_WAIT_ENDS = 8, // with OUTSIDE: only ends of processes, and signals (attach_may_interrupt)
     // Until another thread of the process was scheduled, or one of a process of the node that may share its memory.
     ATTACH_WAIT_OTHERS = 16,
-    ATTACH_WAIT_FUTEX = 32,      // only in descriptions: another thread that uses the same word
+    ATTACH_WAIT_FUTEX = 32,       // only in descriptions: another thread that uses the same word
     ATTACH_WAIT_DESCRIPTORS = 64, // of attach_wait_descriptors
     ATTACH_WAIT_PINNED = 128      // with MEMORY: only pinned memory
 };
@@ -227,10 +227,10 @@ void attach_thread_began(void);
 void attach_thread_started(void);
 // `last` is the last thing that the calling thread does before it gives the run token back for good.
 void attach_thread_at_end(void (*last)(void *), void *arg);
-// The process is about to become another program (execve). That program connects anew and is the same process.
+// The process is about to become another program (execve). That program connects again and is the same process.
 void attach_before_exec(void);
 
-// In the child after fork: it is a process of its own, connects anew, and has none of its parent's devices.
+// In the child after fork: it is a process of its own, connects again, and has none of its parent's devices.
 void attach_forked(void);
 // The calling thread ends; the process ends (also called at exit). A process that is killed calls neither.
 void attach_thread_exit(void);

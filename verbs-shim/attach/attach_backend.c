@@ -20,7 +20,7 @@
 #define PS_PER_NS  1000u
 #define PS_PER_US  1000000u
 #define LINE_BYTES 64u
-// Limits one combined store, so that it does not fill the list's data alone.
+// Limits one combined store, so that it does not fill the data of the list.
 #define STORE_BYTES_MAX (ATTACH_DATA_BYTES / 4)
 // A library that waits for memory and reads the time sees the memory no older than this.
 #define STALE_MAX_PS PS_PER_US
@@ -36,7 +36,7 @@ struct pinned {
 // The state of this process.
 static struct {
     _Atomic uint32_t state; // 0 not begun, 1 being made, 2 ready
-    atomic_flag busy;       // the list
+    atomic_flag busy;       // lock of the list
     struct pinned *pinned;
     unsigned board_claims;
     struct backend_process process;

@@ -10,7 +10,7 @@ extern const struct backend_gpu_ops attach_gpu_ops;
 extern const struct backend_thread_ops attach_thread_ops;
 void attach_threads_forked(void); // in the child
 
-// Does the range lie in pinned memory of the process?
+// Is the range in pinned memory of the process?
 bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out);
 extern const struct backend_journal_ops attach_journal_ops;
 void attach_journal_looked(void *ctx, const volatile void *word, bool found);

@@ -19,8 +19,8 @@ extern struct attach_client {
     const char *hosts[ATTACH_HOSTS];
     void (*_Atomic alarm)(void);
     _Atomic uint64_t scheduled_ps; // when a thread last got the run token
-    uint64_t own_signals; // a bit for each signal, from 1 on
-    uint32_t shares;      // the process, or its parent, shared memory with other processes
+    uint64_t own_signals;          // a bit for each signal, from 1 on
+    uint32_t shares;               // the process, or its parent, shared memory with other processes
     pthread_key_t thread_end;
     bool prepared; // thread_end and the handlers of fork exist
 } attach_client;
@@ -33,7 +33,7 @@ extern _Thread_local struct attach_own {
         uint64_t now_ps, after_ps;
         uint32_t entry;
         unsigned calls;
-    } began; // when the journal last asked for the time
+    } began;              // when the journal last asked for the time
     uint64_t computed_ns; // processor time that is paid for, if it costs anything
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;

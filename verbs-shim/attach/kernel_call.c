@@ -20,7 +20,7 @@ __asm__(".text\n"
         ".text\n"
         ".globl tcasim_kernel_call\n"
         ".type tcasim_kernel_call, @function\n"
-        "tcasim_kernel_call:\n" // the seventh argument lies on the stack
+        "tcasim_kernel_call:\n" // the seventh argument is on the stack
         "    mov %rdi, %rax\n"
         "    mov %rsi, %rdi\n"
         "    mov %rdx, %rsi\n"

@@ -12,7 +12,7 @@ enum {
     ITERATION_PS_MIN = 1000,
     PAGES_VALID_MAX = 63
 };
-static const uint64_t skip_max_ps = 16000000; // for an unknown loop; a share of a long streak may be more
+static const uint64_t skip_max_ps = 16000000;     // for an unknown loop; a share of a long streak may be more
 static const uint64_t skip_known_ps = 1000000000; // for a trusted loop
 
 static struct loop_poll *poll_at(struct loop *loop, unsigned back)

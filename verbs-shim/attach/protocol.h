@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those whose structs pass
+#include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those that it uses
 #include "models/hca/abi/hca_abi.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/backend/backend.h"
@@ -51,7 +51,7 @@ struct attach_welcome {
 
 // --- the segment ----------------------------------------------------------------------------------------------------
 
-// What the simulator tells a program once.
+// What the simulator sends to a program once.
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
@@ -141,8 +141,8 @@ struct attach_iteration_poll {
 
 // What an iteration of a loop of polls reads.
 struct attach_polled {
-    uint32_t poll_count, word_count; // one of them is 0; both 0: anything that devices write
-    uint32_t any_pinned;             // with words: also all pinned memory
+    uint32_t poll_count, word_count;  // one of them is 0; both 0: anything that devices write
+    uint32_t any_pinned;              // with words: also all pinned memory
     uint32_t page_count, pages_known; // known: these are all; else any slot of another process counts
     union {
         struct attach_iteration_poll polls[ATTACH_POLLS_MAX];

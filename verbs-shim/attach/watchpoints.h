@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Of backend_journal_ops. They count while no library is entered.
+// Functions of backend_journal_ops. Breakpoints count while the thread is in no library.
 int attach_watch(void *ctx, const void *memory, size_t bytes);
 bool attach_unwatch(void *ctx, int watch, uint64_t *instruction_out);
 void attach_watches_enable(bool on); // those of the calling thread
-void attach_watches_forget(void);    // in the child of a fork: they are the parent's
+void attach_watches_forget(void);    // in the child of a fork: they belong to the parent

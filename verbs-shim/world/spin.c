@@ -5,7 +5,7 @@
 // the values that they had at the same instruction before, and everything in between only read memory, compared and
 // jumped, then the loop repeats this until another thread or a device writes what it reads. The thread then waits for a
 // device to write one of these words. How soon this is noticed depends on the real machine; the results do not, as the
-// thread runs in no simulated time. A loop that does anything else is left alone.
+// thread runs in no simulated time. A loop that does anything else is ignored.
 //
 // The jump that closes such a loop is overwritten by a breakpoint, so that the loop is recognised at once when the
 // program enters it again. There an iteration counts as empty if all registers have the values of the previous

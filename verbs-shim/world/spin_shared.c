@@ -1,5 +1,5 @@
 // Loops over shared memory that do more than read it (spin.c finds those that only read): progress engines that call
-// functions and count their iterations, without any attach call (MPICH over shared memory alone).
+// functions and count their iterations, without any attach call (MPICH over shared memory only).
 //
 // A thread that has used processor time without an attach call runs on with shared memory inaccessible. Each access
 // faults, is noted with all registers and made by a single step, and then its page is closed again. A loop over private

@@ -12,7 +12,7 @@
 
 enum {
     SITES_MAX = 32,
-    READS_BEFORE = 64, // an instruction that rarely runs is left alone
+    READS_BEFORE = 64, // an instruction that rarely runs is not moved
     JUMP_BYTES = 5,
     PAGE_BYTES = 4096,
     BREAKPOINT = 0xcc,
