@@ -196,6 +196,14 @@ static void held_write(struct hca_cq *cq)
     }
 }
 
+// The driver's count of completions taken, read from the record or told by a doorbell or command: whichever is newest.
+static void cq_consumer_set(struct hca_cq *cq, uint32_t consumer)
+{
+    if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
+        cq->consumer = consumer;
+    }
+}
+
 static void cq_record_read(struct hca_cq *cq);
 
 static void cq_record_done(hca_t *hca, struct hca_dma_read *read)
@@ -207,8 +215,8 @@ static void cq_record_done(hca_t *hca, struct hca_dma_read *read)
     }
     cq->reading = false;
     if (!read->failed) {
-        cq->consumer = read->data[0] | (uint32_t)read->data[1] << 8 | (uint32_t)read->data[2] << 16 |
-                       (uint32_t)read->data[3] << 24;
+        cq_consumer_set(cq, read->data[0] | (uint32_t)read->data[1] << 8 | (uint32_t)read->data[2] << 16 |
+                                (uint32_t)read->data[3] << 24);
     }
     if (cq_full(cq)) {
         cq_overrun(cq);
@@ -273,14 +281,6 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
     held_push(cq, cqe, solicited);
     if (!cq->reading && !sim_event_pending(&cq->late)) {
         cq_record_read(cq);
-    }
-}
-
-// The driver's count of completions taken is as valid as one read from the record.
-static void cq_consumer_set(struct hca_cq *cq, uint32_t consumer)
-{
-    if ((int32_t)(consumer - cq->consumer) > 0 && (int32_t)(cq->producer - consumer) >= 0) {
-        cq->consumer = consumer;
     }
 }
 

@@ -54,6 +54,48 @@ TEST(Services, AnOverrunCompletionQueueFailsItsQueuePairs)
     hca_fixture_fini(&fixture.base);
 }
 
+static struct {
+    uint64_t delay_ns;
+    bool resized;
+} resizing;
+
+// Resizes a full queue as if its completions were taken, while a completion more waits for room.
+static void fill_and_resize(void *arg)
+{
+    const struct backend *backend = &fixture.near->backend;
+    uint32_t full = hca_cq_entries(fixture.a.cq) + 1; // one is for the resize
+    struct backend_buffer ring;
+    (void)arg;
+    EXPECT_EQ(backend->ops->alloc_pinned(backend->ctx, full * sizeof(struct hca_cqe), &ring), 0);
+    for (uint32_t i = 0; i <= full; i++) {
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+    }
+    sim_thread_sleep(fixture.base.sim, resizing.delay_ns * NS);
+    struct hca_command resize = {.id = HCA_CMD_CQ_RESIZE,
+                                 .number = 1, // the first queue of the HCA
+                                 .cq_resize = {ring.bus_address, full, full}};
+    resizing.resized = backend->ops->hca_command(backend->ctx, &resize) == 0;
+}
+
+// The count in the queue's record may be older than that of the command, which comes while the record is read.
+TEST(Services, AResizedCompletionQueueKeepsTheNewestCount)
+{
+    unsigned resized = 0;
+    for (resizing.delay_ns = 1500; resizing.delay_ns < 2000; resizing.delay_ns += 10) {
+        fixture_init(HCA_RC);
+        hca_fixture_qp_close(&fixture.a);
+        fixture.a = hca_fixture_qp_on(fixture.near, hca_fixture_qp_create(HCA_RC), 4);
+        hca_fixture_qp_close(&fixture.b);
+        fixture.b = hca_fixture_qp(fixture.far, HCA_RC);
+        hca_fixture_connect(&fixture.a, &fixture.b);
+        fixture_run(fill_and_resize, NULL);
+        EXPECT_TRUE(!resizing.resized || hca_fixture_counter(&fixture.base, 0, "cq_overruns") == 0);
+        resized += resizing.resized;
+        hca_fixture_fini(&fixture.base);
+    }
+    EXPECT_TRUE(resized > 0); // later it has overrun
+}
+
 static void drain(void *arg)
 {
     (void)arg;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/sem.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -163,6 +164,26 @@ static int processes_wait(void)
     return waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3 ? 0 : 1;
 }
 
+// A System V call may have hundreds of operations, and waits for all of them.
+static int semaphores_wait(void)
+{
+    enum { SEMAPHORES = 100 };
+    struct sembuf take[SEMAPHORES], give[SEMAPHORES];
+    int status = 0, set = semget(IPC_PRIVATE, SEMAPHORES, 0600);
+    for (unsigned short i = 0; i < SEMAPHORES; i++) {
+        take[i] = (struct sembuf){.sem_num = i, .sem_op = -1};
+        give[i] = (struct sembuf){.sem_num = i, .sem_op = 1};
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(semop(set, take, SEMAPHORES) == 0 ? 4 : 5);
+    }
+    usleep(50);
+    bool given = semop(set, give, SEMAPHORES) == 0;
+    bool taken = waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 4;
+    return given && taken && semctl(set, 0, IPC_RMID) == 0 ? 0 : 3;
+}
+
 int main(void)
 {
     thrd_t thread;
@@ -187,5 +208,5 @@ int main(void)
     FILE *command = popen("echo hello", "r");
     bool read = command != NULL && fgets(line, sizeof line, command) != NULL && pclose(command) == 0;
     printf("%s", line);
-    return error != 0 && read ? 0 : 2;
+    return error != 0 && read ? semaphores_wait() : 2;
 }

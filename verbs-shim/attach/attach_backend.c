@@ -155,10 +155,10 @@ static int board_claim(void *ctx)
     struct attach_reply_board_claim reply;
     int status = first ? (int)attach_request(board_claim, &reply, 0) : 0;
     if (status != 0) {
-        char text[128];
-        int length =
-            snprintf(text, sizeof text, "tcasim: the board of %s is in use by process %u: one at a time has it\n",
-                     attach_greeting()->node, reply.owner);
+        char text[sizeof attach_greeting()->node + 128];
+        int length = snprintf(text, sizeof text,
+                              "tcasim: the board of %s is in use by process %u; one process at a time has it\n",
+                              attach_greeting()->node, reply.owner);
         (void)kernel_call(SYS_write, STDERR_FILENO, (long)(uintptr_t)text, length, 0, 0, 0);
         list_lock();
         backend.board_claims--;

@@ -68,7 +68,7 @@ static bool semaphores_wait(struct sembuf *to, const struct sembuf *from, size_t
 
 static long semaphores(const long *a, const struct timespec *timeout)
 {
-    struct sembuf operations[64]; // a call with more is made directly (SEMOPM is 500 at most)
+    struct sembuf operations[500]; // SEMOPM of Linux; a call with more fails at once
     if ((size_t)a[2] > sizeof operations / sizeof operations[0] ||
         !semaphores_wait(operations, (const struct sembuf *)a[1], (size_t)a[2])) {
         return at_once(SYS_semop, (const long[6]){a[0], a[1], a[2]});
