@@ -1,6 +1,6 @@
 // Files that show a program which machine it is on. Each node is another machine, so it has its own files. The
 // simulator writes them (sim/attach/sysfs.c) into the node's folder, and they appear at these paths
-// (verbs-shim/world/paths.c). They depend only on the node's name, so they are the same in each run.
+// (verbs-shim/world/redirect.c). They depend only on the node's name, so they are the same in each run.
 #pragma once
 
 // path, form of the content: UUID, ID (32 digits), NAME

@@ -70,7 +70,7 @@ void world_trap_unblock(void); // the trap's signal, in the calling thread
 // Carries out a CALL of calls.def in simulated time; false: it is not a CALL. The result is the kernel's.
 bool world_call(long number, const long *arguments, long *result_out);
 
-// --- numbers of processes and threads (ids.c) -----------------------------------------------------------------------
+// --- numbers of processes and threads (ids.c, id_table.c) ------------------------------------------------------------
 
 pid_t world_real_pid(void); // the machine's number
 pid_t world_real_tid(void);
@@ -83,12 +83,13 @@ void world_id_known(pid_t id, pid_t real);
 struct msghdr;
 void world_id_credentials(struct msghdr *message, pid_t (*translate)(pid_t));
 
-// --- paths (paths.c) ------------------------------------------------------------------------------------------------
+// --- paths (redirect.c) ---------------------------------------------------------------------------------------------
 
 enum { WORLD_PATH_BYTES = 4096 };
 
-// The path, or its redirection for this process, in the buffer.
+// The path, or its redirection for this process, in the buffer; the same of a name of POSIX shared memory.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
+const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
 
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 

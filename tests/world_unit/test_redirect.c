@@ -1,0 +1,88 @@
+// Where paths of an attached program lead.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doubles.h"
+#include "tests/shim/test.h"
+
+static char buffer[WORLD_PATH_BYTES];
+
+static const char *path_of(const char *path)
+{
+    return world_path(path, buffer);
+}
+
+static void node_set(void)
+{
+    doubles_reset();
+    setenv("TCASIM_SYSFS", "/tmp/tcasim-Ab12cd/node0", 1);
+}
+
+TEST(WorldPaths, OfDevicesAndOfTheMachinesIdentityAreThoseOfTheNode)
+{
+    node_set();
+    EXPECT_STREQ(path_of("/sys/class/infiniband/ibsim0/ports/1/rate"),
+                 "/tmp/tcasim-Ab12cd/node0/sys/class/infiniband/ibsim0/ports/1/rate");
+    EXPECT_STREQ(path_of("/sys/class/infiniband_verbs"), "/tmp/tcasim-Ab12cd/node0/sys/class/infiniband_verbs");
+    EXPECT_STREQ(path_of("/dev/infiniband/uverbs0"), "/tmp/tcasim-Ab12cd/node0/dev/infiniband/uverbs0");
+    EXPECT_STREQ(path_of("/etc/machine-id"), "/tmp/tcasim-Ab12cd/node0/etc/machine-id");
+}
+
+TEST(WorldPaths, OfEverythingElseStay)
+{
+    node_set();
+    static const char *const paths[] = {"/etc/hosts",    "/etc/machine-id2", "sys/class/infiniband",
+                                        "/dev/shm",      "/dev/shm/",        "",
+                                        "/proc/meminfo", "/proc/1/status",   "/sys/class/net/lo"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        EXPECT_TRUE(path_of(paths[i]) == paths[i]);
+    }
+    EXPECT_TRUE(path_of(NULL) == NULL);
+}
+
+TEST(WorldPaths, OfSharedMemoryCarryTheNamesOfRunAndNode)
+{
+    node_set();
+    EXPECT_STREQ(path_of("/dev/shm/vader"), "/dev/shm/tcasim-Ab12cd.node0.vader");
+    EXPECT_STREQ(path_of("/dev/shm/folder/file"), "/dev/shm/tcasim-Ab12cd.node0.folder/file");
+    EXPECT_STREQ(world_shared_name("/vader", buffer), "/tcasim-Ab12cd.node0.vader");
+    EXPECT_STREQ(world_shared_name("vader", buffer), "/tcasim-Ab12cd.node0.vader");
+    EXPECT_STREQ(world_shared_name("/", buffer), "/");
+    EXPECT_TRUE(world_shared_name(NULL, buffer) == NULL);
+}
+
+TEST(WorldPaths, OfProcessesOfTheRunAreThoseOfTheMachine)
+{
+    char path[64], expected[64];
+    node_set();
+    snprintf(path, sizeof path, "/proc/%u/maps", DOUBLE_OWN_ID);
+    snprintf(expected, sizeof expected, "/proc/%d/maps", (int)getpid());
+    EXPECT_STREQ(path_of(path), expected);
+    snprintf(path, sizeof path, "/proc/%u", DOUBLE_OTHER_ID);
+    EXPECT_STREQ(path_of(path), "/proc/4321");
+    snprintf(path, sizeof path, "/proc/%ux/maps", DOUBLE_OWN_ID); // no number
+    EXPECT_STREQ(path_of(path), path);
+    EXPECT_STREQ(path_of("/proc/99999999999999999999/maps"), "/proc/99999999999999999999/maps");
+}
+
+TEST(WorldPaths, ThatWouldBecomeTooLongStay)
+{
+    static char path[2 * WORLD_PATH_BYTES];
+    node_set();
+    memset(path, 'x', sizeof path - 1);
+    memcpy(path, "/dev/shm/", 9);
+    EXPECT_TRUE(path_of(path) == path);
+    memcpy(path, "/dev/infiniband/", 16);
+    EXPECT_TRUE(path_of(path) == path);
+}
+
+TEST(WorldPaths, StayWhereTheSimulatorHasMadeNoFolder)
+{
+    doubles_reset();
+    unsetenv("TCASIM_SYSFS");
+    EXPECT_STREQ(path_of("/dev/infiniband/uverbs0"), "/dev/infiniband/uverbs0");
+    EXPECT_STREQ(path_of("/dev/shm/vader"), "/dev/shm/vader");
+    EXPECT_STREQ(world_shared_name("/vader", buffer), "/vader");
+}
