@@ -1,7 +1,7 @@
 // The records of the journal from a scheduling slot of a thread, at their times.
 #include "sim/attach/internal.h"
 
-_Static_assert(ATTACH_FRAMES == OBSERVE_PLACES, "a note has as many call frames as its call");
+_Static_assert(ATTACH_FRAMES == OBSERVE_FRAMES, "a note has as many call frames as its call");
 
 // A program that gives wrong times must not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
@@ -79,7 +79,7 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
     const struct observe_call call = {.thread = thread->name,
                                       .at_ps = at_ps,
                                       .took_ps = took_ps(notes, note, at_ps),
-                                      .places = process->server->options->check ? note->frames : NULL};
+                                      .frames = process->server->options->check ? note->frames : NULL};
     waits_report(thread, note->record.call, observe_is_wait(note->record.call) ? call.took_ps : 0);
     observe_note(process->observed, &call, &note->record);
 }

@@ -124,11 +124,11 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
     };
     attach_name_read(process);
     process->observed =
-        observe_process_begin(server->observe, &(struct observe_place){.node = server->scenario->nodes[node].name,
-                                                                       .number = process->number,
-                                                                       .name = process->name,
-                                                                       .began_ps = sim_now_ps(server->sim),
-                                                                       .tag = process});
+        observe_process_begin(server->observe, &(struct observe_identity){.node = server->scenario->nodes[node].name,
+                                                                          .number = process->number,
+                                                                          .name = process->name,
+                                                                          .began_ps = sim_now_ps(server->sim),
+                                                                          .tag = process});
     server->tokens.bells_given += ATTACH_SLOTS;
     server->processes = process;
     server->launch.node_processes[node]++;

@@ -1,7 +1,7 @@
-// RDMA writes that the other side finds by polling its memory: which of them has arrived, and which is found.
+// RDMA writes that the other side finds by polling its memory: which of them have arrived, and which have been found.
 //
-// A word of memory says nothing of who wrote it. A device's write that covers the last byte of a request's remote
-// buffer is taken for the arrival of the oldest request that has such a buffer and has not arrived.
+// A word of memory does not show who wrote it. If a device's write covers the last byte of the remote buffer of several
+// requests that have not arrived, it counts as the arrival of the oldest of them.
 #include <infiniband/verbs.h>
 
 #include "sim/observe/internal.h"
@@ -19,7 +19,7 @@ void observe_arrivals_post(struct observe_object *qp, const struct observe_reque
     arrival->request.opcode = OBSERVE_OPCODE_FOUND;
 }
 
-// The oldest that could be there. NULL: there is none.
+// The next arrival in the ring, from the oldest on. NULL: no further one.
 static struct observe_arrival *next_of(struct observe_arrivals *arrivals, uint64_t *at)
 {
     uint64_t oldest = arrivals->posted > OBSERVE_ARRIVALS ? arrivals->posted - OBSERVE_ARRIVALS : 0;
@@ -44,7 +44,7 @@ void observe_written(observe_process_t *process, uint64_t address, uint32_t byte
     }
 }
 
-// Of several that went to the same place the last is what the program sees.
+// Of several arrivals at the same address, the program sees the last.
 void observe_found(observe_process_t *process, uint64_t address, uint32_t bytes, uint64_t at_ps)
 {
     struct observe_arrival *arrival, *found = NULL;

@@ -1,4 +1,4 @@
-// Mistakes of programs that a real device cannot see (--check). Each is a line with the place in the program.
+// Mistakes of programs that a real device cannot see (--check). Each is a line with its call frames in the program.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,14 +8,14 @@
 #include "sim/observe/internal.h"
 #include "verbs-shim/ibverbs/opcodes.h"
 
-// So many lines of a run, and objects of a kind that are listed.
+// Limits: lines of a run; objects of a kind that are listed; bytes of a line.
 enum { FINDINGS_MAX = 64, LEAKS_MAX = 8, LINE_BYTES = 1024 };
-// Of a queue so many requests are compared with each other.
+// The requests of a queue that are compared with each other.
 enum { COMPARED_MAX = 4096 };
 
-// how: what the place is to it, "in".
+// how: the words before the call frames, such as "in".
 __attribute__((format(printf, 6, 7))) static void find(observe_process_t *process, uint64_t at_ps,
-                                                       const uint64_t *places, unsigned place_count, const char *how,
+                                                       const uint64_t *frames, unsigned frame_count, const char *how,
                                                        const char *format, ...)
 {
     observe_t *observe = process->observe;
@@ -29,15 +29,15 @@ __attribute__((format(printf, 6, 7))) static void find(observe_process_t *proces
     }
     observe_title(process, title, sizeof title);
     bool known =
-        places != NULL && observe->options.where != NULL && places[0] != 0 &&
-        observe->options.where(observe->options.where_ctx, process->tag, places, place_count, where, sizeof where);
+        frames != NULL && observe->options.where != NULL && frames[0] != 0 &&
+        observe->options.where(observe->options.where_ctx, process->tag, frames, frame_count, where, sizeof where);
     snprintf(line, sizeof line, "check: %s: %s%s%s%s%s%s", title, what, known ? "; " : "", known ? how : "",
              known ? " " : "", known ? where : "",
              observe->findings == FINDINGS_MAX ? " (further ones are not shown)" : "");
     observe_say(process, at_ps, line);
 }
 
-#define FIND(process, call, ...) find(process, (call)->at_ps, (call)->places, OBSERVE_PLACES, "in", __VA_ARGS__)
+#define FIND(process, call, ...) find(process, (call)->at_ps, (call)->frames, OBSERVE_FRAMES, "in", __VA_ARGS__)
 
 // --- posts ----------------------------------------------------------------------------------------------------------
 
@@ -47,8 +47,8 @@ static void cq_check(observe_process_t *process, const struct observe_call *call
     const struct journal_qp *made = &qp->qp.made;
     uint32_t handle = is_receive ? made->receive_cq - 1 : made->send_cq;
     struct observe_object *cq = observe_object_find(process, OBSERVE_CQ, qp->context, handle);
-    if (cq != NULL && !cq->cq.overrun_told && cq->cq.outstanding >= cq->cq.made.entries) {
-        cq->cq.overrun_told = true;
+    if (cq != NULL && !cq->cq.overrun_reported && cq->cq.outstanding >= cq->cq.made.entries) {
+        cq->cq.overrun_reported = true;
         FIND(process, call,
              "completion queue %u may be overrun: it has %u entries, and %" PRIu64
              " requests under way may put a completion there",
@@ -60,9 +60,9 @@ static void reads_check(observe_process_t *process, const struct observe_call *c
                         const struct journal_send *send)
 {
     bool reads = ibverbs_opcode_has(send->opcode, HCA_HAS_RESPONSE);
-    const struct observe_object *peer = reads && !qp->qp.reads_told ? observe_peer(qp) : NULL;
+    const struct observe_object *peer = reads && !qp->qp.reads_reported ? observe_peer(qp) : NULL;
     if (peer != NULL && qp->qp.path.reads > peer->qp.path.dest_reads) {
-        qp->qp.reads_told = true;
+        qp->qp.reads_reported = true;
         FIND(process, call, "qp %u may have %u reads and atomics outstanding, its peer takes %u (max_dest_rd_atomic)",
              qp->number, qp->qp.path.reads, peer->qp.path.dest_reads);
     }
@@ -74,8 +74,8 @@ static void send_check(observe_process_t *process, const struct observe_call *ca
     if (qp == NULL) {
         return;
     }
-    if (qp->qp.state == IBV_QPS_ERR && !qp->qp.error_told) {
-        qp->qp.error_told = true;
+    if (qp->qp.state == IBV_QPS_ERR && !qp->qp.error_reported) {
+        qp->qp.error_reported = true;
         FIND(process, call, "qp %u is in the error state: what is posted to it (wr_id 0x%" PRIx64 ") is flushed",
              qp->number, record->send.wr_id);
     }
@@ -85,16 +85,16 @@ static void send_check(observe_process_t *process, const struct observe_call *ca
     reads_check(process, call, qp, &record->send);
 }
 
-// Two messages into the same memory: the first may be gone before the program sees it.
+// Two receive requests with common memory: the second message may overwrite the first before the program reads it.
 static void overlap_check(observe_process_t *process, const struct observe_call *call, struct observe_object *qp,
                           const struct journal_receive *receive)
 {
     const struct observe_queue *queue = &qp->qp.receive;
-    for (uint32_t i = 0; i < queue->depth && i < COMPARED_MAX && !qp->qp.overlap_told; i++) {
+    for (uint32_t i = 0; i < queue->depth && i < COMPARED_MAX && !qp->qp.overlap_reported; i++) {
         const struct observe_request *other = &queue->requests[(queue->first + i) % queue->room];
         if (other->bytes != 0 && receive->bytes != 0 && other->address < receive->address + receive->bytes &&
             receive->address < other->address + other->bytes) {
-            qp->qp.overlap_told = true;
+            qp->qp.overlap_reported = true;
             FIND(process, call,
                  "qp %u: the receive requests wr_id 0x%" PRIx64 " and 0x%" PRIx64
                  " have memory in common: a message may be overwritten before it is read",
@@ -118,7 +118,7 @@ static void receive_check(observe_process_t *process, const struct observe_call 
 struct region {
     const struct journal_mr *mr;
     uint32_t context;
-    const struct observe_object *qp; // that has a request with its memory
+    const struct observe_object *qp; // has a request that uses the region's memory
     uint64_t wr_id;
 };
 
@@ -134,7 +134,7 @@ static bool queue_uses(const struct observe_queue *queue, const struct journal_m
     return false;
 }
 
-static void region_look(void *ctx, struct observe_object *object)
+static void region_visit(void *ctx, struct observe_object *object)
 {
     struct region *region = ctx;
     if (object->kind == OBSERVE_QP && !object->ended && object->context == region->context && region->qp == NULL &&
@@ -149,7 +149,7 @@ static void dereg_check(observe_process_t *process, const struct observe_call *c
                         const struct journal_record *record)
 {
     struct region region = {.mr = &record->mr, .context = record->context};
-    observe_objects_visit(process, region_look, &region);
+    observe_objects_visit(process, region_visit, &region);
     if (region.qp != NULL) {
         FIND(process, call,
              "the region with rkey 0x%x is deregistered while a request of qp %u (wr_id 0x%" PRIx64 ") uses it",
@@ -201,27 +201,27 @@ static const char *leak_name(const struct observe_object *object)
 struct leaks {
     observe_process_t *process;
     unsigned count[OBSERVE_OTHER + 1];
-    bool of_context; // what a context that is closed takes along
+    bool of_context; // only what belongs to a context that is being closed
     uint32_t context;
 };
 
-// librdmacm keeps what it opened for the process until that ends, as the original does.
+// librdmacm keeps what it opened until the process ends, as the original does.
 static bool is_kept(const struct observe_object *object)
 {
     const struct observe_options *options = &object->process->observe->options;
     bool may_be =
         object->kind == OBSERVE_CONTEXT || (object->kind == OBSERVE_OTHER && object->other.value == JOURNAL_ALLOC_PD);
     char where[384];
-    if (!may_be || options->where == NULL || object->places[0] == 0 ||
-        !options->where(options->where_ctx, object->process->tag, object->places, OBSERVE_PLACES, where,
+    if (!may_be || options->where == NULL || object->frames[0] == 0 ||
+        !options->where(options->where_ctx, object->process->tag, object->frames, OBSERVE_FRAMES, where,
                         sizeof where)) {
         return false;
     }
-    where[strcspn(where, ")")] = '\0'; // behind it is who called it
+    where[strcspn(where, ")")] = '\0'; // the innermost frame alone, without its callers
     return strstr(where, "(librdmacm.so") != NULL;
 }
 
-static void leak_look(void *ctx, struct observe_object *object)
+static void leak_visit(void *ctx, struct observe_object *object)
 {
     struct leaks *leaks = ctx;
     if (object->ended || is_kept(object) ||
@@ -231,7 +231,7 @@ static void leak_look(void *ctx, struct observe_object *object)
     }
     char number[32];
     snprintf(number, sizeof number, object->kind == OBSERVE_MR ? "with key 0x%x" : "%u", object->number);
-    find(leaks->process, sim_now_ps(leaks->process->observe->sim), object->places, OBSERVE_PLACES, "made in",
+    find(leaks->process, sim_now_ps(leaks->process->observe->sim), object->frames, OBSERVE_FRAMES, "made in",
          "%s %s is never %s", leak_name(object), number,
          object->kind == OBSERVE_CONTEXT ? "closed"
          : object->kind == OBSERVE_MR    ? "deregistered"
@@ -242,21 +242,21 @@ void observe_process_exits(observe_process_t *process)
 {
     if (process != NULL && process->observe->options.check && !process->ended) {
         struct leaks leaks = {.process = process};
-        observe_objects_visit(process, leak_look, &leaks);
+        observe_objects_visit(process, leak_visit, &leaks);
     }
 }
 
-// Closing a context takes what is left of it along, as a kernel does.
+// Closing a context also destroys the objects that it still has, as a kernel does.
 static void close_check(observe_process_t *process, const struct journal_record *record)
 {
     struct leaks leaks = {.process = process, .of_context = true, .context = record->context};
-    observe_objects_visit(process, leak_look, &leaks);
+    observe_objects_visit(process, leak_visit, &leaks);
 }
 
 // --- what the program's libraries saw -------------------------------------------------------------------------------
 
-static void mistake_tell(observe_process_t *process, const struct observe_call *call,
-                         const struct journal_record *record)
+static void mistake_report(observe_process_t *process, const struct observe_call *call,
+                           const struct journal_record *record)
 {
     static const char *const mistakes[] = {
 #define MISTAKE(name, text) text,
@@ -276,7 +276,7 @@ static void mistake_tell(observe_process_t *process, const struct observe_call *
     }
     const uint64_t there[2] = {record->place, 0};
     bool known = record->place != 0;
-    find(process, call->at_ps, known ? there : call->places, known ? 1 : OBSERVE_PLACES, "in",
+    find(process, call->at_ps, known ? there : call->frames, known ? 1 : OBSERVE_FRAMES, "in",
          "qp %u: the buffer of the %s request wr_id 0x%" PRIx64 " (%s at 0x%" PRIx64 ") %s%s", check->qp,
          check->is_receive ? "RECV" : observe_opcode_name(check->opcode), check->wr_id, bytes, check->address,
          mistakes[check->mistake], known ? "" : ", as is seen when it completes");
@@ -304,7 +304,7 @@ void observe_check(observe_process_t *process, const struct observe_call *call, 
         close_check(process, record);
         break;
     case JOURNAL_CHECK:
-        mistake_tell(process, call, record);
+        mistake_report(process, call, record);
         break;
     }
 }

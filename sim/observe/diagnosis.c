@@ -1,5 +1,5 @@
-// A line for each call that was refused and each completion in error: who, which request, what the other side looked
-// like.
+// A line for each call that was refused and each completion in error: the queue pair, the request, and the state of the
+// other side.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "sim/observe/internal.h"
 
-// Of what a side has, so many are listed.
+// At most this many objects of a side are listed.
 enum { LISTED_MAX = 4 };
 
 // --- lists ----------------------------------------------------------------------------------------------------------
@@ -17,8 +17,8 @@ struct listing {
     struct observe_text *text;
     enum observe_kind kind;
     uint32_t context;
-    bool others;    // of regions: those that others may access
-    const char *by; // of regions: the key that is asked for
+    bool others;    // of regions: only those with remote access
+    const char *by; // of regions: the key to print
     unsigned count, more;
 };
 
@@ -54,7 +54,7 @@ static void object_list(void *ctx, struct observe_object *object)
     }
 }
 
-// false: there is none.
+// false: there is no such object.
 static bool list(struct listing listing, const observe_process_t *process)
 {
     observe_objects_visit(process, object_list, &listing);
@@ -64,7 +64,7 @@ static bool list(struct listing listing, const observe_process_t *process)
     return listing.count > 0;
 }
 
-// Those that others may access, where there are any, are what somebody else asks for.
+// With `remote`: the regions with remote access; if there are none, all regions.
 static void regions_list(struct observe_text *text, const struct observe_object *qp, bool remote)
 {
     struct listing listing = {
@@ -107,11 +107,11 @@ static void range_print(struct observe_text *text, const struct journal_mr *mr, 
         uint64_t offset = address - mr->iova;
         observe_text_add(text, ": it ends ");
         observe_text_bytes(text, offset + bytes > mr->bytes ? offset + bytes - mr->bytes : 0);
-        observe_text_add(text, " behind the region");
+        observe_text_add(text, " after the end of the region");
     }
 }
 
-// What is wrong with the key of somebody else's request, seen from who has the region.
+// What is wrong with the key of a remote request, as the owner of the region sees it.
 static void rkey_explain(struct observe_text *text, const struct observe_object *qp,
                          const struct journal_completion *completion)
 {
@@ -138,7 +138,7 @@ static const struct observe_object *region_of_lkey(const struct observe_object *
     return region != NULL && region->mr.lkey == lkey ? region : NULL; // devices here have one key for both
 }
 
-// Of a list of segments the first is known.
+// Only the first segment of a list is known.
 static void lkey_explain(struct observe_text *text, const struct observe_object *qp,
                          const struct journal_completion *completion)
 {
@@ -202,7 +202,7 @@ static const observe_process_t *process_of_lid(const struct observe_object *qp, 
     return NULL;
 }
 
-// Nothing came back.
+// The requester got no response.
 static void silence_explain(struct observe_text *text, const struct observe_object *qp,
                             const struct observe_object *peer)
 {
@@ -222,7 +222,7 @@ static void silence_explain(struct observe_text *text, const struct observe_obje
         return;
     }
     if (peer->ended || peer->process->ended) {
-        observe_text_add(text, ": that queue pair %s at ", peer->ended ? "was destroyed" : "went with its process");
+        observe_text_add(text, ": that queue pair %s at ", peer->ended ? "was destroyed" : "ended with its process");
         observe_text_time(text, peer->ended ? peer->ended_ps : peer->process->ended_ps);
     } else if (peer->qp.overran) {
         observe_text_add(text, ": that queue pair failed, as a completion queue of it was full");
@@ -340,7 +340,7 @@ static void cause_explain(struct observe_text *text, const struct observe_object
     }
 }
 
-// What is flushed behind a failure says nothing new, nor does what is flushed because the program asked for it.
+// Not reported: requests that are flushed after a failure that was reported, or because the program asked for it.
 static void completion_diagnose(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     const struct journal_completion *completion = &record->completion;
@@ -350,11 +350,11 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
     }
     bool flushed = completion->status == IBV_WC_WR_FLUSH_ERR;
     const struct observe_object *peer = observe_peer(qp);
-    bool told = qp->qp.flush_told || qp->qp.state == IBV_QPS_ERR || (peer != NULL && peer->qp.flush_told);
-    if (flushed && told) {
+    bool reported = qp->qp.flush_reported || qp->qp.state == IBV_QPS_ERR || (peer != NULL && peer->qp.flush_reported);
+    if (flushed && reported) {
         return;
     }
-    qp->qp.flush_told = true;
+    qp->qp.flush_reported = true;
     struct observe_text text = {.used = 0};
     observe_text_title(&text, process);
     observe_text_add(&text, " qp %u", qp->number);
@@ -373,7 +373,7 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
             observe_text_title(&text, peer->process);
             observe_text_add(&text, " qp %u or ", peer->number);
         }
-        observe_text_add(&text, "ibv_get_async_event tells");
+        observe_text_add(&text, "ibv_get_async_event reports");
         observe_say(process, at_ps, text.bytes);
         return;
     }
@@ -428,7 +428,7 @@ static void refusal_diagnose(observe_process_t *process, uint64_t at_ps, const s
     observe_say(process, at_ps, text.bytes);
 }
 
-// The library's own sentence; it comes from the program.
+// The sentence is the library's own. It comes from the program, so it is cleaned.
 static void sentence_say(observe_process_t *process, uint64_t at_ps, const struct journal_record *record)
 {
     struct observe_text text = {.used = 0};

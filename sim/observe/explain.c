@@ -1,9 +1,10 @@
-// The critical path of messages and operations, from the call that posts a request to the poll that finds its end: of
-// a message that takes a receive request, the receiver's completion; of other operations the requester's own.
+// The critical path of messages and operations. A path begins with the call that posts a request. It ends with the poll
+// that finds the result: for a message that takes a receive request, the receiver's completion; for other operations
+// the requester's own completion.
 //
-// The kernel's records (sim/kernel/cause.h) hold a path while it is young, so each operation is looked at when it ends.
-// All totals are kept, and of each kind of operation some hundred paths, evenly over the run: at the end the one whose
-// total is the median, or nearest to it, is the one to show.
+// The kernel's records (sim/kernel/cause.h) hold a path only for a limited time, so each operation is analysed when it
+// ends. All totals are kept, and about a hundred paths of each kind of operation, evenly over the run. The path shown
+// at the end is the one whose total is the median or nearest to it.
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +30,10 @@ struct class
     size_t total_count, total_room;
     struct path paths[PATHS_MAX];
     unsigned path_count;
-    uint64_t stride; // of the operations, each so manieth has its path kept
+    uint64_t stride; // the path of each stride-th operation is kept
 };
 
-// Operations of one kind, wanted or not.
+// Operations of one kind, also those that the user did not select.
 struct seen {
     uint64_t count, least_bytes, most_bytes;
 };
@@ -43,7 +44,7 @@ struct observe_explained {
     struct seen seen[OPCODES];
     struct class *classes[CLASSES_MAX];
     unsigned class_count;
-    uint64_t missed, too_long; // of kinds for which there is no room; whose records are gone
+    uint64_t missed, too_long; // operations of kinds beyond CLASSES_MAX; operations whose records are overwritten
 };
 
 // --- classes --------------------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ static void total_add(struct class *class, uint64_t total_ps)
     }
 }
 
-// Every second path goes.
+// Drops every second path.
 static void paths_thin(struct class *class)
 {
     unsigned kept = 0;
@@ -101,7 +102,7 @@ static void paths_thin(struct class *class)
 
 // --- one operation --------------------------------------------------------------------------------------------------
 
-// What is behind the end is not its.
+// Drops what lies after the end of the operation.
 static size_t pieces_trim(struct sim_piece *pieces, size_t count, uint64_t end_ps)
 {
     while (count > 0 && pieces[count - 1].begin_ps >= end_ps) {
@@ -113,7 +114,7 @@ static size_t pieces_trim(struct sim_piece *pieces, size_t count, uint64_t end_p
     return count;
 }
 
-// Neighbours of the same kind are one: a long wait is thousands of polls.
+// Joins neighbours of the same kind: a long wait consists of thousands of polls.
 static size_t pieces_join(struct sim_piece *pieces, size_t count)
 {
     size_t kept = 0;
@@ -209,7 +210,7 @@ static const struct path *path_nearest(const struct class *class, uint64_t wante
     return nearest;
 }
 
-// The most frequent first, then as they came.
+// The most frequent first; equal ones in the order of their first operation.
 static void classes_sort(struct observe_explained *explained)
 {
     for (unsigned i = 1; i < explained->class_count; i++) {

@@ -1,4 +1,4 @@
-// The picture of what processes have. Private to the room.
+// What every process has, as the records show it. Private to the room.
 #pragma once
 
 #include <stdbool.h>
@@ -9,42 +9,42 @@ enum observe_kind { OBSERVE_CONTEXT, OBSERVE_MR, OBSERVE_CQ, OBSERVE_SRQ, OBSERV
 
 // A request that was posted and is not known to be done.
 struct observe_request {
-    uint64_t wr_id, posted_ps, address, bytes, number; // number: of its queue, from 0 on
-    uint32_t opcode;                                   // of a send
+    uint64_t wr_id, posted_ps, address, bytes, number; // number: within its queue, from 0 on
+    uint32_t opcode;                                   // of a send request
     bool signaled;
 };
 
-// What was posted to a queue and what came back. The requests are a ring.
+// What was posted to a queue and what completed. The requests are a ring.
 struct observe_queue {
     uint64_t posted, bytes, completed, errors, depth_most;
     struct observe_request *requests; // NULL: none yet
     uint32_t first, depth, room;
 };
 
-#define OBSERVE_OPCODES 8 // enum ibv_wr_opcode, as far as devices have them
+#define OBSERVE_OPCODES 8 // values of enum ibv_wr_opcode that the devices have
 
 struct observe_qp {
     struct journal_qp made;
     struct journal_modify path; // attributes that were set last
     uint32_t state;
-    struct observe_object *peer; // as of peer_changes of the observer
+    struct observe_object *peer; // valid while peer_changes equals the observer's count of changes
     uint64_t peer_changes;
-    bool flush_told;                           // why its requests come back
-    bool overran;                              // a completion queue of it
-    unsigned losses_told;                      // a bit for each enum hca_loss_kind
-    bool error_told, reads_told, overlap_told; // by checks
+    bool flush_reported;                                   // the reason why its requests are flushed
+    bool overran;                                          // one of its completion queues
+    unsigned losses_reported;                              // a bit for each enum hca_loss_kind
+    bool error_reported, reads_reported, overlap_reported; // by checks
     struct observe_queue send, receive;
     struct observe_queue messages; // sends for which the peer needs a receive request, until its completion is polled
     uint64_t sends[OBSERVE_OPCODES], send_bytes[OBSERVE_OPCODES], signaled;
-    uint64_t rnr_naks, retries; // that it sent; of its requests
+    uint64_t rnr_naks, retries; // RNR NAKs that it sent; retries of its requests
     uint64_t first_ps, last_ps; // of its posts and completions
 };
 
 struct observe_cq {
     struct journal_cq made;
     uint64_t taken, errors;
-    uint64_t outstanding; // requests whose completions it will get
-    bool overrun_told;
+    uint64_t outstanding; // requests whose completions it will receive
+    bool overrun_reported;
 };
 
 struct observe_object {
@@ -52,9 +52,9 @@ struct observe_object {
     uint32_t context, number; // of a region: its key
     observe_process_t *process;
     uint64_t made_ps, ended_ps;
-    uint64_t places[OBSERVE_PLACES]; // with checks: where it was made
+    uint64_t frames[OBSERVE_FRAMES]; // with checks: the call that made it
     bool ended;
-    uint8_t pool; // of a queue pair or SRQ: whose buffers its receive requests have, + 1; 0: of no library that is known
+    uint8_t pool; // of a queue pair or SRQ: 1 + the library that owns its receive buffers; 0: no known library
     struct observe_object *next_ended;
     union {
         struct journal_device device;
@@ -69,13 +69,13 @@ struct observe_object {
 struct observe_arrival {
     const observe_process_t *from;
     struct observe_request request;
-    uint64_t address; // where it goes
+    uint64_t address; // its target
     uint32_t qp;      // of the requester
     bool under_way, arrived;
 };
 
 #define OBSERVE_ARRIVALS 64u
-// To a process. The last of them: who polls memory has few of them under way.
+// The last RDMA writes to a process. A program that polls memory has few of them in flight.
 struct observe_arrivals {
     uint64_t posted;
     struct observe_arrival list[OBSERVE_ARRIVALS];
@@ -108,7 +108,7 @@ struct observe_process {
     struct observe_calls calls[JOURNAL_CALL_COUNT];
     uint64_t registered_bytes, copied_regions, copied_bytes; // copied: by the processor
     uint64_t waits[OBSERVE_WAITS], waited_ps[OBSERVE_WAITS];
-    struct observe_request dmas[OBSERVE_DMA_CHANNELS]; // of the board, those that run; posted_ps 0: none
+    struct observe_request dmas[OBSERVE_DMA_CHANNELS]; // running transfers of the board; posted_ps 0: none
     uint64_t dma_count, dma_bytes;
     struct observe_pool pools[OBSERVE_POOLS];
     struct observe_arrivals arrivals; // with explain
@@ -118,19 +118,19 @@ struct observe {
     sim_t *sim;
     struct observe_options options;
     observe_process_t *processes, **processes_end;
-    struct observe_explained *explained; // NULL: nobody asked
-    struct observe_line *lines;          // a heap of what waits for its time (trace.c)
+    struct observe_explained *explained; // NULL: not requested
+    struct observe_line *lines;          // a heap, in the order of time, of lines to write (trace.c)
     size_t line_count, line_room;
     uint64_t line_order;
     unsigned findings; // of checks
     uint64_t datagrams;
-    uint64_t changes;  // of objects, from 1 on
-    uint64_t requests; // room for them in all queues
+    uint64_t changes;  // of objects; starts at 1
+    uint64_t requests; // room for requests, in all queues together
 };
 
 // --- objects.c ------------------------------------------------------------------------------------------------------
 
-// NULL: the process has none such, and had none lately.
+// NULL: the process has no such object, and had none lately.
 struct observe_object *observe_object_find(const observe_process_t *process, enum observe_kind kind, uint32_t context,
                                            uint32_t number);
 void observe_objects_note(observe_process_t *process, const struct observe_call *call,
@@ -139,22 +139,22 @@ void observe_objects_free(observe_process_t *process);
 typedef void (*observe_visit_fn)(void *ctx, struct observe_object *object);
 // In the order of kind, context and number.
 void observe_objects_visit(const observe_process_t *process, observe_visit_fn visit, void *ctx);
-// The queue pair that this one is connected to, and the process that has it. NULL: nobody has.
+// The queue pair that this one is connected to. NULL: no known process has it.
 struct observe_object *observe_peer(struct observe_object *qp);
-// What a process calls itself: "node1", with its number where its node has more than one.
+// The name of a process in messages: "node1", with its number where its node has more than one.
 void observe_title(const observe_process_t *process, char *text, size_t room);
 
-// The i-th one that the process opened.
+// The i-th context that the process opened.
 struct observe_object *observe_context_find(const observe_process_t *process, uint32_t i);
-// One that has not ended. NULL: there is none.
+// A queue pair that has not ended. NULL: there is none.
 struct observe_object *observe_qp_find(const observe_process_t *process, uint32_t context, uint32_t number);
 
 // --- requests.c -----------------------------------------------------------------------------------------------------
 
 void observe_requests_note(observe_process_t *process, const struct observe_call *call,
                            const struct journal_record *record);
-void observe_queues_free(struct observe_object *object); // of a queue pair; of others nothing
-// The queue pair is reset or destroyed, and forgets what was posted.
+void observe_queues_free(struct observe_object *object); // of a queue pair; nothing for other objects
+// The queue pair is reset or destroyed: forgets what was posted.
 void observe_requests_drop(struct observe_object *qp);
 
 // --- arrivals.c -----------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ void observe_access_print(uint32_t access, char *text, size_t room); // "local w
 
 // --- text.c ---------------------------------------------------------------------------------------------------------
 
-// A line; what has no room is cut.
+// A line of text. What exceeds its room is cut.
 struct observe_text {
     char bytes[1024];
     size_t used;
@@ -194,7 +194,7 @@ void observe_text_time(struct observe_text *text, uint64_t ps);
 
 // --- observe.c ------------------------------------------------------------------------------------------------------
 
-// A line for the user, which is in the trace as well.
+// A line for the user, and for the trace.
 void observe_say(observe_process_t *process, uint64_t at_ps, const char *text);
 
 // --- trace.c --------------------------------------------------------------------------------------------------------
@@ -204,23 +204,22 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
 // A sentence about what the process did: of a diagnosis or a check.
 void observe_trace_say(observe_process_t *process, uint64_t at_ps, const char *text);
 void observe_trace_free(observe_t *observe);
-void observe_trace_look(observe_t *observe); // writes the lines whose time has come
+void observe_trace_write_due(observe_t *observe); // writes the lines whose time has come
 
 // --- explain.c ------------------------------------------------------------------------------------------------------
 
 bool observe_explain_begin(observe_t *observe); // false: no memory
 void observe_explain_free(observe_t *observe);
-// The calling thread has just polled what ends the request.
-// qp: 0: of no queue pair.
+// The calling thread has just polled the completion of the request. qp 0: the request is of no queue pair.
 void observe_explain(const observe_process_t *from, uint32_t qp, const observe_process_t *to,
                      const struct observe_request *request, uint64_t end_ps);
 
 // --- checks.c -------------------------------------------------------------------------------------------------------
 
-// Before objects_note.
+// To be called before objects_note.
 void observe_check(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
 
 // --- diagnosis.c ----------------------------------------------------------------------------------------------------
 
-// Before objects_note: what the record changes is as it was.
+// To be called before objects_note, which changes the objects.
 void observe_diagnose(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);

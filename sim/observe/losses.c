@@ -1,5 +1,5 @@
-// The line for what an adapter loses without a word on the wire: datagrams that no queue pair takes, completions that
-// no queue has room for.
+// The line for what an adapter discards without a packet that reports it: datagrams that no queue pair accepts,
+// completions for which a completion queue has no room.
 #include <string.h>
 
 #include "models/hca/loss.h"
@@ -11,7 +11,7 @@ static bool is_of(const observe_process_t *process, const char *name)
     return strncmp(name, process->node, length) == 0 && name[length] == '.';
 }
 
-// On the adapter of that name. NULL: nobody that is known has it.
+// The queue pair of the adapter of that name. NULL: no known process has it.
 static struct observe_object *qp_of_adapter(const observe_t *observe, const char *name, uint32_t qpn)
 {
     struct observe_object *found = NULL;
@@ -58,15 +58,15 @@ static void reason_add(struct observe_text *text, const struct hca_loss *loss)
     }
 }
 
-static void message_tell(observe_t *observe, const char *name, const struct hca_loss *loss)
+static void message_report(observe_t *observe, const char *name, const struct hca_loss *loss)
 {
     struct observe_object *to = loss->kind != HCA_LOSS_ADDRESS ? qp_of_adapter(observe, name, loss->qpn) : NULL;
     struct observe_object *from = qp_of_lid(observe, loss->source_lid, loss->source_qpn);
     struct observe_object *of = to != NULL ? to : from;
-    if (of == NULL || (of->qp.losses_told & 1u << loss->kind) != 0) {
+    if (of == NULL || (of->qp.losses_reported & 1u << loss->kind) != 0) {
         return;
     }
-    of->qp.losses_told |= 1u << loss->kind;
+    of->qp.losses_reported |= 1u << loss->kind;
     struct observe_text text = {.used = 0};
     observe_text_add(&text, "%.*s: a message", (int)strcspn(name, "."), name);
     if (from != NULL) {
@@ -80,18 +80,18 @@ static void message_tell(observe_t *observe, const char *name, const struct hca_
     observe_say(of->process, sim_now_ps(observe->sim), text.bytes);
 }
 
-static void completion_tell(observe_t *observe, const char *name, const struct hca_loss *loss)
+static void completion_report(observe_t *observe, const char *name, const struct hca_loss *loss)
 {
     struct observe_object *qp = qp_of_adapter(observe, name, loss->qpn);
     struct observe_text text = {.used = 0};
     if (qp == NULL) {
         return;
     }
-    qp->qp.flush_told = qp->qp.overran = true;
+    qp->qp.flush_reported = qp->qp.overran = true;
     observe_text_title(&text, qp->process);
     observe_text_add(&text,
                      " qp %u: a completion found its completion queue full (%u entries, cq %u for sends, %u for "
-                     "receives): the queue is of no use any more, and its queue pairs go to the error state "
+                     "receives): the queue can no longer be used, and its queue pairs go to the error state "
                      "(IBV_EVENT_CQ_ERR)",
                      qp->number, loss->entries, qp->qp.made.send_cq, qp->qp.made.receive_cq - 1);
     observe_say(qp->process, sim_now_ps(observe->sim), text.bytes);
@@ -100,8 +100,8 @@ static void completion_tell(observe_t *observe, const char *name, const struct h
 void observe_lost(observe_t *observe, const char *name, const struct hca_loss *loss)
 {
     if (loss->kind == HCA_LOSS_CQ_OVERRUN) {
-        completion_tell(observe, name, loss);
+        completion_report(observe, name, loss);
     } else {
-        message_tell(observe, name, loss);
+        message_report(observe, name, loss);
     }
 }

@@ -1,4 +1,4 @@
-// Names and sentences. Every number may be anything.
+// Names and sentences. The numbers come from programs, so every value is possible.
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ const char *observe_opcode_name(uint64_t opcode)
 #define OPCODE(id, verb, completion, transports, operands) [IBV_WR_##verb] = #verb,
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE
-        // those that no device has
+        // no device here has these
         [IBV_WR_LOCAL_INV] = "LOCAL_INV",
         [IBV_WR_BIND_MW] = "BIND_MW",
         [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",

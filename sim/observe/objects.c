@@ -1,4 +1,4 @@
-// What every process has, from the records of the calls that made it.
+// The objects of every process, from the records of the calls that made them.
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 
 #include "sim/observe/internal.h"
 
-// So many objects that are gone are remembered, for requests that name them too late.
+// How many ended objects are kept, for requests that name them too late.
 enum { ENDED_MAX = 256, ENDED_QPS_MAX = 4096 };
-// What a program says that it has is believed up to here.
+// Limit on the objects of a process: a program's records are not trusted beyond it.
 enum { OBJECTS_MAX = 1 << 17 };
 
 static int compare(const void *a, const void *b)
@@ -54,7 +54,7 @@ static void ended_forget(observe_process_t *process, struct observe_object *obje
     }
 }
 
-// A number that was used before is the new object's. NULL: no memory.
+// A number that is used again belongs to the new object. NULL: no memory.
 static struct observe_object *made(observe_process_t *process, enum observe_kind kind, uint32_t context,
                                    uint32_t number, uint64_t at_ps)
 {
@@ -96,7 +96,7 @@ static void ended(observe_process_t *process, enum observe_kind kind, uint32_t c
     object->next_ended = NULL;
     *process->ended_end = object;
     process->ended_end = &object->next_ended;
-    // Queue pairs stay longer, for the summary.
+    // Queue pairs are kept longer, for the summary.
     unsigned most = process->ended_first->kind == OBSERVE_QP ? ENDED_QPS_MAX : ENDED_MAX;
     if (++process->ended_count > most) {
         struct observe_object *oldest = process->ended_first;
@@ -136,7 +136,7 @@ static void modify_note(observe_process_t *process, const struct journal_record 
     object->qp.state = modify->to;
     if (modify->to == IBV_QPS_RESET) { // IBA 10.3.1
         observe_requests_drop(object);
-        object->qp.flush_told = object->qp.error_told = false;
+        object->qp.flush_reported = object->qp.error_reported = false;
     }
     path->dest = (mask & IBV_QP_DEST_QPN) != 0 ? modify->dest : path->dest;
     path->send_psn = (mask & IBV_QP_SQ_PSN) != 0 ? modify->send_psn : path->send_psn;
@@ -200,18 +200,18 @@ static void object_made(observe_process_t *process, const struct observe_call *c
         }
         break;
     }
-    if (object != NULL && call->places != NULL) {
-        memcpy(object->places, call->places, sizeof object->places);
+    if (object != NULL && call->frames != NULL) {
+        memcpy(object->frames, call->frames, sizeof object->frames);
     }
 }
 
 struct closing {
     uint32_t context;
-    struct observe_object **list; // that have not ended
+    struct observe_object **list; // those that have not ended
     unsigned count;
 };
 
-static void closing_look(void *ctx, struct observe_object *object)
+static void closing_visit(void *ctx, struct observe_object *object)
 {
     struct closing *closing = ctx;
     if (object->context == closing->context && !object->ended) {
@@ -219,12 +219,12 @@ static void closing_look(void *ctx, struct observe_object *object)
     }
 }
 
-// It takes along what is left of it.
+// The objects of a context end with it.
 static void context_ended(observe_process_t *process, uint32_t context, uint64_t at_ps)
 {
     struct closing closing = {.context = context, .list = calloc(process->object_count + 1, sizeof *closing.list)};
     if (closing.list != NULL) {
-        observe_objects_visit(process, closing_look, &closing);
+        observe_objects_visit(process, closing_visit, &closing);
     }
     for (unsigned i = 0; i < closing.count; i++) {
         ended(process, closing.list[i]->kind, context, closing.list[i]->number, at_ps);
@@ -315,13 +315,13 @@ struct search {
     struct observe_object *found;
 };
 
-static void peer_look(void *ctx, struct observe_object *object)
+static void peer_visit(void *ctx, struct observe_object *object)
 {
     struct search *search = ctx;
     if (object->kind == OBSERVE_QP && object->number == search->number) {
         const struct journal_device *device = device_of(object);
         bool same = device != NULL && strcmp(device->device, search->device->device) == 0;
-        // One that lives rather than one that is gone.
+        // Prefers a live queue pair to one that has ended.
         if (same && device->lid == search->lid && (search->found == NULL || search->found->ended)) {
             search->found = object;
         }
@@ -335,7 +335,7 @@ static struct observe_object *peer_search(const struct observe_object *qp)
         return NULL;
     }
     for (const observe_process_t *process = qp->process->observe->processes; process != NULL; process = process->next) {
-        observe_objects_visit(process, peer_look, &search);
+        observe_objects_visit(process, peer_visit, &search);
     }
     return search.found;
 }

@@ -49,17 +49,17 @@ bool observe_wants_all(const observe_t *observe)
     return options->trace != NULL || options->summary || options->explain || options->check;
 }
 
-observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place)
+observe_process_t *observe_process_begin(observe_t *observe, const struct observe_identity *identity)
 {
     observe_process_t *process = calloc(1, sizeof *process);
     if (process != NULL) {
         process->observe = observe;
-        process->number = place->number;
-        process->tag = place->tag;
-        process->began_ps = place->began_ps;
+        process->number = identity->number;
+        process->tag = identity->tag;
+        process->began_ps = identity->began_ps;
         process->ended_end = &process->ended_first;
-        snprintf(process->node, sizeof process->node, "%s", place->node);
-        snprintf(process->name, sizeof process->name, "%s", place->name);
+        snprintf(process->node, sizeof process->node, "%s", identity->node);
+        snprintf(process->name, sizeof process->name, "%s", identity->name);
         *observe->processes_end = process;
         observe->processes_end = &process->next;
     }
@@ -113,7 +113,7 @@ void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t
     }
 }
 
-// What an adapter did for a queue pair, whichever process of its node has it.
+// Counts what an adapter did for a queue pair, in whichever process of its node owns it.
 static void point_count(observe_t *observe, const char *component, const struct sim_trace_point *point,
                         const uint64_t *values)
 {
@@ -142,7 +142,7 @@ static void trace_sink(void *ctx, uint64_t time_ps, const char *component, const
         point_count(observe, component, point, values);
     }
     if (observe->options.trace != NULL) {
-        observe_trace_look(observe);
+        observe_trace_write_due(observe);
         observe->options.trace(observe->options.trace_ctx, time_ps, component, point, values);
     }
 }

@@ -1,14 +1,14 @@
 // What attached programs did: their verbs calls as a trace, counts of them as a summary, and a line for each call that
 // was refused and each completion in error.
 //
-// sim/attach gives it the records that libraries write (verbs-shim/backend/journal.h), in the order of each thread's own time.
-// From those that make, change and end objects it keeps a picture of what every process has; so it can say what the
-// other side of a connection looked like when a request failed.
-// Everything here only looks: no simulated time passes, and nothing of it reaches a model. Records come from programs
-// and are not believed: numbers are compared, never used as indices.
-// Leaves out: what programs do without verbs; requests of queue pairs whose process is not attached.
+// sim/attach passes on the records that libraries write (verbs-shim/backend/journal.h), in the order of each thread's
+// own time. The observer derives from them which objects every process has. So it can describe the other side of a
+// connection when a request fails. Observation is passive: no simulated time passes, and no model is affected. Records
+// come from programs and are not trusted: numbers are compared, never used as indices. Leaves out: what programs do
+// without verbs; requests of queue pairs whose process is not attached.
 //
-// Times are picoseconds. An observer lives as long as the simulation; processes are its own, also after they ended.
+// Times are picoseconds. An observer lives as long as the simulation. It owns its processes, also those that have
+// ended.
 #pragma once
 
 #include <stdio.h>
@@ -21,99 +21,99 @@
 typedef struct observe observe_t;
 typedef struct observe_process observe_process_t;
 
-// Receive requests of a queue pair, as its process counts them.
+// The receive requests of a queue pair, as its process counts them.
 struct observe_receives {
     uint64_t posted, last_ps;
-    uint32_t outstanding; // that wait for a message
+    uint32_t outstanding; // without a message yet
 };
 
 #define OBSERVE_ANY UINT64_MAX
-// In the place of an enum ibv_wr_opcode: a DMA of the board that libtca started.
+// Used as an enum ibv_wr_opcode: a DMA of the board that libtca started.
 #define OBSERVE_OPCODE_DMA 30u
-// An RDMA write, until the other side's poll of its memory.
+// Used likewise: an RDMA write until the other side's poll of its memory finds it.
 #define OBSERVE_OPCODE_FOUND 29u
 
-// Which operations are to be explained.
+// Which operations are explained.
 struct observe_selection {
     uint32_t opcodes; // a bit for each enum ibv_wr_opcode, and OBSERVE_OPCODE_DMA
     uint64_t bytes;   // or OBSERVE_ANY
-    uint32_t qp;      // of the requester; 0: any
-    uint64_t number;  // of its kind, from 1 on; 0: the median
+    uint32_t qp;      // the requester's; 0: any
+    uint64_t number;  // within its kind, from 1 on; 0: the median
 };
 
 struct observe_options {
     sim_trace_sink_fn trace; // NULL: no trace
     void *trace_ctx;
-    void (*line)(void *ctx, const char *text); // of diagnoses, without a newline; NULL: none
+    void (*line)(void *ctx, const char *text); // receives diagnoses, without a newline; NULL: none
     void *line_ctx;
-    // Of a process by its tag. false: nobody can tell. NULL: nobody is to be asked.
+    // Queries the receive requests of a process by its tag. Returns false if they are not known. May be NULL.
     bool (*receives)(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out);
     void *receives_ctx;
     bool summary;
-    bool check; // mistakes that a real device cannot see; each is a line
-    // The functions that the addresses of a process lie in: "f (a.c:12), called by main (a.c:30)". For check.
-    bool (*where)(void *ctx, void *tag, const uint64_t *places, unsigned count, char *text, size_t room);
+    bool check; // reports mistakes that a real device cannot see, a line each
+    // Names the call frames of a process: "f (a.c:12), called by main (a.c:30)". For check.
+    bool (*where)(void *ctx, void *tag, const uint64_t *frames, unsigned count, char *text, size_t room);
     void *where_ctx;
-    bool explain; // the critical path of operations; needs the looks at memory of attached programs as well
+    bool explain; // the critical path of operations; also needs the memory polls of attached programs
     struct observe_selection select;
 };
 
 // NULL: no memory.
 observe_t *observe_create(sim_t *sim, const struct observe_options *options);
 void observe_destroy(observe_t *observe);
-// Do options ask for posts, polls and waits as well?
+// Do the options need records of posts, polls and waits?
 bool observe_wants_all(const observe_t *observe);
 
-struct observe_place {
+struct observe_identity {
     const char *node; // lives as long as the observer
-    uint32_t number;  // of the process on its node
-    const char *name; // of what it runs; copied
+    uint32_t number;  // among the processes of its node
+    const char *name; // of the program; copied
     uint64_t began_ps;
     void *tag;
 };
-// NULL: no memory; the functions below take it and do nothing.
-observe_process_t *observe_process_begin(observe_t *observe, const struct observe_place *place);
+// NULL: no memory; the functions below accept NULL and do nothing.
+observe_process_t *observe_process_begin(observe_t *observe, const struct observe_identity *identity);
 void observe_process_end(observe_process_t *process, uint64_t at_ps);
 
-#define OBSERVE_PLACES 12u
-// A call of a program. thread: its name, as traces have it. at_ps: when it ended. places: from where it was made, the
-// innermost first, 0 behind the last; NULL: not known.
+#define OBSERVE_FRAMES 12u
+// A call of a program. thread: its name in traces. at_ps: when it ended. frames: the return addresses of its call
+// frames, the innermost first, 0 after the last; NULL: not known.
 struct observe_call {
     const char *thread;
     uint64_t at_ps, took_ps;
-    const uint64_t *places;
+    const uint64_t *frames;
 };
 void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
-// The process is about to end by itself, and can still be looked at.
+// The process is about to exit by itself; its memory can still be read.
 void observe_process_exits(observe_process_t *process);
 unsigned observe_findings(const observe_t *observe); // of checks
 
 struct hca_loss; // models/hca/loss.h
-// What an adapter of that name ("node0.hca") lost without a word on the wire. A line for the first of a kind of each
-// queue pair.
+// What an adapter of that name ("node0.hca") discarded without a packet that reports it. A line for the first loss of
+// each kind and queue pair.
 void observe_lost(observe_t *observe, const char *name, const struct hca_loss *loss);
 
-// Empty polls, and what a thread waited.
+// Empty polls, and how long a thread waited.
 enum observe_wait { OBSERVE_POLLING, OBSERVE_WAITING, OBSERVE_WAITS };
-bool observe_is_wait(unsigned call); // of enum journal_call: it waits, and its time is not that of a call
+bool observe_is_wait(unsigned call); // of enum journal_call: its time counts as waiting, not as time in calls
 void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t count, uint64_t ps);
 
-// With explain. A device wrote to memory of the process; a thread of it found something by polling a word, at at_ps.
+// With explain. A device wrote to memory of the process; a thread of it found data by polling a word, at at_ps.
 void observe_written(observe_process_t *process, uint64_t address, uint32_t bytes);
 void observe_found(observe_process_t *process, uint64_t address, uint32_t bytes, uint64_t at_ps);
 
-// How its queues stand, a line each.
+// The state of its queues, a line each.
 void observe_states_print(const observe_process_t *process, const struct journal_state *states, unsigned count,
                           FILE *out);
 
 void observe_time_print(uint64_t ps, char *text, size_t room); // "12.3 us", for people
 
-// What comes from a program, for a terminal: ends, and has no control characters.
+// Makes text from a program safe for a terminal: terminated, without control characters.
 void observe_text_clean(char *text, size_t room);
 
 void observe_bytes_print(uint64_t bytes, char *text, size_t room); // "64 B", "4 KiB"
 
-// An operation that stands for all of its kind.
+// An operation that represents all of its kind.
 struct observe_operation {
     const char *name;                                   // "SEND, node0 to node1 #12"
     const char *node;                                   // of the requester
@@ -125,12 +125,12 @@ typedef void (*observe_explained_fn)(void *ctx, const struct observe_operation *
 // The most frequent kinds first.
 void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx);
 
-uint64_t observe_explained_missed(const observe_t *observe); // of kinds behind the first 256
-// What operations there were, also those that nobody wanted: "SEND, 64 B (100); RDMA_WRITE, 4 B to 4 KiB (20)".
+uint64_t observe_explained_missed(const observe_t *observe); // operations of kinds beyond the first 256
+// All operations that occurred, also those not selected: "SEND, 64 B (100); RDMA_WRITE, 4 B to 4 KiB (20)".
 void observe_explained_kinds(const observe_t *observe, char *text, size_t room);
 
-// Trace lines that wait for their time; at the end of the run.
+// Writes the trace lines whose time has not come; at the end of the run.
 void observe_trace_flush(observe_t *observe);
-// As lines of text for people, or of YAML below a key with that indentation.
+// As lines of text, or as YAML below a key with that indentation.
 void observe_summary_print(const observe_t *observe, FILE *out);
 void observe_summary_yaml(const observe_t *observe, FILE *out);

@@ -1,4 +1,4 @@
-// Libraries that post receive requests with buffers of their own, and copy what arrives to where the program wants it.
+// Libraries that post receive requests with their own buffers and copy what arrives to the program's memory.
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,13 +6,13 @@
 
 #include "sim/observe/internal.h"
 
-// From how many messages on it is worth a line.
+// The number of messages from which on a hint is printed.
 enum { MANY = 16 };
 
 static const struct {
-    const char *file;  // how the name of its file begins
-    const char *name;  // what people call it
-    const char *limit; // the setting from which on messages go straight to where the program wants them
+    const char *file;  // the start of its file name
+    const char *name;  // as users know it
+    const char *limit; // the setting of the size from which on messages go directly to the program's memory
 } pools[OBSERVE_POOLS] = {
     {"libuct_ib", "UCX", "UCX_RNDV_THRESH"},
     {"mca_btl_openib", "Open MPI's openib", "btl_openib_eager_limit"},
@@ -52,8 +52,8 @@ void observe_pools_print(const observe_process_t *process, FILE *out)
             observe_bytes_print(pool->bytes, bytes, sizeof bytes);
             fprintf(out,
                     "  hint: eager copies: %" PRIu64 " messages (%s) came into receive buffers of %s, which copies "
-                    "them from there (which takes time on a machine, and none here); from %s on they go straight to "
-                    "where the program wants them\n",
+                    "them from there (this takes time on a real machine, and none here); from %s on they go directly "
+                    "to the program's memory\n",
                     pool->count, bytes, pools[i].name, pools[i].limit);
         }
     }

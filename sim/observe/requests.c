@@ -1,4 +1,4 @@
-// What was posted to queue pairs and what came back.
+// What was posted to queue pairs and what completed.
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "sim/observe/internal.h"
 #include "verbs-shim/ibverbs/opcodes.h"
 
-// Requests in all queues that are believed.
+// Limit on the requests in all queues: a program's records are not trusted beyond it.
 enum { REQUESTS_MAX = 1 << 22 };
 
 static bool queue_grow(observe_t *observe, struct observe_queue *queue)
@@ -32,9 +32,9 @@ static void queue_posted(observe_t *observe, struct observe_queue *queue, const 
 {
     queue->bytes += request->bytes;
     if (queue->depth < queue->room || queue_grow(observe, queue)) {
-        struct observe_request *place = &queue->requests[(queue->first + queue->depth) % queue->room];
-        *place = *request;
-        place->number = queue->posted;
+        struct observe_request *slot = &queue->requests[(queue->first + queue->depth) % queue->room];
+        *slot = *request;
+        slot->number = queue->posted;
         queue->depth++;
     }
     queue->posted++;
@@ -52,8 +52,8 @@ static bool queue_take(struct observe_queue *queue, struct observe_request *requ
     return true;
 }
 
-// Completions come in the order of the requests. A request that asked for none is done when a later one is. false: it
-// is not known which.
+// Completions come in the order of the requests. A request that asked for none is done when a later one is. false: the
+// completed request is not known.
 static bool queue_completed(struct observe_queue *queue, uint64_t wr_id, bool error,
                             struct observe_request *request_out)
 {
@@ -75,7 +75,7 @@ static bool needs_receive(uint32_t opcode)
     return ibverbs_opcode_has(opcode, HCA_HAS_RECEIVE);
 }
 
-// at_ps: when the call ended. An operation begins where the call does.
+// The completion queue that gets the completions of sends or receives.
 static struct observe_object *cq_of(const struct observe_object *qp, bool is_receive)
 {
     const struct journal_qp *made = &qp->qp.made;
@@ -91,7 +91,7 @@ static void outstanding_add(const struct observe_object *qp, bool is_receive)
     }
 }
 
-// A request that asked for a completion is none of the completion queue's any more.
+// The completion queue no longer expects the completion of a request.
 static void outstanding_less(const struct observe_object *qp, bool is_receive)
 {
     struct observe_object *cq = cq_of(qp, is_receive);
@@ -164,7 +164,7 @@ static void receive_note(observe_process_t *process, uint64_t at_ps, const struc
     }
 }
 
-// request: of a send, what it completes.
+// request: the send request that completes.
 static void completion_explain(struct observe_object *qp, uint64_t at_ps, const struct journal_completion *completion,
                                const struct observe_request *request)
 {

@@ -1,4 +1,4 @@
-// How the queues of a process stand, as lines of text.
+// The state of a process's queues, as lines of text.
 #include <inttypes.h>
 
 #include <infiniband/verbs.h>
@@ -43,7 +43,7 @@ static void cq_print(const struct journal_state *state, const char *title, FILE 
 
 enum { RNR_FOR_EVER = 7 }; // of rnr_retry
 
-// A sender that tries for ever gets no error.
+// A sender that retries without limit gets no error; this line reports it.
 static void receives_print(const struct observe_object *peer, FILE *out)
 {
     const struct observe_options *options = &peer->process->observe->options;
@@ -51,7 +51,7 @@ static void receives_print(const struct observe_object *peer, FILE *out)
     bool asked = options->receives != NULL && peer->qp.made.srq == 0 && !peer->ended && !peer->process->ended;
     if (asked && options->receives(options->receives_ctx, peer->process->tag, peer->number, &receives) &&
         receives.outstanding == 0) {
-        fprintf(out, "; no receive request is there (%" PRIu64 " were posted): RNR is tried again for ever",
+        fprintf(out, "; no receive request is there (%" PRIu64 " were posted): the sender retries for ever (RNR)",
                 receives.posted);
     }
 }
@@ -77,7 +77,7 @@ static void qp_print(const observe_process_t *process, const struct journal_stat
     fprintf(out, "\n");
 }
 
-// Of the queue that it polls, where that is empty.
+// The completion queue that the program polls, if it is empty.
 static void polled_print(const struct journal_state *states, unsigned count, const char *title, FILE *out)
 {
     const struct journal_state *polled = NULL;
@@ -92,7 +92,7 @@ static void polled_print(const struct journal_state *states, unsigned count, con
     }
 }
 
-// What may say why it does not go on.
+// States that may explain why the program does not go on.
 static bool is_notable(const struct journal_state *state)
 {
     return state->is_cq ? state->cq.waiting > 0 || state->cq.unacknowledged > 0 : state->qp.sends_outstanding > 0;

@@ -1,4 +1,4 @@
-// What the calls of each program were, and what of it is a known pattern of slow programs.
+// Counts of each program's calls, and hints on known patterns of slow programs.
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 struct summing {
     FILE *out;
     const observe_process_t *process;
-    const char *indent; // of YAML
+    const char *indent; // of the YAML
     bool hints;
 };
 

@@ -1,7 +1,7 @@
 // Verbs calls as trace points, a line a call, between the trace points of devices in the order of simulated time.
 //
-// What a program did since its last call is known at the call, with times ahead of the devices': lines wait in
-// a heap until the simulation has come to their time.
+// What a program did since its last call is known only at the call, with times that are later than the devices'. So
+// lines wait in a heap until the simulation reaches their time.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 struct observe_line {
     uint64_t at_ps, order, took_ps;
     char component[104];
-    char *text; // a sentence, owned; NULL: a call
+    char *text; // a sentence, owned; NULL: the line is a call
     struct journal_record record;
 };
 
@@ -34,7 +34,7 @@ struct field {
     }
 #define FIELDS_MAX 12
 
-// Of the member of a record; unused ones have no name.
+// The fields of a member of a record; unused ones have no name.
 struct fields {
     struct field list[FIELDS_MAX];
 };
@@ -86,7 +86,7 @@ static uint64_t value_of(const struct field *field, const struct journal_record 
     return value;
 }
 
-// Names of sim_trace are looked up by value: the name itself is the value's only one.
+// sim_trace expects a table of names by value. Here the table has one entry: the name of this value.
 static void form_fill(const struct field *field, uint64_t value, struct sim_trace_field *out, const char **name,
                       uint64_t *value_out)
 {
@@ -96,7 +96,7 @@ static void form_fill(const struct field *field, uint64_t value, struct sim_trac
     };
     *out = (struct sim_trace_field){field->name, field->form == HEX ? SIM_TRACE_HEX : SIM_TRACE_DECIMAL, NULL};
     *value_out = value;
-    if (value == SIM_TRACE_ABSENT) { // a program's wr_id may be that; here it is a value
+    if (value == SIM_TRACE_ABSENT) { // a program's wr_id may have this value; it is a number here
         static const char *const most = "0xffffffffffffffff";
         *out = (struct sim_trace_field){field->name, SIM_TRACE_NAME, &most};
         *value_out = 0;
@@ -213,7 +213,7 @@ void observe_trace_say(observe_process_t *process, uint64_t at_ps, const char *t
     }
 }
 
-void observe_trace_look(observe_t *observe)
+void observe_trace_write_due(observe_t *observe)
 {
     lines_write(observe, sim_now_ps(observe->sim));
 }

@@ -51,9 +51,9 @@ void fixture_open(struct fixture *fixture, const struct observe_options *options
     fixture->observe = observe_create(fixture->sim, &own);
     ASSERT_TRUE(fixture->observe != NULL);
     fixture->node0 =
-        observe_process_begin(fixture->observe, &(struct observe_place){.node = "node0", .number = 1, .name = "a"});
+        observe_process_begin(fixture->observe, &(struct observe_identity){.node = "node0", .number = 1, .name = "a"});
     fixture->node1 =
-        observe_process_begin(fixture->observe, &(struct observe_place){.node = "node1", .number = 1, .name = "b"});
+        observe_process_begin(fixture->observe, &(struct observe_identity){.node = "node1", .number = 1, .name = "b"});
 }
 
 void fixture_close(struct fixture *fixture)

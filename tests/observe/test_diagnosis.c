@@ -148,7 +148,7 @@ TEST(Diagnosis, OfARangeSaysByHowMuchItIsMissed)
     connected();
     const struct journal_record record = failed_write(JOURNAL_FAULT_RANGE, 0x1fe0, 0x100);
     fixture_note(fixture.node1, 2000, &record);
-    EXPECT_CONTAINS(fixture.lines, "not all of the bytes are in the region: it ends 32 B behind the region");
+    EXPECT_CONTAINS(fixture.lines, "not all of the bytes are in the region: it ends 32 B after the end of the region");
     fixture_close(&fixture);
 }
 
@@ -238,7 +238,8 @@ TEST(Records, OfEndlessObjectsAndRequestsTakeBoundedMemory)
 {
     fixture_open(&fixture, &(struct observe_options){0});
     observe_t *observe = observe_create(fixture.sim, &(struct observe_options){.check = true});
-    observe_process_t *process = observe_process_begin(observe, &(struct observe_place){.node = "node0", .name = "a"});
+    observe_process_t *process =
+        observe_process_begin(observe, &(struct observe_identity){.node = "node0", .name = "a"});
     fixture_connect(process, 1, 2, 0x100);
     for (uint32_t i = 0; i < 200000; i++) {
         const struct journal_record region = {.call = JOURNAL_REG_MR, .mr = {.rkey = 0x1000000 + i}};
