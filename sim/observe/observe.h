@@ -3,9 +3,10 @@
 //
 // sim/attach passes on the records that libraries write (verbs-shim/backend/journal.h), in the order of each thread's
 // own time. The observer derives from them which objects every process has. So it can describe the other side of a
-// connection when a request fails. Observation is passive: no simulated time passes, and no model is affected. Records
-// come from programs and are not trusted: numbers are compared, never used as indices. Leaves out: what programs do
-// without verbs; requests of queue pairs whose process is not attached.
+// connection when a request fails.
+// Observation is passive: no simulated time passes, and no model is affected. Records come from programs and are not
+// trusted: numbers are compared, never used as indices.
+// Leaves out: what programs do without verbs; requests of queue pairs whose process is not attached.
 //
 // Times are picoseconds. An observer lives as long as the simulation. It owns its processes, also those that have
 // ended.

@@ -51,19 +51,19 @@ const struct baseline_entry *baseline_find(const struct baseline *baseline, cons
     return NULL;
 }
 
-// At its place in the order; there is none of that name yet.
+// Inserts an entry in the order of names; no entry has this name yet.
 static struct baseline_entry *entry_insert(struct baseline *baseline, const char *scenario, const char *expect)
 {
-    size_t place = 0;
+    size_t index = 0;
     baseline->entries = grow(baseline->entries, baseline->count, sizeof *baseline->entries);
-    while (place < baseline->count && names_compare(scenario, expect, &baseline->entries[place]) > 0) {
-        place++;
+    while (index < baseline->count && names_compare(scenario, expect, &baseline->entries[index]) > 0) {
+        index++;
     }
-    memmove(&baseline->entries[place + 1], &baseline->entries[place],
-            (baseline->count - place) * sizeof *baseline->entries);
-    baseline->entries[place] = (struct baseline_entry){.scenario = copy(scenario), .expect = copy(expect)};
+    memmove(&baseline->entries[index + 1], &baseline->entries[index],
+            (baseline->count - index) * sizeof *baseline->entries);
+    baseline->entries[index] = (struct baseline_entry){.scenario = copy(scenario), .expect = copy(expect)};
     baseline->count++;
-    return &baseline->entries[place];
+    return &baseline->entries[index];
 }
 
 static void number_add(struct baseline_entry *entry, double number)
@@ -89,7 +89,7 @@ static const char *text_of(struct scn_mistakes *mistakes, const struct scn_tree 
 {
     const struct scn_tree *tree = scn_tree_find(item, key);
     if (tree == NULL || tree->kind != SCN_TREE_SCALAR) {
-        scn_mistakes_add(mistakes, tree != NULL ? tree->place : item->place, "an entry has %s: with a text", key);
+        scn_mistakes_add(mistakes, tree != NULL ? tree->place : item->place, "an entry needs %s: with a text", key);
         return "";
     }
     return tree->text;
@@ -99,7 +99,7 @@ static void numbers_read(struct scn_mistakes *mistakes, const struct scn_tree *i
 {
     const struct scn_tree *list = scn_tree_find(item, "numbers");
     if (list == NULL || list->kind != SCN_TREE_SEQUENCE || list->count == 0) {
-        scn_mistakes_add(mistakes, list != NULL ? list->place : item->place, "an entry has numbers: with a list");
+        scn_mistakes_add(mistakes, list != NULL ? list->place : item->place, "an entry needs numbers: with a list");
         return;
     }
     for (const struct scn_tree *tree = list->first; tree != NULL; tree = tree->next) {
@@ -133,13 +133,13 @@ static void entry_read(struct scn_mistakes *mistakes, const struct scn_tree *ite
     }
     const char *scenario = text_of(mistakes, item, "scenario"), *expect = text_of(mistakes, item, "expect");
     if (baseline_find(baseline, scenario, expect) != NULL) {
-        scn_mistakes_add(mistakes, item->place, "'%.80s' of '%.80s' is there twice", expect, scenario);
+        scn_mistakes_add(mistakes, item->place, "'%.80s' of '%.80s' appears twice", expect, scenario);
         return;
     }
     numbers_read(mistakes, item, entry_insert(baseline, scenario, expect));
 }
 
-// An empty list may be written as nothing.
+// An empty list may be written as an empty document.
 static void tree_read(struct scn_mistakes *mistakes, const struct scn_tree *tree, struct baseline *baseline)
 {
     if (tree->kind != SCN_TREE_SEQUENCE) {
@@ -196,10 +196,9 @@ static void numbers_write(FILE *out, const struct baseline_entry *entry)
 static void file_write(void *ctx, FILE *out)
 {
     const struct baseline *baseline = ctx;
-    fputs(
-        "# Numbers that were right; `--update-baseline` of tcasim run and exec writes them, expectations with of: are "
-        "held against them.\n",
-        out);
+    fputs("# Reference numbers, written by `--update-baseline` of tcasim run and exec; expectations with of: are "
+          "compared with them.\n",
+          out);
     for (size_t i = 0; i < baseline->count; i++) {
         fputs("- scenario: ", out);
         files_string_write(out, baseline->entries[i].scenario);
@@ -211,9 +210,9 @@ static void file_write(void *ctx, FILE *out)
     }
 }
 
-// What became of the entry; `before` may be NULL.
-static void change_tell(FILE *log, const char *path, const struct baseline_entry *before,
-                        const struct baseline_entry *now)
+// Prints what changed in the entry; `before` may be NULL.
+static void change_print(FILE *log, const char *path, const struct baseline_entry *before,
+                         const struct baseline_entry *now)
 {
     bool same = before != NULL && before->count == now->count;
     for (size_t i = 0; same && i < now->count; i++) {
@@ -244,7 +243,7 @@ static void entry_put(struct baseline *baseline, const struct baseline_entry *no
     }
 }
 
-// By the directory, as the file itself is replaced. -1: not locked.
+// Locks the directory, because the file itself is replaced. -1: not locked.
 static int directory_lock(const char *path)
 {
     char copied[PATH_MAX];
@@ -270,14 +269,14 @@ enum sim_status baseline_update(const char *path, const struct baseline_entry *e
     }
     if (status == SIM_OK || status == SIM_ERR_NOT_FOUND) {
         for (size_t i = 0; i < count; i++) {
-            change_tell(changes, path, baseline_find(&baseline, entries[i].scenario, entries[i].expect), &entries[i]);
+            change_print(changes, path, baseline_find(&baseline, entries[i].scenario, entries[i].expect), &entries[i]);
             entry_put(&baseline, &entries[i]);
         }
         status = files_one_write(path, file_write, &baseline, error, error_size);
     }
     (void)fclose(changes);
     if (status == SIM_OK) {
-        fputs(text, log); // what is written, not what was meant to be
+        fputs(text, log); // only after the file has been written
     }
     free(text);
     baseline_free(&baseline);

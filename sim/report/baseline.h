@@ -1,7 +1,7 @@
-// Numbers that were right, in a YAML file beside the scenario: a list of {scenario, expect, numbers}, sorted by the
-// first two. One file may serve several scenarios.
+// Reference numbers in a YAML file beside the scenario: a list of {scenario, expect, numbers}, sorted by the first two.
+// One file may serve several scenarios.
 //
-// Leaves out: comments, which a writing loses. Private to the room.
+// Leaves out: comments, which are lost when the file is written. Private to the room.
 #pragma once
 
 #include <stddef.h>
@@ -22,15 +22,15 @@ struct baseline {
     size_t count;
 };
 
-// SIM_ERR_NOT_FOUND: there is no such file. SIM_ERR_INVALID, SIM_ERR_IO: the reason is in error, with line and column
-// where there are some. To be freed after SIM_OK.
+// SIM_ERR_NOT_FOUND: the file does not exist. SIM_ERR_INVALID, SIM_ERR_IO: the reason is in error, with line and column
+// if they are known. To be freed after SIM_OK.
 enum sim_status baseline_read(const char *path, struct baseline *baseline_out, char *error, size_t error_size);
 void baseline_free(struct baseline *baseline);
 
-// NULL: it has none of that name.
+// NULL: there is no entry of that name.
 const struct baseline_entry *baseline_find(const struct baseline *baseline, const char *scenario, const char *expect);
 
-// Puts entries of one scenario into the file, which may be new, and leaves all others as they are; says to log what
-// changed. Two processes that do so at once wait for each other.
+// Puts entries of one scenario into the file, which may be new, and keeps all others. Writes to log what changed. The
+// directory is locked, so two processes do not overwrite each other's entries.
 enum sim_status baseline_update(const char *path, const struct baseline_entry *entries, size_t count, FILE *log,
                                 char *error, size_t error_size);

@@ -36,7 +36,7 @@ void breakdown_destroy(breakdown_t *breakdown)
 
 // --- rows ----------------------------------------------------------------------------------------------------------
 
-// The node of a component: what stands before its first dot; of a cable's end "node0.E-node1.W.1" that of the end.
+// The node of a component is the part before its first dot; for end 1 of a cable "node0.E-node1.W.1" it is node1.
 static void node_find(const char *component, char node[SCN_NAME_MAX])
 {
     const char *rest = component + strcspn(component, "."), *last = strrchr(component, '.');
@@ -55,7 +55,7 @@ static enum breakdown_part part_find(const char *name)
     return PART_OTHER;
 }
 
-// opened: what a mark before it said all counts to, or NULL.
+// opened: the part that a mark before this piece assigned to all that follows, or NULL.
 static struct breakdown_row row_make(const struct breakdown_case *of, const struct sim_piece *piece, const char *opened,
                                      uint64_t zero_ps)
 {
@@ -129,7 +129,7 @@ static enum sim_status series_add(breakdown_t *breakdown, const struct breakdown
     return SIM_OK;
 }
 
-// Of what was just added: each row begins where the one before ends, and the parts are the total.
+// Checks the series added last: each row begins where the previous one ends, and the parts add up to the total.
 static enum sim_status sums_check(const breakdown_t *breakdown, char *error, size_t error_size)
 {
     uint32_t index = breakdown->series_count - 1;

@@ -1,8 +1,8 @@
 // Where the time of an operation goes: the pieces of its critical path as CSV, as a table by part, as stacked bars and
 // as a timeline.
 //
-// Takes each piece as the simulation recorded it (sim/kernel/cause.h); neighbours of the same kind become one row.
-// Nothing is rounded, and no row is there to make a sum come out.
+// The input is each piece as the simulation recorded it (sim/kernel/cause.h); neighbours of the same kind become one
+// row. Nothing is rounded, and no row exists only to make a sum come out.
 #pragma once
 
 #include <stdio.h>
@@ -24,14 +24,14 @@ void breakdown_destroy(breakdown_t *breakdown);
 enum sim_status breakdown_add(breakdown_t *breakdown, const struct breakdown_case *of, const struct sim_piece *pieces,
                               size_t count, char *error, size_t error_size);
 
-// Nanoseconds of one operation by part, a column a series.
+// Nanoseconds of one operation by part, one column for each series.
 void breakdown_print(const breakdown_t *breakdown, FILE *out);
-// Writes breakdown.csv, breakdown.gp and breakdown.svg (by gnuplot) into the directory, creating it. title: of the
+// Writes breakdown.csv, breakdown.gp and breakdown.svg (by gnuplot) into the directory and creates it. title: of the
 // plot.
 enum sim_status breakdown_write(const breakdown_t *breakdown, const char *directory, const char *title, char *error,
                                 size_t error_size);
-// Those of an earlier run in the directory go, which would pass for this one's.
+// Removes the files of an earlier run from the directory, which could be mistaken for this run's.
 void breakdown_remove(const char *directory);
-// The rows as events of a trace that chrome://tracing and Perfetto show: a process a node, a thread a component.
+// The rows as trace events for chrome://tracing and Perfetto: each node is a process, each component a thread.
 enum sim_status breakdown_timeline_write(const breakdown_t *breakdown, const char *path, char *error,
                                          size_t error_size);

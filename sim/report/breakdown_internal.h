@@ -1,4 +1,4 @@
-// What the files of a breakdown share: breakdown.c (rows and sums), breakdown_plot.c. No other file includes this.
+// Shared by breakdown.c (rows and sums) and breakdown_plot.c. No other file includes this.
 #pragma once
 
 #include "sim/report/breakdown.h"
@@ -28,7 +28,7 @@ struct breakdown_row {
     uint32_t series; // index
     enum breakdown_part part;
     char detail[96], component[96], node[SCN_NAME_MAX];
-    uint64_t begin_ps, end_ps; // from the beginning of what was measured
+    uint64_t begin_ps, end_ps; // from the beginning of the measurement
 };
 
 struct breakdown_series {
@@ -44,7 +44,7 @@ struct breakdown {
     size_t row_count;
 };
 
-// Picoseconds of one operation, rounded to the nearest; for people.
+// Picoseconds of one operation, rounded to the nearest; for display.
 static inline uint64_t breakdown_each_ps(const struct breakdown_series *series, uint64_t ps)
 {
     return series->operations == 0 ? ps : (ps + series->operations / 2) / series->operations;

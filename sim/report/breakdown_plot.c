@@ -1,16 +1,16 @@
-// The stacked bars: a bar a series, from left to right the parts in their order.
+// The stacked bars: one bar for each series, with the parts in their order from left to right.
 #include <inttypes.h>
 
 #include "sim/report/breakdown_internal.h"
 #include "sim/report/plot_axis.h"
 
 enum { WIDTH = 1180, BAR_HEIGHT = 62, AROUND_HEIGHT = 190 };
-#define LABEL_SHARE 24 // a stretch of less than this part of the longest bar has no room for its number
+#define LABEL_SHARE 24 // a stretch shorter than this fraction of the longest bar has no room for its number
 
-// Neighbours differ in hue and in lightness; the text on them is black or white.
+// Neighbours differ in hue and in lightness; text on them is black or white.
 static const struct {
     const char *fill, *text;
-} looks[PARTS] = {
+} colours[PARTS] = {
     [PART_LIBRARY] = {"#0072B2", "#ffffff"},    [PART_STORES] = {"#56B4E9", "#000000"},
     [PART_DESCRIPTOR] = {"#F0E442", "#000000"}, [PART_PCIE] = {"#009E73", "#ffffff"},
     [PART_BOARD] = {"#E69F00", "#000000"},      [PART_HCA] = {"#6A3D9A", "#ffffff"},
@@ -36,7 +36,7 @@ static void ns_write(FILE *out, uint64_t ps)
     fprintf(out, "%" PRIu64 ".%03u", ps / PS_PER_NS, (unsigned)(ps % PS_PER_NS));
 }
 
-// Begin, end, place and number of one part's stretches. Ends are rounded, not lengths: the bars stay whole.
+// Begin, end, row and number of one part's stretches. Ends are rounded, not lengths, so bars have no gaps.
 static void stretches_write(const breakdown_t *breakdown, enum breakdown_part part, FILE *out)
 {
     uint64_t least_ps = longest_ps(breakdown) / LABEL_SHARE;
@@ -124,7 +124,7 @@ void breakdown_plot_write(const breakdown_t *breakdown, const char *title, FILE 
         fprintf(out,
                 "$part_%d using (($1+$2)/2):3:1:2:($3-0.32):($3+0.32) with boxxyerror fillcolor rgb '%s' title '%s', "
                 "\\\n     '' using (($1+$2)/2):3:4 with labels font ',12' textcolor rgb '%s', \\\n     ",
-                (int)part, looks[part].fill, breakdown_part_names[part], looks[part].text);
+                (int)part, colours[part].fill, breakdown_part_names[part], colours[part].text);
     }
     fputs("$totals using 1:2:3 with labels left offset 0.6,0 font ',14'\nset output\n", out);
 }

@@ -1,4 +1,4 @@
-// The checks of a scenario before the run, against the tables known here. After it: expect.c.
+// Checks a scenario before the run against the tables known here. Checks after the run are in expect.c.
 #include "sim/report/results.h"
 
 #include <stdarg.h>
@@ -25,7 +25,7 @@ __attribute__((format(printf, 4, 5))) static void complain(struct checking *chec
     checking->complain(checking->complain_ctx, line, column, text);
 }
 
-// "'<what>': 'x' is not ... (there are: ...)"; of a scenario with other mistakes a name may be missing.
+// "'<what>': 'x' is not ... (there are: ...)". A name may be missing if the scenario has other mistakes.
 static bool column_check(struct checking *checking, unsigned line, unsigned column, const char *what, const char *name)
 {
     const struct report_column *found = report_column_find(name);
@@ -130,7 +130,7 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
     }
     for (uint32_t i = 0; i < scenario->expect_count; i++) {
         if (scn_check_subject(&scenario->expects[i]) != SCN_SUBJECT_SERIES) {
-            continue; // it has no column
+            continue; // its subject has no column
         }
         check_check(&checking, &scenario->expects[i], NULL);
     }

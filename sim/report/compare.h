@@ -13,9 +13,9 @@ struct report_comparison {
     double error_percent;
 };
 
-// Returns false when the id is not in the table; report_check_scenario has refused such a scenario before.
+// Returns false if the id is not in the table; report_check_scenario refuses such a scenario before the run.
 bool report_comparison_make(const report_t *report, const struct scn_check *check,
                             struct report_comparison *comparison_out);
 
-// How near it is, in a word: "ok" within 5 %, "near" within 15 %, "off" beyond, "" where there is no error to judge.
+// The agreement in a word: "ok" within 5 %, "near" within 15 %, "off" beyond, "" if there is no error to judge.
 const char *report_comparison_mark(const struct report_comparison *comparison);

@@ -25,7 +25,8 @@ void csv_micro_write(FILE *out, uint64_t micro)
     fprintf(out, "%" PRIu64 ".%06" PRIu64, micro / 1000000, micro % 1000000);
 }
 
-// One field, unquoted in place and terminated. Returns the character that ended it; *cursor is behind that.
+// Reads one field: unquotes it in its buffer and terminates it. Returns the character that ended it, which *cursor has
+// passed.
 static char field_read(char **cursor, char **field)
 {
     char *from = *cursor;

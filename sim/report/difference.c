@@ -6,7 +6,7 @@
 
 #include "sim/report/difference_internal.h"
 
-// As in expect.c.
+// The same tolerance as in expect.c.
 #define ROUNDING 1e-12
 
 static void *allocate(size_t count, size_t size)

@@ -1,7 +1,7 @@
-// Two directories of results beside each other: keys of the scenario, rows of data.csv, counters.
+// A comparison of two result directories: keys of the scenario, rows of data.csv, counters.
 //
-// A number differs where it is farther from the first than a given percentage of it; a row or counter that only one of
-// the two has differs always. Keys are shown and do not count: they are what a run was given, not what it gave.
+// A number differs if it is farther from the first one than the given percentage of the first. A row or counter that
+// only one directory has always differs. Keys are shown and do not count: they are the input of a run, not its result.
 #pragma once
 
 #include <stdbool.h>
@@ -12,16 +12,16 @@
 
 typedef struct difference difference_t;
 
-// SIM_ERR_INVALID: the reason is in error. To be destroyed after SIM_OK. The names of the directories must live on.
+// SIM_ERR_INVALID: the reason is in error. To be destroyed after SIM_OK. The strings of the directories must live on.
 enum sim_status difference_create(const char *first, const char *second, double within_percent,
                                   difference_t **difference_out, char *error, size_t error_size);
 void difference_destroy(difference_t *difference);
 
-// How many rows, columns of rows, and counters differ.
+// The number of rows, columns of rows, and counters that differ.
 size_t difference_count(const difference_t *difference);
 
-// Tables for people; lines_max: of each, 0 for all.
+// Prints tables. lines_max: lines of each table, 0 for all.
 void difference_print(const difference_t *difference, size_t lines_max, FILE *out);
 
-// Writes keys.csv, rows.csv, counters.csv and, where there are rows, plot.gp and plot.svg into the directory.
+// Writes keys.csv, rows.csv, counters.csv and, if there are rows, plot.gp and plot.svg into the directory.
 enum sim_status difference_write(const difference_t *difference, const char *directory, char *error, size_t error_size);

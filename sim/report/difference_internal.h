@@ -1,4 +1,4 @@
-// What a difference holds. Private to the room.
+// The data of a difference. Private to the room.
 #pragma once
 
 #include "sim/report/difference.h"
@@ -6,7 +6,7 @@
 
 enum difference_state {
     DIFFERENCE_EQUAL,
-    DIFFERENCE_WITHIN, // not equal, but as near as was asked for
+    DIFFERENCE_WITHIN, // not equal, but within the tolerance
     DIFFERENCE_BEYOND,
     DIFFERENCE_FIRST, // only the first directory has it
     DIFFERENCE_SECOND
@@ -15,12 +15,12 @@ enum difference_state {
 struct difference_item {
     const struct measured_number *first, *second; // one may be NULL
     long double change;                           // second - first
-    double percent;                               // of first; infinite where that is 0, NaN where there is no change
+    double percent;                               // of first; infinite if first is 0, NaN if there is no change
     enum difference_state state;
 };
 
 struct difference_items {
-    struct difference_item *items; // in the order of the first file; behind them what only the second has
+    struct difference_item *items; // in the order of the first file; then those that only the second has
     size_t count;
 };
 
@@ -33,15 +33,15 @@ struct difference {
     double within_percent;
     struct measured sides[2];
     struct difference_items data, counters;
-    struct difference_key *keys; // those that differ
+    struct difference_key *keys; // only those that differ
     size_t key_count;
 };
 
-// The one that is there.
+// first if it is not NULL, otherwise second.
 const struct measured_number *difference_number(const struct difference_item *item);
 // "equal", "within", "beyond", "only in the first", "only in the second".
 const char *difference_state_name(enum difference_state state);
 bool difference_counts(const struct difference_item *item);
 
-// difference_plot.c. False: there is nothing to draw.
+// difference_plot.c. False: there is nothing to plot.
 bool difference_plot_write(const difference_t *difference, FILE *out);

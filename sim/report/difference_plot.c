@@ -1,5 +1,5 @@
-// Both runs in one picture: for each measured column a panel with the curves of both, and below it by how much the
-// second is off the first. Curves of a series have one colour; those of the first run are dashed and hollow.
+// Both runs in one picture: a panel for each measured column with the curves of both runs, and below it the difference
+// of the second run from the first. Curves of a series share a colour; those of the first run are dashed and hollow.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,27 +10,27 @@
 #include "sim/report/results.h"
 
 enum {
-    SERIES_MAX = 10, // in a picture: those that differ most
+    SERIES_MAX = 10, // in a picture: those with the largest differences
     PANEL_WIDTH = 620,
     PANELS_HEIGHT = 680,
     KEY_LETTER_WIDTH = 9,
     KEY_SAMPLE_WIDTH = 100,
     KEY_LETTERS_MAX = 48,
-    WIDE = 50 // the largest latency over the smallest from which on the axis is logarithmic
+    WIDE = 50 // the axis is logarithmic if the largest latency is at least this many times the smallest
 };
 
 static const char *const columns[] = {"latency_us", "bandwidth_GBps", "memory_MB"};
 #define COLUMNS (sizeof columns / sizeof columns[0])
 static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444"};
-// Filled and hollow of the same shape, in gnuplot's numbering.
+// Filled and hollow points of the same shape, in gnuplot's numbering.
 static const unsigned filled[] = {7, 5, 9, 11, 13}, hollow[] = {6, 4, 8, 10, 12};
 
-// What the x axis shows: the first of these that takes several values in a series.
+// What the x axis shows: the first of these that has several values in a series.
 enum axis { AXIS_BYTES, AXIS_DESCRIPTORS, AXIS_RANKS, AXIS_SERIES };
 
 struct series {
     const char *name;
-    double largest; // difference, in per cent
+    double largest; // largest difference, in per cent
     size_t order;
 };
 
@@ -41,10 +41,10 @@ struct picture {
     bool present[COLUMNS];
     unsigned panels;
     enum axis axis;
-    double x_low, x_high; // of what is shown
+    double x_low, x_high; // of the values shown
 };
 
-// What a block has in a column of its own.
+// The columns of a data block.
 enum part { PART_FIRST, PART_SECOND, PART_PERCENT };
 
 // --- what is shown --------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ static size_t column_of(const struct difference_item *item)
     return column;
 }
 
-// By series, and in a series by their places in the file, as the pointers are into one array.
+// Sorts by series, and within a series by position in the file (the pointers are into one array).
 static int items_compare(const void *left, const void *right)
 {
     const struct difference_item *a = *(const struct difference_item *const *)left;
@@ -107,7 +107,7 @@ static void series_find(struct picture *picture)
     free(sorted);
 }
 
-static uint64_t place_of(const struct measured_number *number, enum axis axis)
+static uint64_t axis_value(const struct measured_number *number, enum axis axis)
 {
     return axis == AXIS_BYTES ? number->bytes : axis == AXIS_DESCRIPTORS ? number->descriptors : number->ranks;
 }
@@ -122,7 +122,7 @@ static bool varies(const struct picture *picture, enum axis axis)
             if (column_of(&items->items[k]) == COLUMNS || strcmp(number->series, picture->series[i].name) != 0) {
                 continue;
             }
-            if (before != NULL && place_of(before, axis) != place_of(number, axis)) {
+            if (before != NULL && axis_value(before, axis) != axis_value(number, axis)) {
                 return true;
             }
             before = number;
@@ -137,7 +137,7 @@ static bool is_of_series(const struct picture *picture, const struct difference_
     return column_of(item) == column && strcmp(difference_number(item)->series, picture->series[series].name) == 0;
 }
 
-// Where there is nothing to draw gnuplot must not be asked to.
+// gnuplot must not be asked to draw a curve without points.
 static bool has_part(const struct picture *picture, size_t column, size_t series, enum part part)
 {
     const struct difference_items *items = &picture->difference->data;
@@ -155,10 +155,10 @@ static bool has_part(const struct picture *picture, size_t column, size_t series
 static double x_of(const struct picture *picture, const struct difference_item *item, size_t series)
 {
     return picture->axis == AXIS_SERIES ? (double)(series + 1)
-                                        : (double)place_of(difference_number(item), picture->axis);
+                                        : (double)axis_value(difference_number(item), picture->axis);
 }
 
-// The columns that the shown series have, and the ends of the x axis.
+// Finds the columns that the shown series have, and the ends of the x axis.
 static void shown_find(struct picture *picture)
 {
     const struct difference_items *items = &picture->difference->data;
@@ -257,7 +257,7 @@ static unsigned key_width(const struct picture *picture)
     return (unsigned)longest * KEY_LETTER_WIDTH + KEY_SAMPLE_WIDTH;
 }
 
-// The end of a long name tells more than its beginning, as of paths; of series it is the beginning.
+// A long name is shortened: of a path the end is kept, of a series the beginning.
 static void title_write(FILE *out, const char *lead, const char *name, bool path)
 {
     char title[4 * KEY_LETTERS_MAX];
@@ -299,7 +299,7 @@ static void header_write(const struct picture *picture, FILE *out)
                  "set style line 102 linecolor rgb '#909090' linewidth 1 dashtype '.'\n");
 }
 
-// Tics of sizes are powers of two, of series their names. Those of an upper panel have no labels.
+// Tics of sizes are powers of two; tics of series are their names. An upper panel has no labels.
 static void x_axis_write(const struct picture *picture, bool upper, FILE *out)
 {
     static const char *const labels[] = {"Size [bytes]", "Descriptors", "Ranks", ""};
@@ -333,7 +333,7 @@ static const char *style_of(const struct picture *picture)
     return picture->axis == AXIS_SERIES ? "points" : "linespoints";
 }
 
-// Returns what stands in front of the next one.
+// Returns the separator to write before the next curve.
 static const char *curve_write(const struct picture *picture, const char *lead, size_t column, size_t series,
                                enum part part, FILE *out)
 {
@@ -345,7 +345,7 @@ static const char *curve_write(const struct picture *picture, const char *lead, 
     return ", \\\n     ";
 }
 
-// One legend for all panels: a series by its colour, a run by its line.
+// One legend for all panels: the colour shows the series, the line style shows the run.
 static void key_write(const struct picture *picture, FILE *out)
 {
     for (size_t i = 0; i < picture->shown && picture->axis != AXIS_SERIES; i++) {
@@ -398,7 +398,7 @@ static void difference_panel_write(const struct picture *picture, size_t column,
     fputc('\n', out);
 }
 
-// Values that span so much would leave the small ones on a line.
+// If the values span so much, a linear axis would flatten the small ones.
 static bool is_wide(const struct picture *picture, size_t column)
 {
     const struct difference_items *items = &picture->difference->data;
@@ -431,7 +431,7 @@ static void column_write(const struct picture *picture, size_t column, unsigned 
     x_axis_write(picture, true, out);
     curves_panel_write(picture, column, panel == 0, out);
     fprintf(out, "set tmargin at screen 0.40\nset bmargin at screen %s\nunset logscale y\nunset key\n",
-            picture->axis == AXIS_SERIES ? "0.22" : "0.12"); // names are longer than numbers
+            picture->axis == AXIS_SERIES ? "0.22" : "0.12"); // names of series need more room than numbers
     x_axis_write(picture, false, out);
     difference_panel_write(picture, column, out);
 }

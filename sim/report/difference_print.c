@@ -1,4 +1,4 @@
-// A difference as people read it in a terminal.
+// Prints a difference to the terminal.
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void heads_add(grid_t *grid, const char *const *heads, size_t count, size
     }
 }
 
-// Texts of files, of which nothing is believed.
+// Texts come from files and are not trusted.
 static void text_add(grid_t *grid, const char *text)
 {
     char *shown = NULL;
@@ -99,11 +99,11 @@ static void keys_print(const struct printing *printing)
 // --- curves ---------------------------------------------------------------------------------------------------------
 
 struct curve {
-    size_t rows, differing, alone; // in both; of them those that differ; in one only
+    size_t rows, differing, alone; // rows in both; those of them that differ; rows in one directory only
     const struct difference_item *first, *largest;
 };
 
-// By series and column, and in a curve by their places in the file, as the pointers are into one array.
+// Sorts by series and column, and within a curve by position in the file (the pointers are into one array).
 static int curves_compare(const void *left, const void *right)
 {
     const struct difference_item *a = *(const struct difference_item *const *)left;
@@ -132,7 +132,7 @@ static void item_note(struct curve *curve, const struct difference_item *item)
     }
 }
 
-// In the order in which they begin; to be freed.
+// In the order of their first rows; to be freed.
 static struct curve *curves_make(const struct difference_items *items, size_t *count_out)
 {
     const struct difference_item **sorted = calloc(items->count + 1, sizeof(void *));
@@ -197,7 +197,7 @@ static void curves_print(const struct printing *printing)
 
 // --- numbers --------------------------------------------------------------------------------------------------------
 
-static void place_add(grid_t *grid, const struct measured_number *number, bool counter)
+static void identity_add(grid_t *grid, const struct measured_number *number, bool counter)
 {
     char label[REPORT_LABEL_MAX];
     text_add(grid, number->series);
@@ -213,7 +213,7 @@ static void place_add(grid_t *grid, const struct measured_number *number, bool c
     text_add(grid, number->name);
 }
 
-// Those that differ by more than was allowed, or are on one side only.
+// Prints the numbers that differ by more than the tolerance or are in one directory only.
 static void items_print(const struct printing *printing, const struct difference_items *items, bool counters)
 {
     static const char *const data_heads[] = {"series", "bytes",  "descriptors", "ranks",   "column",
@@ -228,7 +228,7 @@ static void items_print(const struct printing *printing, const struct difference
         if (!difference_counts(item) || !is_room(printing, all++)) {
             continue;
         }
-        place_add(grid, difference_number(item), counters);
+        identity_add(grid, difference_number(item), counters);
         grid_cell_add(grid, "%s", item->first != NULL ? item->first->text : "(none)");
         grid_cell_add(grid, "%s", item->second != NULL ? item->second->text : "(none)");
         if (item->first != NULL && item->second != NULL) {

@@ -1,4 +1,4 @@
-// A difference as files.
+// Writes a difference as files.
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -22,7 +22,7 @@ static void keys_write(const difference_t *difference, FILE *out)
     }
 }
 
-// What both kinds of numbers share.
+// The columns that both kinds of numbers have.
 static void change_write(const struct difference_item *item, FILE *out)
 {
     bool both = item->first != NULL && item->second != NULL;
@@ -96,7 +96,7 @@ enum sim_status difference_write(const difference_t *difference, const char *dir
     }
     enum sim_status status = files_commit(&files);
     static const char *const pictures[] = {"plot.gp", "plot.svg"};
-    for (size_t i = 0; i < 2 && status == SIM_OK && !drawn; i++) { // of an earlier difference
+    for (size_t i = 0; i < 2 && status == SIM_OK && !drawn; i++) { // removes those of an earlier difference
         char path[PATH_MAX];
         if (files_path(directory, pictures[i], path, sizeof path) == SIM_OK) {
             (void)unlink(path);

@@ -10,7 +10,7 @@
 #include "sim/report/observed.h"
 #include "sim/scenario/units.h"
 
-// A part in 10^12 more, as 2.04 is not within 2 % of 2 in binary fractions.
+// A tolerance of 10^-12: 2.04 is not within 2 % of 2 in binary fractions.
 #define ROUNDING 1e-12
 
 enum { DETAILS_MAX = 20 };
@@ -44,7 +44,7 @@ __attribute__((format(printf, 1, 2))) static char *text_make(const char *format,
 
 // --- one number -----------------------------------------------------------------------------------------------------
 
-// "1.3 is not at most 1.1"; NULL: it is.
+// Returns a text such as "1.3 is not at most 1.1"; NULL: the value is within the bounds.
 static char *bounds_judge(const struct scn_check *expect, double value)
 {
     double min, max;
@@ -98,7 +98,7 @@ static char *number_judge(const struct scn_check *expect, const struct observed_
     return whole;
 }
 
-// The first that does not hold is the message; where there are several each is a detail.
+// The message is the first number that does not hold. If several do not hold, each is a detail.
 static void numbers_judge(const struct scn_check *expect, const struct observed *observed, const double *recorded,
                           struct report_outcome *outcome)
 {
@@ -141,7 +141,7 @@ static void record_add(struct report_outcomes *outcomes, const char *path, const
     }
 }
 
-// The recorded numbers, as many as were observed. False: the outcome says why not.
+// Finds as many recorded numbers as were observed. False: the outcome contains the reason.
 static bool recorded_find(const struct judging *judging, const struct scn_check *expect,
                           const struct observed *observed, struct baseline *baseline, const double **recorded_out,
                           struct report_outcome *outcome)
@@ -158,7 +158,7 @@ static bool recorded_find(const struct judging *judging, const struct scn_check 
         outcome->message = text_make("the baseline file cannot be used: %s", error);
     } else if (entry == NULL) {
         outcome->message =
-            text_make("%s has no numbers of it; the same command with --update-baseline records them", path);
+            text_make("%s has no numbers for it; the same command with --update-baseline records them", path);
     } else if (entry->count != observed->count) {
         outcome->message = text_make("%zu number%s, but %zu in %s", observed->count,
                                      observed->count == 1 ? " was found" : "s were found", entry->count, path);
@@ -190,7 +190,7 @@ static void observed_judge(const struct judging *judging, const struct scn_check
     }
 }
 
-// In a sweep `what` says at which value.
+// In a sweep, `what` also names the swept value.
 static char *name_make(const report_t *report, const struct scn_check *expect)
 {
     char label[SCN_TEXT_MAX + SCN_NAME_MAX];
@@ -252,7 +252,7 @@ void report_outcomes_free(struct report_outcomes *outcomes)
     *outcomes = (struct report_outcomes){0};
 }
 
-// --- telling and recording ------------------------------------------------------------------------------------------
+// --- printing and recording -----------------------------------------------------------------------------------------
 
 void report_outcomes_print(const struct report_outcomes *outcomes, FILE *out)
 {
@@ -270,7 +270,7 @@ void report_outcomes_print(const struct report_outcomes *outcomes, FILE *out)
     }
 }
 
-// Those of one file in one writing.
+// Writes all records of one file at once.
 static enum sim_status file_record(const struct report_outcomes *outcomes, size_t first, const char *scenario,
                                    FILE *log, char *error, size_t error_size)
 {

@@ -1,8 +1,8 @@
-// `expect:` after the run: what was expected, whether it holds, and where not, by how much.
+// `expect:` after the run: whether each expectation holds, and the difference if it does not.
 //
-// Numbers come from series (data.csv), from lines that programs printed, or from counters. They are held against bounds
-// of the scenario or against numbers recorded in a baseline file (baseline.h); what a program printed as a whole is
-// held against a file.
+// Numbers come from series (data.csv), from lines that programs printed, or from counters. They are compared with
+// bounds of the scenario or with numbers recorded in a baseline file (baseline.h). The whole output of a program is
+// compared with a file.
 #pragma once
 
 #include <limits.h>
@@ -30,20 +30,20 @@ struct report_outcomes {
     size_t record_count;
 };
 
-#define REPORT_EXPECT_RECORD    1u // numbers are taken for the baseline files, and not held against them
-#define REPORT_EXPECT_NO_SERIES 2u // none of the expectations about series
+#define REPORT_EXPECT_RECORD    1u // numbers are recorded for the baseline files, not compared with them
+#define REPORT_EXPECT_NO_SERIES 2u // skip expectations about series
 
-// All of them judged, in the order of the scenario. To be freed, also before it is made again.
+// Judges all expectations, in the order of the scenario. To be freed, also before it is made again.
 void report_outcomes_make(const report_t *report, unsigned flags, struct report_outcomes *outcomes_out);
 void report_outcomes_free(struct report_outcomes *outcomes);
 
-// A line for each that does not hold, and its details.
+// Prints a line for each expectation that does not hold, and its details.
 void report_outcomes_print(const struct report_outcomes *outcomes, FILE *out);
 
-// Puts the records into their baseline files, and says to log what changed. The reason is in error.
+// Puts the records into their baseline files, and writes to log what changed. On failure the reason is in error.
 enum sim_status report_outcomes_record(const struct report_outcomes *outcomes, const char *scenario, FILE *log,
                                        char *error, size_t error_size);
 
-// The path of a file that an expectation names, which lies beside the scenario. One that does not fit is cut, and then
-// not found.
+// The path of a file that an expectation names; it is relative to the scenario's directory. A path that is too long is
+// cut, and then not found.
 void report_expect_path(const struct scn_scenario *scenario, const char *name, char path[PATH_MAX]);

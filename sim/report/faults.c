@@ -1,4 +1,4 @@
-// What the faults of a scenario did: on the terminal and in the manifest.
+// The effects of a scenario's faults: on the terminal and in the manifest.
 #include "sim/report/faults.h"
 
 #include <inttypes.h>

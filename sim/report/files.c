@@ -64,7 +64,7 @@ void files_init(struct files *files, const char *directory, char *error, size_t 
 
 void files_temporary_name(const char *name, char *buffer, size_t size)
 {
-    // The process in the name keeps two runs into one directory from writing into each other's files.
+    // The process id in the name keeps two runs in one directory from overwriting each other's files.
     snprintf(buffer, size, ".%s.%ld.tmp", name, (long)getpid());
 }
 
@@ -78,7 +78,7 @@ static void temporary_path(const struct files *files, const char *name, char buf
 {
     char temporary[FILES_NAME_MAX + 32];
     files_temporary_name(name, temporary, sizeof temporary);
-    // A directory that could be created leaves room; if not, opening the cut path fails and says so.
+    // A path that is too long is cut; opening it then fails with an error.
     (void)files_path(files->directory, temporary, buffer, PATH_MAX);
 }
 

@@ -1,4 +1,4 @@
-// Running gnuplot, and asking its picture for the version.
+// Runs gnuplot, and reads its version from the picture.
 #include "sim/report/plot.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ void report_plot_draw(struct files *files, const char *script, const char *pictu
     files_temporary_name(script, path, sizeof path);
     files_expect(files, picture);
 
-    // -d: no start-up file of the user's changes the picture.
+    // -d: the user's start-up file must not change the picture.
     char *const arguments[] = {"gnuplot", "-d", "-e", both, path, NULL};
     pid_t child;
     int error = spawn(files->directory, arguments, &child);

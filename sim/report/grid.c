@@ -41,7 +41,7 @@ void grid_column_left(grid_t *grid, size_t column)
     grid->left[column] = true;
 }
 
-// Characters, not bytes: the bytes that continue a UTF-8 character do not count.
+// Counts characters, not bytes: the continuation bytes of UTF-8 do not count.
 static size_t text_width(const char *text)
 {
     size_t width = 0;
@@ -83,7 +83,7 @@ size_t grid_width(const grid_t *grid)
 
 static void row_print(const grid_t *grid, size_t row, FILE *out)
 {
-    size_t pending = 0; // blanks that only come out in front of a text, so that no line ends in them
+    size_t pending = 0; // blanks that are printed only before a text, so that no line ends with blanks
     for (size_t i = 0; i < grid->columns; i++) {
         const char *text = grid->cells[row * grid->columns + i];
         size_t fill = grid->width[i] - text_width(text);

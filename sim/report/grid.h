@@ -12,11 +12,11 @@ typedef struct grid grid_t;
 grid_t *grid_create(size_t columns);
 void grid_destroy(grid_t *grid);
 
-// Cells fill row by row; a text that is too long is cut. Columns are to the right unless said otherwise.
+// Cells fill row by row; a text that is too long is cut. Columns are right-aligned unless set otherwise.
 __attribute__((format(printf, 2, 3))) void grid_cell_add(grid_t *grid, const char *format, ...);
 void grid_column_left(grid_t *grid, size_t column);
 
-// The characters in the longest line grid_print makes.
+// The number of characters in the longest line of grid_print.
 size_t grid_width(const grid_t *grid);
-// The first row is the head, underlined.
+// The first row is the head and is underlined.
 void grid_print(const grid_t *grid, FILE *out);

@@ -6,7 +6,7 @@
 #include "sim/report/lines.h"
 
 struct test {
-    char *name, *message, *detail; // the last two NULL where there are none
+    char *name, *message, *detail; // message and detail may be NULL
     unsigned line;
     enum junit_state state;
 };
@@ -80,7 +80,7 @@ void junit_case_add(junit_t *junit, const char *name, unsigned line, enum junit_
 
 // --- XML ------------------------------------------------------------------------------------------------------------
 
-// In an attribute a newline and a tab would be read as blanks.
+// In an attribute a parser would read a newline or a tab as a blank.
 static const char *entity_of(char c, bool attribute)
 {
     switch (c) {

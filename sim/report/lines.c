@@ -19,8 +19,8 @@ bool lines_next(struct lines_text *rest, struct lines_text *line_out)
     return true;
 }
 
-// What a sequence of so many bytes must at least stand for, and the ranges that stand for no character (Unicode 15,
-// table 3-7; XML 1.0, production 2).
+// Checks the smallest code that a sequence of this length may encode, and the ranges that encode no character (Unicode
+// 15, table 3-7; XML 1.0, production 2).
 static bool is_character(uint32_t code, unsigned length)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -67,7 +67,7 @@ void lines_shown_write(FILE *out, struct lines_text text)
 
 void lines_tail_write(FILE *out, struct lines_text text, unsigned count, const char *indent)
 {
-    size_t from = text.length > 0 ? text.length - 1 : 0; // the last newline ends a line and begins none
+    size_t from = text.length > 0 ? text.length - 1 : 0; // a final newline does not begin another line
     for (unsigned lines = 0; from > 0; from--) {
         lines += text.bytes[from - 1] == '\n';
         if (lines == count) {

@@ -1,5 +1,5 @@
-// The difference of two texts by lines: equal beginnings and ends are taken off, and what lies between is aligned by
-// its longest common subsequence. Where that is too large for a table it counts as replaced as a whole.
+// The difference of two texts by lines: equal beginnings and ends are removed, and the rest is aligned by its longest
+// common subsequence. If the rest is too large for a table, all of it counts as replaced.
 #include "sim/report/lines.h"
 
 #include <stdint.h>
@@ -51,7 +51,7 @@ static struct side side_make(struct lines_text text)
     return side;
 }
 
-// A last line without a newline is another one than with it.
+// A last line without a newline differs from the same line with one.
 static bool is_same(const struct side *expected, size_t i, const struct side *printed, size_t k)
 {
     const struct lines_text *a = &expected->lines[i], *b = &printed->lines[k];
@@ -64,13 +64,13 @@ static void edit_add(struct edits *edits, enum kind kind, size_t expected, size_
     edits->items[edits->count++] = (struct edit){kind, expected, printed};
 }
 
-// The lines [first, first + rows) of one side against [first, first + columns) of the other.
+// Aligns the lines [first, first + rows) of one side with [first, first + columns) of the other.
 static void middle_add(struct edits *edits, const struct side *expected, const struct side *printed, size_t first,
                        size_t rows, size_t columns)
 {
     size_t i = 0, k = 0, width = columns + 1;
     bool fits = rows < TABLE_CELLS_MAX && columns < TABLE_CELLS_MAX && (rows + 1) * width <= TABLE_CELLS_MAX;
-    // longest[i][k]: of the common subsequence from line i and line k on
+    // longest[i][k]: length of the common subsequence from line i and line k on
     uint32_t *longest = allocate(fits ? (rows + 1) * width : 0, sizeof *longest);
     for (size_t r = fits ? rows : 0; r-- > 0;) {
         for (size_t c = columns; c-- > 0;) {
@@ -124,7 +124,7 @@ static void line_write(FILE *out, const struct side *expected, const struct side
     fputs(!side->ended && number + 1 == side->count ? "\n\\ No newline at end of file\n" : "\n", out);
 }
 
-// From the first change at or behind `from`, with the lines around it, to where no other is near. Returns its end.
+// Finds the first change at or after `from`, with the lines around it, up to where no other is near. Returns its end.
 static size_t hunk_find(const struct edits *edits, size_t from, size_t *begin_out)
 {
     size_t i = from, last;

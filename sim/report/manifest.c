@@ -79,7 +79,7 @@ static void runs_write(const report_t *report, FILE *out)
     }
 }
 
-// Of a sweep: which files in points/ each came from.
+// In a sweep: the files in points/ that hold each point.
 static void points_write(const report_t *report, FILE *out)
 {
     fputs(report->hash_count > 0 ? "points:\n" : "", out);

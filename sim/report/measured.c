@@ -23,7 +23,7 @@ static int order_of(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-// Beside the number of the copy.
+// Compares all identifying fields except the number of the copy.
 static int identity_compare(const struct measured_number *a, const struct measured_number *b)
 {
     int result = strcmp(a->series, b->series);
@@ -48,7 +48,7 @@ static int copies_compare(const void *left, const void *right)
     return result != 0 ? result : order_of(a->order, b->order);
 }
 
-// Numbers that nothing tells apart are counted in the order of the file.
+// Numbers with the same identity are counted in the order of the file.
 static void copies_number(struct measured_numbers *numbers)
 {
     struct measured_number **sorted = allocate(numbers->count, sizeof(void *));
@@ -112,7 +112,7 @@ static bool columns_need(const struct reading *reading, const char *const *names
 
 // --- data.csv -------------------------------------------------------------------------------------------------------
 
-// What tells rows apart; the rest of the known columns is measured. Swept values are in the names of series.
+// The columns that identify a row; the other known columns are measured. Swept values are in the names of series.
 static const char *const identities[] = {"series", "bytes", "descriptors", "ranks", REPORT_COLUMN_SWEEP};
 
 static bool is_measured(const char *name)
@@ -139,7 +139,7 @@ static bool row_read(const struct reading *reading, size_t row, struct measured_
         number.name = table->fields[column];
         number.text = table_field(table, row, column);
         if (!is_measured(number.name) || number.text[0] == '\0') {
-            continue; // what was not measured is empty
+            continue; // an empty field was not measured
         }
         if (!number_read(reading, row, column, &number.value)) {
             return false;
@@ -186,7 +186,7 @@ static bool counters_read(const struct reading *reading, struct measured_numbers
 
 // --- YAML -----------------------------------------------------------------------------------------------------------
 
-// *tree_out NULL: there is no such file, or nothing in it. false: it cannot be read.
+// *tree_out NULL: the file does not exist or is empty. false: it cannot be read.
 static bool yaml_read(const char *directory, const char *name, struct measured *measured,
                       const struct scn_tree **tree_out, bool *there_out, char *error, size_t error_size)
 {
@@ -244,7 +244,7 @@ static void keys_add(struct measured *measured, const struct scn_tree *tree, con
     }
 }
 
-// Of a sweep there is none.
+// A sweep has no resolved.yaml.
 static bool keys_read(const char *directory, struct measured *measured, char *error, size_t error_size)
 {
     const struct scn_tree *tree;
@@ -266,7 +266,7 @@ static void counter_add(struct measured_numbers *numbers, struct measured_number
     numbers->items[numbers->count++] = number;
 }
 
-// The numbers among its scalars. path: of the tree.
+// Adds the numbers among the scalars of the tree. path: of the tree.
 static void exec_add(struct measured *measured, struct measured_numbers *numbers, const struct scn_tree *tree,
                      const char *path)
 {
@@ -315,7 +315,7 @@ static bool file_read(const char *directory, const char *name, struct table *tab
                       size_t error_size)
 {
     char path[PATH_MAX];
-    (void)files_path(directory, name, path, sizeof path); // a cut one is not found
+    (void)files_path(directory, name, path, sizeof path); // a path that is cut is not found
     enum sim_status status = table_read(path, table, error, error_size);
     if (status == SIM_ERR_NOT_FOUND) {
         snprintf(error, error_size, "%s has no %s: expected a directory that `tcasim run` or `tcasim exec --out` wrote",

@@ -1,5 +1,5 @@
-// The numbers in a directory of results, each with what tells it from the others: data.csv and counters.csv as `tcasim
-// run` and `tcasim exec --out` write them, those of exec.yaml but its hash, and the keys of resolved.yaml.
+// The numbers in a directory of results, each with its identity: data.csv and counters.csv as `tcasim run` and `tcasim
+// exec --out` write them, the numbers of exec.yaml except its hash, and the keys of resolved.yaml.
 //
 // Private to the room and its tests.
 #pragma once
@@ -14,9 +14,9 @@
 struct measured_number {
     const char *series, *component, *name; // component: of a counter; "" of a row's column
     uint64_t bytes, descriptors, ranks;    // of a row
-    size_t copy;                           // 0; of further rows that are otherwise alike 1, 2, ...
-    const char *text;                      // as it stands there
-    long double value;                     // takes every counter
+    size_t copy;                           // 0; further rows with the same identity have 1, 2, ...
+    const char *text;                      // as in the file
+    long double value;                     // wide enough for every counter
     size_t order;                          // in the file
 };
 
@@ -32,16 +32,16 @@ struct measured_key {
 
 struct measured {
     struct table data_table, counter_table;
-    struct measured_numbers data, counters; // counters: after those of exec.yaml, whose components are their paths
+    struct measured_numbers data, counters; // counters: first those of exec.yaml, whose components are their paths
     struct measured_key *keys;
     size_t key_count;
     bool resolved; // there is a resolved.yaml
     struct scn_arena arena;
 };
 
-// Everything that is not as it should be is an error, with file and line. To be freed after SIM_OK.
+// Anything invalid is an error with file and line. To be freed after SIM_OK.
 enum sim_status measured_read(const char *directory, struct measured *measured_out, char *error, size_t error_size);
 void measured_free(struct measured *measured);
 
-// By all that tells numbers apart.
+// Compares all identifying fields.
 int measured_compare(const struct measured_number *a, const struct measured_number *b);

@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void message_set(struct observed *o
     va_end(args);
 }
 
-// The details are written to a stream that is the message's from then on.
+// Opens a stream for the details; the message owns the text.
 static FILE *detail_open(struct observed *observed, size_t *size)
 {
     FILE *out = open_memstream(&observed->detail, size);
@@ -63,13 +63,13 @@ static void series_take(const report_t *report, const struct scn_check *expect, 
         message_set(observed, "nothing was measured in '%s' at %" PRIu64 " B", value.unmeasured->series,
                     value.unmeasured->bytes);
     } else {
-        message_set(observed, "no row of the results fits it");
+        message_set(observed, "no row of the results matches");
     }
 }
 
 // --- what a program printed -----------------------------------------------------------------------------------------
 
-// NULL: it is not there, said.
+// NULL: the program did not run; the message is set.
 static const struct report_output *output_of(const report_t *report, const struct scn_check *expect,
                                              struct observed *observed)
 {
@@ -81,7 +81,7 @@ static const struct report_output *output_of(const report_t *report, const struc
     return NULL;
 }
 
-static void printed_tell(struct observed *observed, struct lines_text printed)
+static void printed_end_add(struct observed *observed, struct lines_text printed)
 {
     size_t size;
     FILE *out = detail_open(observed, &size);
@@ -108,7 +108,7 @@ static char *where_make(size_t number, struct lines_text line)
     return text;
 }
 
-// What the group caught must be a number and nothing else.
+// The text that the group matched must be a number and nothing else.
 static bool number_read(struct lines_text line, const regmatch_t *group, double *value_out)
 {
     char text[64], *end;
@@ -120,7 +120,7 @@ static bool number_read(struct lines_text line, const regmatch_t *group, double 
     return text[0] != '\0' && *end == '\0' && isfinite(*value_out);
 }
 
-// The first match of each line.
+// Takes the first match of each line.
 static void line_take(struct observed *observed, const regex_t *match, size_t number, struct lines_text line)
 {
     regmatch_t found[2] = {{.rm_so = 0, .rm_eo = (regoff_t)line.length}};
@@ -133,7 +133,7 @@ static void line_take(struct observed *observed, const regex_t *match, size_t nu
         number_add(observed, value, where);
         return;
     }
-    message_set(observed, "what matches is not a number, in %s", where);
+    message_set(observed, "the matched text is not a number, in %s", where);
     free(where);
 }
 
@@ -144,7 +144,7 @@ static void match_take(const report_t *report, const struct scn_check *expect, s
     if (output == NULL) {
         return;
     }
-    if (regcomp(&match, expect->observed.match, REG_EXTENDED) != 0) { // seen by the scenario's check
+    if (regcomp(&match, expect->observed.match, REG_EXTENDED) != 0) { // the scenario's check has refused this
         message_set(observed, "'%s' is not a regular expression", expect->observed.match);
         return;
     }
@@ -156,7 +156,7 @@ static void match_take(const report_t *report, const struct scn_check *expect, s
     if (observed->count == 0 && observed->message == NULL) {
         message_set(observed, "no line that '%s' printed matches '%s'", expect->observed.program,
                     expect->observed.match);
-        printed_tell(observed, printed);
+        printed_end_add(observed, printed);
     }
 }
 
@@ -199,15 +199,15 @@ static bool is_of_programs(const report_t *report, const struct report_counter *
     return report->programs != NULL && strcmp(counter->series, report->programs) == 0;
 }
 
-// The names that there are, the nearest first; of one simulation, as others have the same.
-static void near_tell(const report_t *report, const char *wanted, struct observed *observed)
+// Adds the existing names, the nearest first; only of one series, because the others have the same names.
+static void near_names_add(const report_t *report, const char *wanted, struct observed *observed)
 {
     const char *series = report->programs != NULL    ? report->programs
                          : report->counter_count > 0 ? report->counters[0].series
                                                      : "";
     size_t size, last = 0, count = report->counter_count;
     FILE *out = detail_open(observed, &size);
-    fputs(count > 0 ? "Near it are:\n" : "Nothing was counted.\n", out);
+    fputs(count > 0 ? "Similar names:\n" : "There are no counters.\n", out);
     for (unsigned i = 0; i < NEAR_NAMES; i++) {
         size_t best = SIZE_MAX;
         char name[2 * SCN_TEXT_MAX];
@@ -217,7 +217,7 @@ static void near_tell(const report_t *report, const char *wanted, struct observe
             if (distance == SIZE_MAX || strcmp(report->counters[k].series, series) != 0) {
                 continue;
             }
-            distance = distance * count + k + 1; // none comes twice
+            distance = distance * count + k + 1; // every name has its own distance
             best = distance > last && distance < best ? distance : best;
         }
         if (best == SIZE_MAX) {
@@ -248,7 +248,7 @@ static void counter_take(const report_t *report, const struct scn_check *expect,
     }
     if (observed->count == 0) {
         message_set(observed, "no component has a counter '%s'", wanted);
-        near_tell(report, wanted, observed);
+        near_names_add(report, wanted, observed);
     }
 }
 

@@ -11,21 +11,21 @@
 #include "sim/report/value.h"
 
 #define PANEL_WIDTH      680
-#define KEY_LETTER_WIDTH 8 // of a legend beside a panel
+#define KEY_LETTER_WIDTH 8 // in a legend beside a panel
 #define KEY_SAMPLE_WIDTH 60
 #define PANEL_HEIGHT     520
 #define TITLE_HEIGHT     44
 
-// Wong's palette, which stays apart for colour-blind readers and in print; without its yellow, too pale on white.
+// Wong's palette: distinct for colour-blind readers and in print. Its yellow is left out: too pale on white.
 static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444"};
 // Filled and hollow circle, square, triangle, ... in gnuplot's numbering.
 static const unsigned point_types[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
 
 // --- published points ----------------------------------------------------------------------------------------------
 
-// Where the published value of one comparison goes. False: the panel does not show it.
-static bool published_place(const report_t *report, const struct scn_panel *panel, const struct scn_check *check,
-                            struct report_comparison *comparison)
+// Finds the published value of one comparison. False: the panel does not show it.
+static bool published_find(const report_t *report, const struct scn_panel *panel, const struct scn_check *check,
+                           struct report_comparison *comparison)
 {
     if (strcmp(check->value.column, panel->y) != 0 || check->over.given || report_value_is_bytes(check)) {
         return false;
@@ -37,7 +37,7 @@ static bool published_place(const report_t *report, const struct scn_panel *pane
            comparison->reference->published.kind != REPORT_PUBLISHED_TEXT;
 }
 
-// The ends of a published value in the column's unit; of a bound the end that was given.
+// The ends of a published value in the column's unit. A bound has one end, used for both.
 static void published_ends(const struct report_comparison *comparison, double *low_out, double *high_out)
 {
     const struct report_published *published = &comparison->reference->published;
@@ -52,10 +52,10 @@ struct mark {
     const char *id;
 };
 
-// What a panel shows of the published values.
+// What the published values of a panel need.
 struct shown {
     double highest; // 0: none
-    bool ranges;    // some have two ends
+    bool ranges;    // some values have two ends
     bool y_log;
 };
 
@@ -64,7 +64,7 @@ static double mark_y(const struct mark *mark)
     return (mark->low + mark->high) / 2;
 }
 
-// Would the label of one lie on the other?
+// Would the labels of the two marks overlap?
 static bool marks_meet(const struct mark *a, const struct mark *b, const struct shown *shown)
 {
     double ya = mark_y(a), yb = mark_y(b);
@@ -72,7 +72,7 @@ static bool marks_meet(const struct mark *a, const struct mark *b, const struct 
     return a->x == b->x && near;
 }
 
-// The ids of all that meet it stand at the highest of them; a bound's id is led by its sign.
+// Marks that meet share one label at the highest of them, with all their ids; a bound's id has its sign before it.
 static void label_write(const struct mark *marks, uint32_t count, uint32_t index, const struct shown *shown, FILE *out)
 {
     const struct mark *mark = &marks[index];
@@ -99,7 +99,7 @@ static uint32_t marks_find(const report_t *report, const struct scn_panel *panel
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
-        if (!published_place(report, panel, &compares[i], &comparison)) {
+        if (!published_find(report, panel, &compares[i], &comparison)) {
             continue;
         }
         struct mark *mark = &marks[found++];
@@ -140,7 +140,7 @@ static struct shown published_write(const report_t *report, uint32_t index, FILE
 
 // --- panels --------------------------------------------------------------------------------------------------------
 
-// Rows that stand together are named by their first and last, others one by one.
+// Consecutive rows are selected by the first and the last, others one by one.
 static void rows_write(const struct plot_curves *curves, unsigned curve, unsigned x, FILE *out)
 {
     size_t first = curves->items[curve].first, last = curves->items[curve].last;
@@ -210,10 +210,10 @@ static unsigned curves_max(const report_t *report)
     return most;
 }
 
-// What legends beside their panels take, in pixels.
+// The width of legends beside their panels, in pixels.
 static uint32_t keys_width(const report_t *report)
 {
-    size_t longest = 0, sweep = report->scenario->sweep != NULL; // whose legend has a title
+    size_t longest = 0, sweep = report->scenario->sweep != NULL; // a sweep's legend has a title
     for (uint32_t i = 0; i < report->scenario->panel_count; i++) {
         struct plot_curves curves;
         plot_curves_init(&curves, report, &report->scenario->panels[i]);

@@ -7,7 +7,7 @@
 #include "sim/report/plot_curve.h"
 
 #define TICS_MAX   11
-#define KEY_WIDTH  0.48 // parts of the frame that the legend takes
+#define KEY_WIDTH  0.48 // fractions of the frame for the legend
 #define KEY_LINE   0.066
 #define KEY_MARGIN 0.04
 
@@ -34,7 +34,7 @@ struct extent {
     double low, high;
 };
 
-// Of what the panel shows in one column; with a logarithmic axis only of what is above 0.
+// The extent of one column over the panel's rows; for a logarithmic axis only of values above 0.
 static struct extent extent_of(const report_t *report, const struct scn_panel *panel, const char *name, bool log)
 {
     const struct report_column *column = report_column_find(name);
@@ -52,7 +52,7 @@ static struct extent extent_of(const report_t *report, const struct scn_panel *p
     return extent;
 }
 
-static double place(double value, double low, double high, bool log)
+static double fraction_of(double value, double low, double high, bool log)
 {
     if (log) {
         return value <= 0.0 ? 0.0 : log2(value / low) / log2(high / low);
@@ -60,7 +60,7 @@ static double place(double value, double low, double high, bool log)
     return (value - low) / (high - low);
 }
 
-// How many rows lie under a legend in that corner.
+// How many rows a legend in that corner would cover.
 static unsigned rows_under(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame,
                            bool right, bool bottom)
 {
@@ -74,8 +74,8 @@ static unsigned rows_under(const report_t *report, const struct scn_panel *panel
             continue;
         }
         bool log = panel->x_log && !plot_is_over_sweep(report, panel);
-        double x = place(report_column_value(x_column, point), frame->x_low, frame->x_high, log);
-        double y = place(report_column_value(y_column, point), frame->y_low, frame->y_high, panel->y_log);
+        double x = fraction_of(report_column_value(x_column, point), frame->x_low, frame->x_high, log);
+        double y = fraction_of(report_column_value(y_column, point), frame->y_low, frame->y_high, panel->y_log);
         x = right ? 1.0 - x : x;
         y = bottom ? y : 1.0 - y;
         count += x < KEY_WIDTH && y < height;
@@ -83,7 +83,7 @@ static unsigned rows_under(const report_t *report, const struct scn_panel *panel
     return count;
 }
 
-static void key_place(const report_t *report, const struct scn_panel *panel, struct plot_frame *frame)
+static void key_position_choose(const report_t *report, const struct scn_panel *panel, struct plot_frame *frame)
 {
     static const struct {
         const char *name;
@@ -105,7 +105,7 @@ static void key_place(const report_t *report, const struct scn_panel *panel, str
         }
     }
     if (fewest > 0 && !panel->y_log) {
-        // No corner is free: make room above.
+        // Every corner covers rows: extend the axis, so that the legend has room above them.
         frame->y_high /= 1.0 - fmin(0.7, KEY_LINE * (frame->curve_count + 1) + KEY_MARGIN);
         frame->key = "top left";
     }
@@ -119,12 +119,12 @@ struct plot_frame plot_frame_make(const report_t *report, const struct scn_panel
     struct plot_frame frame;
     struct plot_curves curves;
     plot_curves_init(&curves, report, panel);
-    frame.curve_count = curves.count + (report->scenario->sweep != NULL); // its legend has a title
+    frame.curve_count = curves.count + (report->scenario->sweep != NULL); // a sweep's legend has a title
     plot_curves_fini(&curves);
     if (plot_is_over_sweep(report, panel)) {
         frame.x_low = 0.7;
         frame.x_high = report->scenario->sweep->point_count + 0.3;
-    } else if (panel->x_log) { // a little air on both sides, so that no point sits on the frame
+    } else if (panel->x_log) { // a margin on both sides, so that no point lies on the frame
         frame.x_low = x.low / 1.25;
         frame.x_high = x.high * 1.25;
     } else {
@@ -133,7 +133,7 @@ struct plot_frame plot_frame_make(const report_t *report, const struct scn_panel
     }
     frame.y_low = panel->y_log ? y.low / 2.0 : 0.0;
     frame.y_high = panel->y_log ? y.high * 2.0 : y.high * 1.1;
-    key_place(report, panel, &frame);
+    key_position_choose(report, panel, &frame);
     return frame;
 }
 
@@ -146,7 +146,7 @@ static void tic_write(FILE *out, uint64_t bytes, bool first)
     fprintf(out, "%s'%s' %" PRIu64, first ? "" : ", ", label, bytes);
 }
 
-// Tics at powers of two, few enough to be read, 1K on their grid.
+// Tics at powers of two, few enough to be readable; 1K is one of them.
 static void log_tics_write(FILE *out, double low, double high)
 {
     unsigned first = (unsigned)fmax(0.0, ceil(log2(low)));
@@ -216,7 +216,7 @@ void plot_axes_write(const report_t *report, const struct scn_panel *panel, cons
     fprintf(out, "\n%s\n%s\n", panel->x_log && !sweep ? "set logscale x 2" : "unset logscale x",
             panel->y_log ? "set logscale y 10" : "unset logscale y");
     x_tics_write(report, panel, frame, out);
-    // What the values behind the names in the legend are.
+    // The legend's title explains the values after the names.
     if (report->scenario->sweep != NULL && !sweep) {
         fputs("set key title ", out);
         plot_string_write(out, report->scenario->sweep->title);

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What rows have in common that are called the same.
+// The rows with one name.
 struct family {
     char name[SCN_NAME_MAX];
     const struct report_point *first;
-    bool sizes, descriptors; // they differ in it
+    bool sizes, descriptors; // these vary among the rows
 };
 
 struct grouping {
@@ -33,7 +33,7 @@ static void *array_make(size_t count, size_t size)
     return array;
 }
 
-// Bytes count all descriptors together.
+// bytes is the sum over all descriptors.
 static bool same_size(const struct report_point *a, const struct report_point *b)
 {
     return a->bytes * b->descriptors == b->bytes * a->descriptors;

@@ -1,6 +1,6 @@
-// The lines of a panel: a series is one line, or several where it was measured for several sizes (x: descriptors) or
-// for several numbers of descriptors (x: bytes), as one line would jump to and fro between them. With x: sweep the line
-// goes over the swept values: one line for what is otherwise equal. Private to the room.
+// The lines of a panel. A series is one line. It is several lines if it was measured for several sizes (x: descriptors)
+// or for several numbers of descriptors (x: bytes), because one line would jump between them. With x: sweep a line runs
+// over the swept values, and connects rows that are otherwise equal. Private to the room.
 #pragma once
 
 #include "sim/report/results.h"
@@ -22,5 +22,5 @@ struct plot_curves {
 void plot_curves_init(struct plot_curves *curves, const report_t *report, const struct scn_panel *panel);
 void plot_curves_fini(struct plot_curves *curves);
 
-// Is the panel's x the swept value?
+// Is the panel's x axis the swept value?
 bool plot_is_over_sweep(const report_t *report, const struct scn_panel *panel);

@@ -12,12 +12,12 @@
 #include "sim/report/manifest.h"
 #include "sim/report/results.h"
 
-#define FIELDS_MAX 14 // of a fault; others have fewer
+#define FIELDS_MAX 14 // the fields of a fault, which has the most
 #define ENDING     "\nend\n"
 
 // --- the name -------------------------------------------------------------------------------------------------------
 
-// What decides over the measurements: not the titles, bounds and plots.
+// The part of a scenario that determines the measurements: without titles, bounds and plots.
 static struct scn_scenario *measured_part(const struct scn_scenario *point)
 {
     struct scn_scenario *part = malloc(sizeof *part);
@@ -30,7 +30,7 @@ static struct scn_scenario *measured_part(const struct scn_scenario *point)
     return part;
 }
 
-// program: the hash of this program's own file, so that another build never passes for this one.
+// program: the hash of this program's own file, so that results of another build are never reused.
 static enum sim_status text_make(const struct scn_scenario *point, const char *program, char **text_out)
 {
     size_t size = 0;

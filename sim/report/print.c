@@ -1,4 +1,4 @@
-// The report as people read it in a terminal.
+// Prints the report to the terminal.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define WIDTH_MAX 110 // a table wider than this gets short heads and a legend
 
-// A line of a curves' table.
+// Of a table of curves.
 #define LEGEND_MAX 8 // lines of names above a table
 
 struct key {
@@ -39,7 +39,7 @@ static int key_compare(const void *left, const void *right)
     return a->ranks == b->ranks ? 0 : a->ranks < b->ranks ? -1 : 1;
 }
 
-// Every (bytes, descriptors, ranks) of the results that have the column once, sorted.
+// All different (bytes, descriptors, ranks) of the results with this column, sorted.
 static struct key *keys_make(const report_t *report, const struct report_column *column, size_t *count_out)
 {
     size_t all = 0;
@@ -161,7 +161,7 @@ static grid_t *curves_make(const report_t *report, const struct report_column *c
     return grid;
 }
 
-// Of many series with a row each: a line each.
+// Many series of one row each: one line for each series.
 static grid_t *lines_make(const report_t *report, const struct report_column *column)
 {
     grid_t *grid = grid_create(2);
@@ -208,7 +208,7 @@ static bool any_has(const report_t *report, const struct report_column *column)
     return has;
 }
 
-// The columns that the figure shows, each once; without a figure latency, bandwidth and memory.
+// Prints the columns of the figure once each; without a figure, latency, bandwidth and memory.
 static void all_curves_print(const report_t *report, FILE *out)
 {
     const struct scn_scenario *scenario = report->scenario;
@@ -285,7 +285,7 @@ void report_print(const report_t *report, FILE *out)
     const struct scn_scenario *scenario = report->scenario;
     fprintf(out, "%s\n", scenario->title[0] != '\0' ? scenario->title : scenario->name);
     if (scenario->sweep != NULL) {
-        fprintf(out, "Behind each name: %s\n", scenario->sweep->title);
+        fprintf(out, "After each name: %s\n", scenario->sweep->title);
     }
     if (report->point_count > 0) {
         all_curves_print(report, out);

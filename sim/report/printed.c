@@ -7,13 +7,13 @@
 
 #include "sim/report/csv.h"
 
-#define MB           1.0 // bytes a microsecond
+#define MB           1.0 // bytes per microsecond
 #define MIB          1.048576
 #define GB           1e3
 #define GBIT         125.0
 #define NUMBER_MAX   1e15
 #define TIME_MAX_US  1e12
-#define DIFFERENCE   0.01 // between a time and a bandwidth that say the same
+#define DIFFERENCE   0.01 // tolerated between a time and a bandwidth of the same row
 #define LINE_MAX_LEN 4096
 
 struct name {
@@ -89,7 +89,7 @@ static bool is_table(const struct report_printed_line *line)
 
 // --- words ----------------------------------------------------------------------------------------------------------
 
-// Takes a line apart in place. One more than room: there are more words than that.
+// Splits a line in its buffer. Returns room + 1 if there are more words.
 static unsigned words_split(char *text, char **words, unsigned room)
 {
     unsigned count = 0;
@@ -124,7 +124,7 @@ enum sim_status report_printed_columns(const char *names, struct report_printed_
 
 // --- lines of names -------------------------------------------------------------------------------------------------
 
-// " #bytes #iterations    t_min[usec] ...  99% percentile[usec]": of some names the first word is no field.
+// " #bytes #iterations    t_min[usec] ...  99% percentile[usec]": a word such as "99%" only begins the next name.
 static void perftest_names(char *const *words, unsigned count, struct report_printed_line *line)
 {
     static const char *const first[] = {"BW", "tps", "99%", "99.9%"};
@@ -140,7 +140,7 @@ static void perftest_names(char *const *words, unsigned count, struct report_pri
     }
 }
 
-// "# Size    Avg Latency(us)   Iterations": names are apart by more than a space, and may have a unit in brackets.
+// "# Size    Avg Latency(us)   Iterations": names are separated by more than a space and may have a unit in brackets.
 static void osu_names(char *text, struct report_printed_line *line)
 {
     *line = (struct report_printed_line){0};
@@ -170,7 +170,7 @@ static bool number_read(const char *text, double *number_out)
            *number_out <= NUMBER_MAX;
 }
 
-// Names that results have not are passed over.
+// Unknown names are ignored.
 static bool csv_names(char *const *fields, unsigned count, struct report_printed_line *line)
 {
     struct report_printed_line read = {.count = count};
@@ -194,7 +194,7 @@ struct row {
     const char *series; // NULL: not printed
     double numbers[REPORT_PRINTED_BANDWIDTH + 1];
     bool given[REPORT_PRINTED_BANDWIDTH + 1];
-    double bandwidth; // bytes a microsecond
+    double bandwidth; // bytes per microsecond
 };
 
 static bool row_read(const struct report_printed_line *line, char *const *fields, struct row *row)
@@ -224,7 +224,7 @@ static double number_of(const struct row *row, enum report_printed_field field, 
     return row->given[field] ? row->numbers[field] : otherwise;
 }
 
-// An operation's time in microseconds; 0: there is none.
+// The time of an operation in microseconds; 0: not known.
 static double time_of(const struct row *row)
 {
     double by_bandwidth = row->bandwidth > 0 ? row->numbers[REPORT_PRINTED_BYTES] / row->bandwidth : 0;
@@ -263,7 +263,7 @@ struct reading {
     report_t *report;
     const struct scn_results *results;
     struct report_printed_line line;
-    unsigned rows, number; // of lines
+    unsigned rows, number; // rows found; number of the current line
 };
 
 static enum sim_status fields_take(struct reading *reading, char *const *fields, char *error, size_t error_size)
@@ -274,7 +274,7 @@ static enum sim_status fields_take(struct reading *reading, char *const *fields,
     }
     double time_us = time_of(&row);
     if (contradicts_itself(&row)) {
-        snprintf(error, error_size, "line %u: the time and the bandwidth say different things", reading->number);
+        snprintf(error, error_size, "line %u: the time contradicts the bandwidth", reading->number);
         return SIM_ERR_INVALID;
     }
     bool memory = number_of(&row, REPORT_PRINTED_MEMORY, 0) > 0;
@@ -324,7 +324,7 @@ enum sim_status report_add_printed(report_t *report, const struct scn_results *r
         size_t length = strcspn(text, "\n");
         char line[LINE_MAX_LEN];
         reading.number++;
-        if (length < sizeof line) { // a longer one is no row of numbers
+        if (length < sizeof line) { // a longer line is not a row of numbers
             memcpy(line, text, length);
             line[length] = '\0';
             status = line_take(&reading, line, error, error_size);

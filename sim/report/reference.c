@@ -17,7 +17,7 @@ static enum sim_status text_read(const char *path, char **text_out)
     }
     char *text = NULL;
     size_t size = 0;
-    // No NUL byte belongs into the table: everything up to the first one, or the whole file, is one "line".
+    // The table contains no NUL byte: one getdelim reads the whole file.
     bool complete = getdelim(&text, &size, '\0', file) > 0 && ferror(file) == 0;
     fclose(file);
     if (!complete) {
@@ -94,7 +94,7 @@ const struct report_reference *report_references_find(const struct report_refere
     return NULL;
 }
 
-// A plain decimal number at *cursor; no sign, no exponent, no "inf".
+// Reads a plain decimal number at *cursor: no sign, no exponent, no "inf".
 static bool number_read(const char **cursor, double *number_out)
 {
     size_t length = strspn(*cursor, "0123456789.");

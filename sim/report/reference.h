@@ -1,4 +1,4 @@
-// The published values: the project's copy of the table of papers, and what is written in its `value` column.
+// The published values: the project's copy of the table of papers, with its `value` column parsed.
 //
 // Leaves out: which simulated number belongs to an id (the scenario's `compare:`).
 #pragma once
@@ -9,7 +9,7 @@
 #include "sim/kernel/status.h"
 
 enum report_published_kind {
-    REPORT_PUBLISHED_TEXT,   // "order": no number to compare with
+    REPORT_PUBLISHED_TEXT,   // "order": not a number
     REPORT_PUBLISHED_NUMBER, // "3.3"
     REPORT_PUBLISHED_RANGE,  // "1.30-1.40"
     REPORT_PUBLISHED_BELOW,  // "<5.0", "<=5.0"
@@ -33,13 +33,13 @@ struct report_references {
     size_t count;
 };
 
-// SIM_ERR_IO: not readable. SIM_ERR_INVALID: not the table we know.
+// SIM_ERR_IO: not readable. SIM_ERR_INVALID: not this table.
 enum sim_status report_references_read(struct report_references *references, const char *path);
 void report_references_free(struct report_references *references);
 const struct report_reference *report_references_find(const struct report_references *references, const char *id);
 
 struct report_published report_published_parse(const char *text);
 
-// (simulated - published) / published in percent; to the nearest end outside a range or a bound, 0 within. Returns
-// false, with *percent_out untouched, where there is nothing to divide by.
+// (simulated - published) / published in percent. For a range or a bound: 0 inside, and outside of it relative to the
+// nearest end. Returns false, with *percent_out unchanged, if the divisor would be 0 or there is no number.
 bool report_published_error(const struct report_published *published, double simulated, double *percent_out);

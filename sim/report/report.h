@@ -1,7 +1,7 @@
 // Results as files and as a table: CSV, comparison with the published values, gnuplot, manifest.
 //
-// Everything printed is derived from the points, the counters and the scenario; nothing from the real machine's clock
-// or its environment reaches data.csv, compare.csv, counters.csv or resolved.yaml.
+// All output is derived from the points, the counters and the scenario. Nothing of the real machine's clock or its
+// environment reaches data.csv, compare.csv, counters.csv or resolved.yaml.
 #pragma once
 
 #include <stdbool.h>
@@ -27,23 +27,23 @@ void report_destroy(report_t *report);
 
 void report_add_point(report_t *report, const struct report_point *point);
 size_t report_point_count(const report_t *report);
-// What a program printed, for the file programs.txt; both texts are copied.
+// Adds what a program printed, for the file programs.txt; both texts are copied.
 void report_add_text(report_t *report, const char *program, const char *text);
-// All that a program of the scenario (by its number there) printed, for `expect:`; copied.
+// Adds the whole output of a program of the scenario (by its number there), for `expect:`; copied.
 void report_add_output(report_t *report, uint32_t program, const char *bytes, size_t length);
-// Programs ran; their counters are those of this series.
+// The run had programs; their counters are those of this series.
 void report_set_programs(report_t *report, const char *series);
 void report_add_counter(report_t *report, const char *series, const char *component, const char *name, const char *unit,
                         uint64_t value);
 // How a series ran; for the manifest.
 void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events, uint64_t rtl_cycles);
 
-// What became of a fault in a series; for the terminal and the manifest. Texts are copied.
+// The effect of a fault in a series; for the terminal and the manifest. Texts are copied.
 struct report_fault_end {
     const char *name; // "node0.E"
     uint64_t sent_tlps;
-    uint64_t lost_tlps;    // of those it was given, queued or under way when the cable was pulled
-    uint64_t dropped_tlps; // given to it later
+    uint64_t lost_tlps;    // of those: queued or in flight when the cable was pulled
+    uint64_t dropped_tlps; // given to this end later
 };
 struct report_fault {
     const char *series, *cable;
@@ -57,24 +57,24 @@ void report_add_fault(report_t *report, const struct report_fault *fault);
 // max_latency_us; ranks and memory_MB where a row has them; of a sweep also sweep and a column for each swept key.
 // Latencies and bandwidth of a point without operations are empty.
 
-// Checks of the scenario that can only be seen here: ids that are not in the reference table, unknown columns. For
+// Checks of the scenario that need this room: ids that are not in the reference table, unknown columns. For
 // scn_load_options.check.
 void report_check_scenario(const struct scn_scenario *scenario, const char *reference_csv, scn_complain_fn complain,
                            void *complain_ctx);
 
-// An override of the command line, for the manifest.
+// Adds an override of the command line, for the manifest.
 void report_add_set(report_t *report, const char *set);
 
-// Writes data.csv, counters.csv, compare.csv, programs.txt (where programs printed something), plot.gp, plot.svg (by
-// gnuplot), resolved.yaml and manifest.yaml into directory, creating it; each file is written under a temporary name
-// and renamed, so that an interrupted run leaves no half file.
+// Writes data.csv, counters.csv, compare.csv, programs.txt (if programs printed something), plot.gp, plot.svg (by
+// gnuplot), resolved.yaml and manifest.yaml into directory, and creates it. Each file is written under a temporary name
+// and renamed, so that an interrupted run leaves no incomplete file.
 enum sim_status report_write(const report_t *report, const char *directory, const char *scenario_path, char *error,
                              size_t error_size);
 
 // Creates a directory and its parents. SIM_ERR_IO: the reason is in error.
 enum sim_status report_directory_create(const char *directory, char *error, size_t error_size);
 
-// The table for people: the curves side by side, simulated against published, and what faults did.
+// Prints the curves side by side, simulated against published values, and the effects of faults.
 void report_print(const report_t *report, FILE *out);
-// The last of these alone; nothing where there were none.
+// Prints only the effects of faults; nothing if there were none.
 void report_faults_print(const report_t *report, FILE *out);

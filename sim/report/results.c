@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// numerator / divisor, rounded half up; 0 when nothing was measured, which report_column_has tells apart.
+// numerator / divisor, rounded half up; 0 if nothing was measured (report_column_has distinguishes the two).
 static uint64_t quotient(unsigned __int128 numerator, uint64_t divisor)
 {
     if (divisor == 0) {
@@ -14,13 +14,13 @@ static uint64_t quotient(unsigned __int128 numerator, uint64_t divisor)
     return (uint64_t)((numerator + divisor / 2) / divisor);
 }
 
-// A picosecond is a millionth of a microsecond.
+// A picosecond is a millionth of a microsecond, the unit of the column.
 static uint64_t latency(const struct report_point *point)
 {
     return quotient(point->total_ps, point->operations);
 }
 
-// bytes/ps is 1000 GB/s.
+// 1 byte/ps is 1000 GB/s.
 static uint64_t bandwidth(const struct report_point *point)
 {
     unsigned __int128 moved = (unsigned __int128)point->bytes * point->operations;
@@ -57,7 +57,7 @@ static uint64_t ranks(const struct report_point *point)
     return point->ranks * REPORT_MICRO;
 }
 
-// MB of 2^20 B.
+// In MB of 2^20 B.
 static uint64_t memory(const struct report_point *point)
 {
     return quotient((unsigned __int128)point->memory_bytes * REPORT_MICRO, UINT64_C(1) << 20);
@@ -103,7 +103,7 @@ bool report_column_shown(const report_t *report, const struct report_column *col
 
 unsigned report_column_position(const report_t *report, const struct report_column *column)
 {
-    unsigned position = 2; // series is the first
+    unsigned position = 2; // series is column 1
     for (const struct report_column *before = report_columns; before < column; before++) {
         position += report_column_shown(report, before);
     }
@@ -194,17 +194,17 @@ static char *copy(const char *text)
 void report_add_point(report_t *report, const struct report_point *point)
 {
     report->points = grow(report->points, report->point_count, &report->point_room, sizeof *report->points);
-    size_t place = report->point_count;
-    // Behind the last row of its series, so that a series stays in one piece.
+    size_t index = report->point_count;
+    // After the last row of its series, so that the rows of a series stay together.
     for (size_t i = report->point_count; i > 0; i--) {
         if (strcmp(report->points[i - 1].series, point->series) == 0) {
-            place = i;
+            index = i;
             break;
         }
     }
-    memmove(&report->points[place + 1], &report->points[place], (report->point_count - place) * sizeof *report->points);
-    report->points[place] = *point;
-    report->points[place].series = copy(point->series);
+    memmove(&report->points[index + 1], &report->points[index], (report->point_count - index) * sizeof *report->points);
+    report->points[index] = *point;
+    report->points[index].series = copy(point->series);
     report->point_count++;
 }
 

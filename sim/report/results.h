@@ -1,8 +1,8 @@
-// What a report holds: the measured rows, the counters and how each series ran. Private to the room and its tests.
+// The contents of a report: the measured rows, the counters and how each series ran. Private to the room and its tests.
 //
-// Rows of one series stand together, in the order in which they were added; series stand in the order in which each
-// first appeared. Numbers are kept as integers and handed out in millionths of the column's unit, rounded half up, so
-// that every file shows the same digits on every machine.
+// Rows of one series stay together, in the order in which they were added; series are in the order of their first rows.
+// Numbers are integers in millionths of the column's unit, rounded half up, so that every file has the same digits on
+// every machine.
 #pragma once
 
 #include "sim/report/reference.h"
@@ -19,7 +19,7 @@ struct report_text {
     char *program, *text;
 };
 
-// What a program of the scenario printed, to the byte. bytes NULL: it did not run, or nobody asked.
+// The exact output of a program of the scenario. bytes NULL: it did not run, or its output is not needed.
 struct report_output {
     char *bytes;
     size_t length;
@@ -44,15 +44,15 @@ struct report {
     struct report_text *texts;
     size_t text_count, text_room;
     struct report_output outputs[SCN_OUTSIDES_MAX]; // by the program's number in the scenario
-    char *programs;                                 // the series of their counters; NULL: none ran
+    char *programs;                                 // the series of their counters; NULL: no programs ran
     char **sets;
     size_t set_count, set_room;
-    char **hashes; // of the points of a sweep, in their order; "" where one failed
+    char **hashes; // of the points of a sweep, in their order; "" for a point that failed
     size_t hash_count, hash_room;
 };
 
-// The checks one by one: in a sweep, one that names a series without a swept value means it at every value. To be
-// freed.
+// Lists the checks one by one. In a sweep, a check that names a series without a swept value becomes one for each
+// value. To be freed.
 struct scn_check *report_checks_make(const report_t *report, const struct scn_check *checks, uint32_t count,
                                      uint32_t *count_out);
 // Writes programs.txt.
@@ -67,8 +67,8 @@ struct report_column {
     const char *axis; // label of a plot's axis
     enum report_kind kind;
     bool fraction; // shown with six decimals
-    bool timed;    // of operations: there is none where none was measured
-    bool optional; // 0 stands for none; not in the data.csv of results without any
+    bool timed;    // of operations: empty if no operation was measured
+    bool optional; // 0 means none; left out of data.csv if no row has it
     uint64_t (*micro)(const struct report_point *point);
 };
 
@@ -77,23 +77,23 @@ struct report_column {
 #define REPORT_COLUMN_COUNT 10
 extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
 
-// NULL when no numeric column has that name.
+// NULL if no numeric column has that name.
 const struct report_column *report_column_find(const char *name);
-// Is it in data.csv?
+// Is the column in data.csv?
 bool report_column_shown(const report_t *report, const struct report_column *column);
-// Its number there, from 1.
+// Its position there, from 1.
 unsigned report_column_position(const report_t *report, const struct report_column *column);
 
-// Whether the point has a value there: a latency of no operation is not 0.
+// Does the point have a value there? A latency of no operations is not 0.
 bool report_column_has(const struct report_column *column, const struct report_point *point);
 
-// The value in the column's unit, as the nearest double of what data.csv shows; NaN where there is none.
+// The value in the column's unit, as the nearest double of the number in data.csv; NaN if there is no value.
 double report_column_value(const struct report_column *column, const struct report_point *point);
 
-// The next row of the same series, NULL after the last; with previous NULL the first of all rows of that series.
+// The next row of the same series, NULL after the last; previous NULL: the first row of the series.
 const struct report_point *report_series_next(const report_t *report, const char *series,
                                               const struct report_point *previous);
-// The first row of the series that follows previous's; with previous NULL the first row of all.
+// The first row of the next series; previous NULL: the first row of all.
 const struct report_point *report_series_first(const report_t *report, const struct report_point *previous);
 
 // "8", "64", "1K", "1.5K", "4M"; K is 1024.

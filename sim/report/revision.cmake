@@ -1,9 +1,10 @@
 # cmake -DSOURCE=<tree> -DHEADER=<file> -P revision.cmake
-# Writes the git revision of the tree into a C header, if it changed; "-modified" behind it when sources differ from it.
+# Writes the git revision of the tree into a C header if it changed, with "-modified" appended if sources differ from
+# it.
 set(revision unknown)
 find_program(GIT git)
 if(GIT AND EXISTS ${SOURCE}/.git)
-    # A tree that belongs to another user, as in a container's mount, still has a revision.
+    # A tree that belongs to another user, as in a container's mount, also has a revision.
     set(git ${GIT} -c safe.directory=* -C ${SOURCE})
     execute_process(COMMAND ${git} rev-parse --verify HEAD
         OUTPUT_VARIABLE answer RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

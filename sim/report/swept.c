@@ -1,4 +1,4 @@
-// In a sweep, a check that names a series without a swept value means it at every value.
+// In a sweep, a check that names a series without a swept value applies to every value.
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void name_extend(char *name, size_t size, const char *curve)
     }
 }
 
-// Whether an earlier point is of the same series.
+// Is an earlier point of the same series?
 static bool is_known(const struct scn_sweep *sweep, uint32_t point)
 {
     bool known = false;

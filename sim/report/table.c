@@ -8,7 +8,7 @@
 #include "sim/report/csv.h"
 #include "sim/report/lines.h"
 
-// A quote that is not closed would take the rest of the file into one field.
+// The line of a quote that is not closed: it would turn the rest of the file into one field.
 static size_t line_of_open_quote(const char *text)
 {
     size_t line = 1, opened = 0;
@@ -43,7 +43,7 @@ static bool head_check(const struct table *table, const char *path, char *error,
     return true;
 }
 
-// The text is taken apart in place, and a copy tells on which line a record begins.
+// The text is split in its buffer; the line of each record is found in a copy.
 static bool records_read(struct table *table, const char *path, const char *copy, char *error, size_t error_size)
 {
     char *cursor = table->bytes, *fields[TABLE_COLUMNS_MAX];

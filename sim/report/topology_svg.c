@@ -9,7 +9,7 @@
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 
-// All in SVG's pixels.
+// All lengths are in SVG pixels.
 #define NODE_RADIUS   27.0
 #define NODE_DISTANCE 110.0 // between neighbours
 #define RING_GAP      130.0 // between two rings
@@ -17,14 +17,14 @@
 #define HEAD          70.0 // title and numbers
 #define FOOT          30.0 // legend
 #define END_RADIUS    4.0
-#define LETTER_ALONG  19.0 // a port's letter, from the rim of its node
+#define LETTER_ALONG  19.0 // from the rim of a node to a port's letter
 #define LETTER_ASIDE  10.0
-#define BOW           110.0 // of the second cable between the same nodes
+#define BOW           110.0 // bend of the second cable between the same nodes
 #define WIDTH_MIN     500.0
 
 static const double pi = 3.14159265358979323846;
 #define SWITCH_HEIGHT 34.0
-#define SWITCH_LETTER 9.0 // width of a letter of its name
+#define SWITCH_LETTER 9.0 // width of a letter of a switch's name
 
 static const char ring_colour[] = "#0072B2", crossing_colour[] = "#D55E00", ib_colour[] = "#009E73";
 
@@ -35,13 +35,13 @@ struct point {
 struct drawing {
     const struct scn_scenario *scenario;
     FILE *out;
-    struct point places[SCN_NODES_MAX + SCN_IB_SWITCHES_MAX]; // as InfiniBand cables number them
+    struct point positions[SCN_NODES_MAX + SCN_IB_SWITCHES_MAX]; // as InfiniBand cables number them
     double width, height;
 };
 
 // --- where the nodes are -------------------------------------------------------------------------------------------
 
-// So wide that neighbours keep their distance.
+// The radius at which neighbours keep their distance.
 static double circle_radius(uint32_t count)
 {
     return count < 2 ? 0.0 : NODE_DISTANCE / 2 / sin(pi / count);
@@ -51,7 +51,7 @@ static void circle_fill(struct drawing *drawing, const uint32_t *nodes, uint32_t
 {
     for (uint32_t i = 0; i < count; i++) {
         double angle = 2 * pi * i / count - pi / 2;
-        drawing->places[nodes[i]] =
+        drawing->positions[nodes[i]] =
             (struct point){drawing->width / 2 + radius * cos(angle), HEAD + MARGIN + radius * sin(angle)};
     }
 }
@@ -63,10 +63,10 @@ static void canvas_set(struct drawing *drawing, double wide, double high)
     drawing->height = high + 2 * MARGIN + HEAD + FOOT;
 }
 
-static void places_lower(struct drawing *drawing, double by)
+static void positions_lower(struct drawing *drawing, double by)
 {
     for (uint32_t i = 0; i < drawing->scenario->node_count; i++) {
-        drawing->places[i].y += by;
+        drawing->positions[i].y += by;
     }
 }
 
@@ -75,7 +75,7 @@ static void circle_lay(struct drawing *drawing, const uint32_t *nodes, uint32_t 
     double radius = circle_radius(count);
     canvas_set(drawing, 2 * radius, 2 * radius);
     circle_fill(drawing, nodes, count, radius);
-    places_lower(drawing, radius);
+    positions_lower(drawing, radius);
 }
 
 static void line_lay(struct drawing *drawing, const uint32_t *nodes, uint32_t count, double distance, double y)
@@ -83,11 +83,12 @@ static void line_lay(struct drawing *drawing, const uint32_t *nodes, uint32_t co
     double length = distance * (count - 1);
     canvas_set(drawing, length, y);
     for (uint32_t i = 0; i < count; i++) {
-        drawing->places[nodes[i]] = (struct point){drawing->width / 2 - length / 2 + distance * i, HEAD + MARGIN + y};
+        drawing->positions[nodes[i]] =
+            (struct point){drawing->width / 2 - length / 2 + distance * i, HEAD + MARGIN + y};
     }
 }
 
-// Inner nodes stand beside the outer ones that S joins them with. False: S does not join the rings one to one.
+// Each inner node is beside the outer node that S connects it with. False: S does not connect the rings one to one.
 static bool inner_order(const struct scn_scenario *scenario, const struct scn_rings *rings,
                         uint32_t inner[SCN_NODES_MAX])
 {
@@ -107,7 +108,7 @@ static bool two_rings_lay(struct drawing *drawing, const struct scn_rings *rings
     if (!fits || !inner_order(drawing->scenario, rings, inner)) {
         return false;
     }
-    if (size == 2) { // no circles: one above the other
+    if (size == 2) { // rings of two nodes are lines, one above the other
         line_lay(drawing, rings->nodes[0], size, RING_GAP + NODE_DISTANCE, 0);
         line_lay(drawing, inner, size, RING_GAP + NODE_DISTANCE, RING_GAP);
         return true;
@@ -116,18 +117,18 @@ static bool two_rings_lay(struct drawing *drawing, const struct scn_rings *rings
     canvas_set(drawing, 2 * large, 2 * large);
     circle_fill(drawing, rings->nodes[0], size, large);
     circle_fill(drawing, inner, size, small);
-    places_lower(drawing, large);
+    positions_lower(drawing, large);
     return true;
 }
 
-// Whether a cable leads to the node's W port from another's E port.
+// Does a cable lead from another node's E port to this node's W port?
 static bool has_west(const struct scn_scenario *scenario, uint32_t node)
 {
     enum scn_port port = SCN_PORT_N;
     return scn_routes_neighbour(scenario, node, SCN_PORT_W, &port) != SCN_NODE_NONE && port == SCN_PORT_E;
 }
 
-// Appends nodes eastward from one of them, as far as they are new.
+// Appends the nodes to the east of this one, until one is known.
 static uint32_t strand_follow(const struct scn_scenario *scenario, uint32_t node, bool seen[SCN_NODES_MAX],
                               uint32_t order[SCN_NODES_MAX], uint32_t count)
 {
@@ -141,7 +142,7 @@ static uint32_t strand_follow(const struct scn_scenario *scenario, uint32_t node
     return count;
 }
 
-// Chains first, from their western end, then what is left: rings. Returns how many chains there are.
+// Orders chains first, from their western end, then rings. Returns the number of chains.
 static uint32_t strands_order(const struct scn_scenario *scenario, uint32_t order[SCN_NODES_MAX])
 {
     bool seen[SCN_NODES_MAX] = {false};
@@ -158,7 +159,7 @@ static uint32_t strands_order(const struct scn_scenario *scenario, uint32_t orde
     return chains;
 }
 
-// A row below the nodes.
+// Draws the switches in a row below the nodes.
 static void switches_lay(struct drawing *drawing)
 {
     uint32_t count = drawing->scenario->ib_switch_count;
@@ -168,12 +169,12 @@ static void switches_lay(struct drawing *drawing)
         return;
     }
     for (uint32_t i = 0; wide > drawing->width && i < drawing->scenario->node_count; i++) {
-        drawing->places[i].x += (wide - drawing->width) / 2;
+        drawing->positions[i].x += (wide - drawing->width) / 2;
     }
     drawing->width = wide > drawing->width ? wide : drawing->width;
-    drawing->height += NODE_DISTANCE + (count > 1 ? BOW / 2 - MARGIN / 2 : 0); // and the cables between them
+    drawing->height += NODE_DISTANCE + (count > 1 ? BOW / 2 - MARGIN / 2 : 0); // room for the cables between them
     for (uint32_t i = 0; i < count; i++) {
-        drawing->places[SCN_IB_SWITCH(i)] = (struct point){drawing->width * (2 * i + 1) / (2 * count), y};
+        drawing->positions[SCN_IB_SWITCH(i)] = (struct point){drawing->width * (2 * i + 1) / (2 * count), y};
     }
 }
 
@@ -209,7 +210,7 @@ static void text_write(FILE *out, const char *text)
     }
 }
 
-// A point `along` the direction from one point to another, and `aside` to its right.
+// The point at distance `along` from one point towards another, moved to the right by `aside`.
 static struct point point_towards(struct point from, struct point to, double along, double aside)
 {
     double x = to.x - from.x, y = to.y - from.y, length = sqrt(x * x + y * y);
@@ -230,7 +231,7 @@ static void end_draw(const struct drawing *drawing, struct point node, struct po
             letter.y, colour, scn_port_name(port));
 }
 
-// How many cables before this one join the same two nodes.
+// How many earlier cables connect the same two nodes.
 static uint32_t twins_before(const struct scn_scenario *scenario, uint32_t index)
 {
     const struct scn_cable *cable = &scenario->cables[index];
@@ -246,7 +247,7 @@ static uint32_t twins_before(const struct scn_scenario *scenario, uint32_t index
 static void cable_draw(const struct drawing *drawing, uint32_t index)
 {
     const struct scn_cable *cable = &drawing->scenario->cables[index];
-    struct point from = drawing->places[cable->from_node], to = drawing->places[cable->to_node];
+    struct point from = drawing->positions[cable->from_node], to = drawing->positions[cable->to_node];
     struct point middle = {(from.x + to.x) / 2, (from.y + to.y) / 2};
     struct point bend = point_towards(middle, to, 0, BOW * twins_before(drawing->scenario, index));
     bool crossing = cable->from_port == SCN_PORT_S || cable->to_port == SCN_PORT_S;
@@ -259,10 +260,10 @@ static void cable_draw(const struct drawing *drawing, uint32_t index)
     end_draw(drawing, to, bend, cable->to_port, !from_is_root, colour);
 }
 
-// Straight between a node and a switch. Above two nodes and below two switches, as others may stand between.
+// Straight between a node and a switch. Curved above two nodes and below two switches, around what is between them.
 static void ib_cable_draw(const struct drawing *drawing, const struct scn_ib_cable *cable)
 {
-    struct point from = drawing->places[cable->from_node], to = drawing->places[cable->to_node];
+    struct point from = drawing->positions[cable->from_node], to = drawing->positions[cable->to_node];
     struct point middle = {(from.x + to.x) / 2, (from.y + to.y) / 2};
     double bow = cable->from_node < SCN_NODES_MAX ? -BOW / 2 : BOW;
     bool alike = (cable->from_node < SCN_NODES_MAX) == (cable->to_node < SCN_NODES_MAX);
@@ -276,35 +277,35 @@ static void ib_cable_draw(const struct drawing *drawing, const struct scn_ib_cab
 static void switch_draw(const struct drawing *drawing, uint32_t index)
 {
     const char *name = drawing->scenario->ib_switches[index].name;
-    struct point place = drawing->places[SCN_IB_SWITCH(index)];
+    struct point position = drawing->positions[SCN_IB_SWITCH(index)];
     double width = 24.0 + SWITCH_LETTER * (double)strlen(name);
     fprintf(drawing->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"/>\n",
-            place.x - width / 2, place.y - SWITCH_HEIGHT / 2, width, SWITCH_HEIGHT, ib_colour);
-    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\">", place.x, place.y);
+            position.x - width / 2, position.y - SWITCH_HEIGHT / 2, width, SWITCH_HEIGHT, ib_colour);
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\">", position.x, position.y);
     text_write(drawing->out, name);
     fputs("</text>\n", drawing->out);
 }
 
-// A square below the node's name.
+// Draws a square below the node's name.
 static void hca_draw(const struct drawing *drawing, uint32_t index)
 {
-    struct point place = drawing->places[index];
+    struct point position = drawing->positions[index];
     fprintf(
         drawing->out,
         "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"15\" rx=\"2\" fill=\"%s\"/>\n<text x=\"%.1f\" y=\"%.1f\" "
         "dy=\".35em\" font-size=\"10\" fill=\"white\">HCA</text>\n",
-        place.x - 15, place.y + NODE_RADIUS - 7.5, ib_colour, place.x, place.y + NODE_RADIUS);
+        position.x - 15, position.y + NODE_RADIUS - 7.5, ib_colour, position.x, position.y + NODE_RADIUS);
 }
 
 static void node_draw(const struct drawing *drawing, uint32_t index)
 {
     const char *name = drawing->scenario->nodes[index].name;
-    struct point place = drawing->places[index];
+    struct point position = drawing->positions[index];
     size_t length = strlen(name);
-    fprintf(drawing->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#f4f4f4\" stroke=\"#444444\"/>\n", place.x,
-            place.y, NODE_RADIUS);
-    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"%d\">", place.x, place.y,
+    fprintf(drawing->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#f4f4f4\" stroke=\"#444444\"/>\n",
+            position.x, position.y, NODE_RADIUS);
+    fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"%d\">", position.x, position.y,
             length <= 6   ? 13
             : length <= 8 ? 10
                           : 8);

@@ -1,6 +1,6 @@
 // A drawing of a scenario's fabric as SVG: nodes as discs, cables as lines with the port's letter at each end, filled
-// where the root complex is. A ring becomes a circle, eastward is clockwise; two rings that share their S cables lie
-// one in the other; a chain is a line; anything else stands on one circle.
+// where the root complex is. A ring is drawn as a circle, clockwise to the east; two rings with common S cables are
+// drawn one inside the other; a chain is a line; anything else is drawn on one circle.
 #pragma once
 
 #include <stddef.h>

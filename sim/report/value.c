@@ -9,8 +9,8 @@ struct unit {
     double scale;
 };
 
-// The papers count sizes in units of 1024 and rates in units of 1000, but for MB/s: those are perftest's (akimoto2012),
-// whose MB has 2^20 bytes.
+// The papers count sizes in units of 1024 and rates in units of 1000. The exception is MB/s, which is perftest's
+// (akimoto2012): 2^20 bytes per second.
 static const struct unit units[] = {
     {"us", REPORT_KIND_TIME, 1.0},
     {"ns", REPORT_KIND_TIME, 1000.0},
@@ -40,8 +40,8 @@ static const struct report_point *next_row(const report_t *report, const struct 
     return point;
 }
 
-// The row of `over` to divide a row by: as many bytes and as many descriptors; where `over` asks for other numbers of
-// descriptors, as many bytes.
+// The row of `over` by which a row is divided: it has the same bytes and descriptors. If `over` selects other numbers
+// of descriptors, it has the same bytes.
 static const struct report_point *partner(const report_t *report, const struct scn_value *over,
                                           const struct report_point *point)
 {
@@ -55,7 +55,7 @@ static const struct report_point *partner(const report_t *report, const struct s
     return NULL;
 }
 
-// The number of one row, divided by its partner's when the check is per row. False: the row has no part in it.
+// The number of one row, divided by its partner's if the check is per row. False: the row does not take part.
 static bool row_value(const report_t *report, const struct scn_check *check, const struct report_point *point,
                       double *value_out)
 {
@@ -72,7 +72,7 @@ static bool row_value(const report_t *report, const struct scn_check *check, con
     return true;
 }
 
-// The first of the rows that a value asks for in which nothing was measured; NULL.
+// The first of the selected rows in which nothing was measured, or NULL.
 static const struct report_point *unmeasured_find(const report_t *report, const struct scn_value *value)
 {
     const struct report_column *column = value->given ? report_column_find(value->column) : NULL;
@@ -177,7 +177,7 @@ bool report_value_scale(const struct scn_check *check, const char *unit, double 
     } else if (check->over.given && !check->difference) {
         kind = REPORT_KIND_COUNT;
     }
-    bool known = false; // as another kind's
+    bool known = false; // the unit belongs to another kind
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(units[i].name, unit) == 0 && units[i].kind == kind) {
             *scale_out = units[i].scale;
@@ -185,7 +185,7 @@ bool report_value_scale(const struct scn_check *check, const char *unit, double 
         }
         known = known || strcmp(units[i].name, unit) == 0;
     }
-    // "ratio", "hops", "-": a pure number. An order ("-") may be shown by any number.
+    // "ratio", "hops", "-": pure numbers. Any number may be compared with an order ("-").
     *scale_out = 1.0;
     return !known && (kind == REPORT_KIND_COUNT || strcmp(unit, "-") == 0);
 }

@@ -1,4 +1,4 @@
-// Everything a report leaves behind in its directory.
+// Writes all files of a report into its directory.
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -151,7 +151,7 @@ static void file_write(const report_t *report, struct files *files, const char *
     }
 }
 
-// A picture of an earlier run with other panels would pass for one of these results.
+// A picture of an earlier run with other panels could be mistaken for one of these results.
 static void old_plot_remove(const char *directory)
 {
     static const char *const names[] = {"plot.gp", "plot.svg"};
@@ -182,7 +182,7 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
         file_write(report, &files, "programs.txt", report_texts_write);
     }
     if (report->scenario->sweep == NULL) {
-        resolved_write(report, &files); // of a sweep it lies beside each point
+        resolved_write(report, &files); // a sweep has one for each point
     }
     char gnuplot[64];
     bool drawn = report->scenario->panel_count > 0 && report->point_count > 0;

@@ -206,7 +206,7 @@ TEST(Expectations, ACounterOnlyProgramsMakeFailsAtTheRunWithNamesThatAreNear)
     process_run(&process, "exec f.yaml");
     EXPECT_EQ(process.status, 1);
     EXPECT_CONTAINS(process.errors, "does not hold: no component has a counter 'node0.core7.poll_turns'\n"
-                                    "  Near it are:\n    node0.core.poll_turns\n");
+                                    "  Similar names:\n    node0.core.poll_turns\n");
     process_fini(&process);
 }
 

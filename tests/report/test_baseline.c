@@ -79,7 +79,7 @@ TEST(Baseline, WithoutFileOrEntrySaysHowToMakeThem)
     message_contains(&fixture, "there is no baseline file ");
     message_contains(&fixture, "; the same command with --update-baseline makes it");
     file_put(&fixture, ENTRY("other", "2"));
-    message_contains(&fixture, "b.yaml has no numbers of it; the same command with --update-baseline records them");
+    message_contains(&fixture, "b.yaml has no numbers for it; the same command with --update-baseline records them");
     fixture_destroy(&fixture);
 }
 
@@ -90,10 +90,10 @@ TEST(Baseline, RefusesWhatIsNoBaselineWithItsPlace)
         {"- 7\n", "b.yaml:1:3: expected {scenario, expect, numbers}, found a single value"},
         {"- {scenario: a, expect: b, numbers: [x]}\n", "b.yaml:1:38: numbers: 'x' is not a number"},
         {"- {scenario: a, expect: b, numbers: [.inf]}\n", "numbers: '.inf' is not a number"},
-        {"- {scenario: a, expect: b, numbers: 3}\n", "b.yaml:1:37: an entry has numbers: with a list"},
-        {"- {scenario: a, numbers: [3]}\n", "b.yaml:1:3: an entry has expect: with a text"},
+        {"- {scenario: a, expect: b, numbers: 3}\n", "b.yaml:1:37: an entry needs numbers: with a list"},
+        {"- {scenario: a, numbers: [3]}\n", "b.yaml:1:3: an entry needs expect: with a text"},
         {"- {scenario: a, expect: b, numbers: [3], c: d}\n", "b.yaml:1:42: unknown key 'c' in an entry"},
-        {ENTRY("a", "1") ENTRY("a", "2"), "b.yaml:4:3: 'it' of 'a' is there twice"},
+        {ENTRY("a", "1") ENTRY("a", "2"), "b.yaml:4:3: 'it' of 'a' appears twice"},
         {"- {scenario: [a\n", "b.yaml:2:1: "},
         {"\x00\x01", ""},
     };

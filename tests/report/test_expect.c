@@ -66,7 +66,7 @@ TEST(Expect, FailsWhenNothingWasMeasured)
     struct fixture fixture;
     fixture_create(&fixture);
     fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MIN), 0, 9);
-    outcomes_are(&fixture, 1, "expect 'fast' does not hold: no row of the results fits it\n");
+    outcomes_are(&fixture, 1, "expect 'fast' does not hold: no row of the results matches\n");
     fixture_destroy(&fixture);
 }
 

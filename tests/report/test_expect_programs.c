@@ -46,10 +46,10 @@ TEST(ExpectMatch, WithoutAMatchShowsWhatWasPrinted)
 
 TEST(ExpectMatch, AMatchThatIsNoNumberFails)
 {
-    match_is("latency ([a-z]+) us", "latency nan us\n", 1.1, "what matches is not a number, in line 1: latency nan us");
-    match_is("latency ([0-9.]*) us", "latency  us\n", 1.1, "what matches is not a number, in line 1: latency  us");
-    match_is("x|latency ([0-9.]*) us", "x\n", 1.1, "what matches is not a number, in line 1: x");
-    match_is("([0-9.]+)", "1.2.3\n", 1.1, "what matches is not a number, in line 1: 1.2.3");
+    match_is("latency ([a-z]+) us", "latency nan us\n", 1.1, "the matched text is not a number, in line 1: latency nan us");
+    match_is("latency ([0-9.]*) us", "latency  us\n", 1.1, "the matched text is not a number, in line 1: latency  us");
+    match_is("x|latency ([0-9.]*) us", "x\n", 1.1, "the matched text is not a number, in line 1: x");
+    match_is("([0-9.]+)", "1.2.3\n", 1.1, "the matched text is not a number, in line 1: 1.2.3");
 }
 
 TEST(ExpectMatch, BytesThatAreNoTextAreShownAsNumbers)
@@ -150,9 +150,9 @@ TEST(ExpectCounter, ThatDoesNotExistFailsWithNamesThatDo)
     fixture_create(&fixture);
     observe_add(&fixture, NULL, NULL, "node0.hca.retry")->max = 8;
     observe_printed(&fixture, "");
-    observe_is(&fixture, "no component has a counter 'node0.hca.retry'\nNothing was counted.\n");
+    observe_is(&fixture, "no component has a counter 'node0.hca.retry'\nThere are no counters.\n");
     counters_add(&fixture, "exec", 1);
-    observe_is(&fixture, "no component has a counter 'node0.hca.retry'\nNear it are:\n  node0.hca.retries\n"
+    observe_is(&fixture, "no component has a counter 'node0.hca.retry'\nSimilar names:\n  node0.hca.retries\n"
                          "  node0.hca.rnr_naks_sent\n");
     fixture_destroy(&fixture);
 }

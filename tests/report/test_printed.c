@@ -138,7 +138,7 @@ TEST(Printed, WhatIsNoTableIsToldAndNumbersAreBelievedOnlyWithinReason)
     refused(SCN_FORMAT_NONE, "bytes operations latency_us", "8 1e15 1e15\n", SIM_ERR_NOT_FOUND,
             "it printed no results");
     refused(SCN_FORMAT_NONE, "bytes latency_us bandwidth_MBps", "1000 10 200\n", SIM_ERR_INVALID,
-            "line 1: the time and the bandwidth say different things");
+            "line 1: the time contradicts the bandwidth");
     char line[8192];
     memset(line, '1', sizeof line);
     line[sizeof line - 1] = '\0';
