@@ -61,8 +61,8 @@ static void points_compare(const struct agreement_side *rtl, const struct agreem
 
 // --- counters -------------------------------------------------------------------------------------------------------
 
-// Counts of what moved are held to be equal. Those that only tell when (polls, DLLPs, stalls, picoseconds) follow from
-// the latencies; they are shown.
+// Counters of what moved must be equal. Counters that only depend on timing (polls, DLLPs, stalls, picoseconds) follow
+// from the latencies; they are shown and not compared.
 static bool counter_is_held(const struct sim_counter_desc *desc)
 {
     static const char *const units[] = {"DLLPs", "turns", "ps", "stalls", "events"};
@@ -75,7 +75,7 @@ static bool counter_is_held(const struct sim_counter_desc *desc)
            strcmp(desc->name, "poll_load_bytes") != 0;
 }
 
-// By how much the twin's value of a counter lies above the RTL's; modulo 2^64, as for all sums here.
+// The twin's value of a counter minus the RTL's; modulo 2^64, as all sums here.
 static uint64_t more_on_twin(const struct agreement_side *rtl, const struct agreement_side *twin, size_t i)
 {
     return twin->counters[i].value - rtl->counters[i].value;
@@ -86,7 +86,7 @@ static size_t node_length(const char *component)
     return strcspn(component, ".");
 }
 
-// The same of what the node's core counts of polling loops.
+// The same difference for a counter of polling loops in the node's core.
 static uint64_t more_polled(const struct agreement_side *rtl, const struct agreement_side *twin, const char *component,
                             const char *name)
 {
@@ -102,7 +102,7 @@ static uint64_t more_polled(const struct agreement_side *rtl, const struct agree
 }
 
 // A turn of a polling loop over a device's memory is a read and its completion, which are counted wherever they pass
-// inside the node: all turns that one side made more, or none, as other devices are not polled.
+// inside the node. So such a counter differs by exactly the turns that one side made more.
 static bool is_due_to_polls(const struct agreement_side *rtl, const struct agreement_side *twin, size_t i)
 {
     static const char *const parts[] = {".slot.", ".root_complex", ".chip", ".gpu", ".fpga"};

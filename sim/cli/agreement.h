@@ -1,6 +1,7 @@
-// Do two runs of a series agree, one on RTL boards and one on their twins? Latencies within 2 %, bandwidths within 1 %,
-// what moved exactly, and how they ended. Counters that only tell when (polls, DLLPs, stalls) follow from the latencies
-// and are shown, not held; the packets of polling loads may differ by as many as the core counts of them.
+// Compares two runs of a series, one on RTL boards and one on their twins. Latencies agree within 2 %, bandwidths
+// within 1 %, counters of what moved and the way the runs ended exactly. Counters that only depend on timing (polls,
+// DLLPs, stalls) are shown and not compared. The packets of polling loads may differ by as many as the core counts of
+// them.
 #pragma once
 
 #include <stdbool.h>
@@ -16,13 +17,13 @@ struct agreement_counter {
     uint64_t value;
 };
 
-// What a series gave.
+// The results of a series.
 struct agreement_side {
     struct plat_point *points;
     size_t point_count;
     struct agreement_counter *counters;
     size_t counter_count;
-    const char *ending; // "" or how it failed
+    const char *ending; // "", or how it failed
 };
 
 struct agreement {
@@ -30,6 +31,6 @@ struct agreement {
     size_t points, counters, wrong;
 };
 
-// Adds what differs to *agreement and prints the points, and the counters that are not equal.
+// Adds the differences to *agreement. Prints the points, and the counters that are not equal.
 void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
                        FILE *out);

@@ -1,4 +1,4 @@
-// `tcasim bench`: the speed of the simulator, measured here and now, beside the limits it is held to.
+// `tcasim bench`: measures the speed of the simulator on this machine and prints it beside its limits.
 #include "sim/cli/bench.h"
 
 #include <ftw.h>
@@ -19,7 +19,7 @@
 #define PINGPONG_LIMIT_S     1.0
 #define FIGURE_LIMIT_S       20.0
 #define FABRIC_LIMIT_S       2.0
-#define GPU_LIMIT_S          4.0 // 2 s each way
+#define GPU_LIMIT_S          4.0 // 2 s in each direction
 #define FIGURES_TWIN_LIMIT_S 120.0
 #define FIGURES_RTL_LIMIT_S  900.0
 #define MEMORY_LIMIT_MB      150.0
@@ -37,16 +37,16 @@ void cli_measure_add(struct cli_bench_result *result, const char *what, const ch
     }
 }
 
-static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *place)
+static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *walk)
 {
     (void)about;
     (void)kind;
-    (void)place;
+    (void)walk;
     return remove(path);
 }
 
-// The results of a measured run are written, since a user's are, but into a directory that goes away. The arguments
-// behind "run" end with NULL. cost_out: may be NULL.
+// A measured run writes its results, as a user's run does, but into a directory that is removed. The arguments after
+// "run" end with NULL. cost_out: may be NULL.
 static bool arguments_run(char *const *given, struct cli_child *child, struct cli_bench_cost *cost_out)
 {
     char directory[] = "/tmp/tcasim-bench-XXXXXX";
@@ -64,7 +64,7 @@ static bool arguments_run(char *const *given, struct cli_child *child, struct cl
         ran = false;
     }
     (void)nftw(directory, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
-    // An expectation that does not hold takes as long as one that does.
+    // A run whose expectation does not hold takes as long as one whose expectation holds.
     if (ran && child->exit_status > CLI_EXIT_EXPECT) {
         cli_error("%s ended with status %d", given[0], child->exit_status);
         return false;
@@ -110,8 +110,8 @@ static bool limited_run(const char *scenario, double limit_s, struct cli_bench_r
     return true;
 }
 
-// The same, and where the time goes. A TLP counts once on each link it passes; its share of the chips and hosts between
-// is in the events and the time, which is the processor's, so that what else runs on the machine is left out.
+// The same, and the cost per TLP. A TLP counts once on each link that it passes. The events and the processor time
+// include its share of the chips and hosts between; processor time leaves out other work of the machine.
 static bool fabric_run(const char *scenario, struct cli_bench_result *result)
 {
     struct cli_child child;
@@ -128,9 +128,9 @@ static bool fabric_run(const char *scenario, struct cli_bench_result *result)
     double events = (double)cost.events, tlps = (double)cost.tlps, busy_ns = child.busy_seconds * 1e9;
     cli_measure_add(result, "processor time", "s", child.busy_seconds, 0.0, false);
     cli_measure_add(result, "TLPs on links", "million", tlps / 1e6, 0.0, false);
-    cli_measure_add(result, "events a TLP and link", "events", events / tlps, 0.0, false);
-    cli_measure_add(result, "time an event", "ns", busy_ns / events, 0.0, false);
-    cli_measure_add(result, "time a TLP and link", "ns", busy_ns / tlps, 0.0, false);
+    cli_measure_add(result, "events per TLP and link", "events", events / tlps, 0.0, false);
+    cli_measure_add(result, "time per event", "ns", busy_ns / events, 0.0, false);
+    cli_measure_add(result, "time per TLP and link", "ns", busy_ns / tlps, 0.0, false);
     return true;
 }
 
@@ -184,7 +184,7 @@ static bool gpu_run(const struct cli_paths *paths, struct cli_bench_result *resu
     return limited_run(paths->gpu_scenario, GPU_LIMIT_S, result);
 }
 
-// Every figure, side by side on the processors of this machine. set: for all of them.
+// Runs every figure, side by side on the processors of this machine. set: an override for all of them.
 static bool figures_run(const struct cli_paths *paths, const char *set, double limit_s, struct cli_bench_result *result)
 {
     glob_t files;
@@ -217,7 +217,7 @@ static bool figures_rtl_run(const struct cli_paths *paths, struct cli_bench_resu
     return figures_run(paths, "nodes.*.board.fidelity=rtl", FIGURES_RTL_LIMIT_S, result);
 }
 
-// The same ping-pong on both, long enough that the start of the program does not count; the processor's time.
+// The same ping-pong on RTL and on twins, so long that the program's start does not count; in processor time.
 static bool twin_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
     char *const scenario = (char *)paths->pingpong_scenario, *const longer = "runs.*.iterations=5000";
@@ -347,8 +347,8 @@ enum cli_exit cli_bench(int argc, char **argv)
         bool list, strict;
     } given = {0};
     static const struct cli_option options[] = {
-        {"list", NULL, "name the benchmarks and end", CLI_OPTION_FLAG, 0},
-        {"strict", NULL, "exit status 1 when a limit is missed", CLI_OPTION_FLAG, 1},
+        {"list", NULL, "print the names of the benchmarks and exit", CLI_OPTION_FLAG, 0},
+        {"strict", NULL, "exit with status 1 if a limit is missed", CLI_OPTION_FLAG, 1},
     };
     const struct cli_syntax syntax = {
         .usage = "tcasim bench [NAME...] [--strict]",

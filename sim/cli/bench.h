@@ -1,4 +1,4 @@
-// Benchmarks of the simulator itself: a table of them, each filling rows that are printed beside their limits.
+// Benchmarks of the simulator itself: a table of them. Each one fills rows, which are printed beside their limits.
 #pragma once
 
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/paths.h"
 
-// One measured number. A limit of 0 is none; at_least tells on which side of it the good values lie.
+// One measured number. A limit of 0 means no limit; at_least: good values are above the limit, not below.
 struct cli_measure {
     const char *what;
     const char *unit;
@@ -18,10 +18,10 @@ struct cli_measure {
 struct cli_bench_result {
     struct cli_measure measures[CLI_MEASURES_MAX];
     unsigned count;
-    char skipped[128]; // why it cannot be measured here, with false; empty: it can
+    char skipped[128]; // why it cannot be measured here (the function returns false); empty: it can
 };
 
-// False, after printing why, when it could not be measured.
+// False, after printing the reason, if it could not be measured.
 typedef bool (*cli_benchmark_fn)(const struct cli_paths *paths, struct cli_bench_result *result);
 
 struct cli_benchmark {
@@ -33,15 +33,15 @@ struct cli_benchmark {
 void cli_measure_add(struct cli_bench_result *result, const char *what, const char *unit, double value, double limit,
                      bool at_least);
 
-// Runs this same program with arguments (NULL-terminated, without the program's name) and its output thrown away.
+// Runs this same program with arguments (NULL-terminated, without the program's name) and discards its output.
 struct cli_child {
     double seconds;      // start to exit
-    double busy_seconds; // of a processor's time
-    double memory_mb;    // most that was resident
-    int exit_status;     // 128 + signal when it was killed
+    double busy_seconds; // processor time
+    double memory_mb;    // most resident memory
+    int exit_status;     // 128 + signal if it was killed
 };
 #define CLI_CHILD_ARGUMENTS_MAX 64
 bool cli_child_run(char *const *arguments, struct cli_child *child);
 
-// A run of `tcasim run` with these arguments, which end with NULL; its results are thrown away. False: reported.
+// Runs `tcasim run` with these arguments, which end with NULL, and discards its results. False: printed why.
 bool cli_bench_run(char *const *arguments, struct cli_child *child);

@@ -28,7 +28,7 @@ bool cli_is_installed(const char *program)
     return found;
 }
 
-// The program as server on node0 and as its client on node1. false: reported, or skipped.
+// Runs the program as server on node0 and as client on node1. false: printed why, or skipped.
 static bool pair_run(const char *scenario, const char *program, const char *arguments, struct cli_bench_result *result,
                      struct cli_child *child)
 {
@@ -51,7 +51,7 @@ static bool pair_run(const char *scenario, const char *program, const char *argu
     return child->exit_status == 0;
 }
 
-// The best of some.
+// The fastest of REPEATS runs.
 static bool turns_run(const struct cli_paths *paths, unsigned turns, struct cli_bench_result *result,
                       struct cli_child *best_out)
 {
@@ -78,12 +78,12 @@ bool cli_bench_send_lat(const struct cli_paths *paths, struct cli_bench_result *
     cli_measure_add(result, "whole run of 1,000, best of 3", "s", one.seconds, WHOLE_LIMIT_S, false);
     cli_measure_add(result, "a round trip of 8 B", "us", (many.seconds - one.seconds) * 1e6 / trips,
                     ROUND_TRIP_LIMIT_US, false);
-    cli_measure_add(result, "of all processors, with looking for the turn", "us",
+    cli_measure_add(result, "its processor time, with polling for the run token", "us",
                     (many.busy_seconds - one.busy_seconds) * 1e6 / trips, 0.0, false);
     return true;
 }
 
-// One run of a pair, whole.
+// One complete run of a pair.
 static bool pair_measure(const char *scenario, const char *program, const char *arguments, double limit_s,
                          struct cli_bench_result *result)
 {

@@ -1,10 +1,10 @@
-// Benchmarks of attached programs under `tcasim exec`: perftest, fio, and programs that are compiled for it. What is
-// not installed is skipped.
+// Benchmarks of attached programs under `tcasim exec`: perftest, fio, and programs that are compiled for the benchmark.
+// A program that is not installed is skipped.
 #pragma once
 
 #include "sim/cli/bench.h"
 
-bool cli_is_installed(const char *program); // as execvp looks for it
+bool cli_is_installed(const char *program); // searched as execvp does
 // bench_attached.c
 bool cli_bench_send_lat(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_write_bw_ibsim0(const struct cli_paths *paths, struct cli_bench_result *result);

@@ -1,5 +1,5 @@
-// What the co-simulation costs on top of the model: the same packets, once through the kernel, the packet queues and
-// the beat adaptor, once from prepared beats in a bare loop of clock and eval.
+// The cost of the co-simulation relative to the model alone: the same packets, once through the kernel, the packet
+// queues and the beat adaptor, once from prepared beats in a bare loop of clock and eval.
 #include "sim/cli/bench_cosim.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "sim/kernel/sim.h"
 
 #define PACKETS        200000u
-#define QUEUED_PACKETS 8u // ahead of the chip, as a link's receive buffer would hold them
+#define QUEUED_PACKETS 8u // waiting for the chip, as a link's receive buffer would hold them
 #define PERIOD_PS      4000u
 #define RATIO_LIMIT    0.6
 #define WINDOW_BASE    (1ull << 40)
@@ -20,7 +20,7 @@
 
 static const struct cosim_peach2_config CONFIG = {.mps_bytes = 256, .read_bytes = 512, .read_tags = 16, .prefetch = 4};
 
-// Streams memory writes from N to E, giving the chip the next packet whenever it took one.
+// Streams memory writes from N to E. The chip gets the next packet whenever it has taken one.
 struct stream {
     pcie_pool_t *pool;
     cosim_peach2_t *board;
@@ -78,7 +78,7 @@ static double stream_run(sim_t *sim, struct stream *stream)
     return seconds_now() - begin;
 }
 
-// Nanoseconds of wall time per evaluated cycle; 0 when it could not be built.
+// Nanoseconds of wall time per evaluated cycle; 0 if the co-simulation could not be built.
 static double cosimulated_ns(void)
 {
     static const struct cosim_peach2_ops OPS = {.tx = packet_left, .rx_taken = packet_taken};

@@ -1,4 +1,4 @@
-// The co-simulation against a bare loop of clock and eval.
+// The co-simulation compared with a bare loop of clock and eval.
 #pragma once
 
 #include "sim/cli/bench.h"

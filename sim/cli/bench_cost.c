@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Adds up the numbers behind `mark`, in every line that has it.
+// Adds up the numbers after `mark`, over all lines that contain it.
 static bool numbers_add(const char *directory, const char *name, const char *mark, uint64_t *sum_inout)
 {
     char path[PATH_MAX], line[1024];

@@ -1,4 +1,4 @@
-// What a run simulated, read from the results it wrote: events from manifest.yaml, TLPs from counters.csv.
+// The amount of simulation in a run, read from its results: events from manifest.yaml, TLPs from counters.csv.
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 struct cli_bench_cost {
     uint64_t events;
-    uint64_t tlps; // over all links, each time a TLP is sent for the first time on one
+    uint64_t tlps; // first transmissions, added up over all links
 };
 
 // false: a file cannot be read.

@@ -1,4 +1,4 @@
-// Programs that are compiled for the benchmark, as their users do, and fio.
+// Benchmarks with fio and with programs that are compiled as their users compile them.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define PINGPONG_LIMIT_S 10.0
 #define HIMENO_LIMIT_S   60.0
 
-// A run of `exec` with these arguments; what it says is thrown away. name: of what is measured.
+// Runs `exec` with these arguments and discards its output. name: of the measurement.
 static bool exec_measure(char *const *arguments, const char *name, double limit_s, struct cli_bench_result *result)
 {
     struct cli_child child;
@@ -26,11 +26,11 @@ static bool exec_measure(char *const *arguments, const char *name, double limit_
         return false;
     }
     cli_measure_add(result, name, "s", child.seconds, limit_s, false);
-    cli_measure_add(result, "of a processor, without programs", "s", child.busy_seconds, 0.0, false);
+    cli_measure_add(result, "processor time, without programs", "s", child.busy_seconds, 0.0, false);
     return true;
 }
 
-// A new folder with the program in it. false: reported, or skipped.
+// Makes a new folder with the compiled program. false: printed why, or skipped.
 static bool compile(const struct cli_paths *paths, const char *source, const char *name, char *folder,
                     struct cli_bench_result *result)
 {
@@ -54,7 +54,7 @@ static bool compile(const struct cli_paths *paths, const char *source, const cha
     return true;
 }
 
-// The scenario's own command, in the folder of its program.
+// Runs the scenario's own command in the folder of its program.
 static bool mpi_measure(const struct cli_paths *paths, const char *source, const char *name, const char *scenario,
                         double limit_s, struct cli_bench_result *result)
 {
@@ -93,7 +93,7 @@ bool cli_bench_mpi_tca0(const struct cli_paths *paths, struct cli_bench_result *
                        result);
 }
 
-// One point of the figure: both devices, one after the other.
+// One point of the figure: first one device, then the other.
 bool cli_bench_himeno(const struct cli_paths *paths, struct cli_bench_result *result)
 {
     char file[2 * PATH_MAX], out[] = "/tmp/tcasim-bench-XXXXXX", remove[64];

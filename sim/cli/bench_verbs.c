@@ -9,7 +9,7 @@
 #define IBSIM0_LIMIT_S 1.0
 #define KIB            1024.0
 
-// As the workloads make their queue pairs unless a scenario says otherwise.
+// The defaults of the workloads' queue pairs.
 static const struct ibv_qp_cap cap = {.max_send_wr = 128, .max_recv_wr = 512, .max_send_sge = 1, .max_recv_sge = 1};
 
 static bool pingpong_run(const char *scenario, double limit_s, struct cli_bench_result *result)

@@ -1,4 +1,4 @@
-// Benchmarks of verbs: the same ping-pong on either device, and what a queue pair takes in memory.
+// Benchmarks of verbs: the same ping-pong on either device, and the memory of a queue pair.
 #pragma once
 
 #include "sim/cli/bench.h"

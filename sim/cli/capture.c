@@ -29,7 +29,7 @@ bool cli_captures_add(struct cli_captures *captures, struct cli_programs *progra
     struct cli_capture *capture = &captures->items[index];
     capture->file = memfd_create("output of a program", 0);
     if (capture->file < 0) {
-        cli_error("no file for what a program prints: there is no memory");
+        cli_error("no memory for the output of a program");
         return false;
     }
     snprintf(capture->path, sizeof capture->path, "/proc/self/fd/%d", capture->file);
@@ -38,7 +38,7 @@ bool cli_captures_add(struct cli_captures *captures, struct cli_programs *progra
     return true;
 }
 
-// false: it takes no more.
+// false: standard output takes no more bytes.
 static bool bytes_write(const char *bytes, size_t length)
 {
     while (length > 0) {
@@ -65,7 +65,7 @@ static void capture_show(struct cli_capture *capture)
         length = pread(capture->file, bytes, sizeof bytes, (off_t)capture->shown);
     }
     if (length > 0) {
-        capture->shown = SIZE_MAX; // whoever read it has gone
+        capture->shown = SIZE_MAX; // the reader has closed standard output
     }
 }
 

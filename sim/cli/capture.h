@@ -1,7 +1,7 @@
-// Standard output of programs, kept in memory and, where that is asked for, shown as it comes.
+// Standard output of programs, kept in memory and, if requested, shown as it comes.
 //
-// What programs printed in a turn is shown after it: the order between programs is that of their turns, the same in
-// each run, as it is where they write to one file themselves.
+// The output of a scheduling slot is shown after it. So the order between programs is the order of their slots: the
+// same in each run, and the same as if they wrote to one file themselves.
 #pragma once
 
 #include <stddef.h>
@@ -22,11 +22,11 @@ struct cli_captures {
 void cli_captures_init(struct cli_captures *captures);
 void cli_captures_fini(struct cli_captures *captures);
 
-// From now on program `index` prints there. false: said why.
+// Redirects the output of program `index` from now on. false: printed why.
 bool cli_captures_add(struct cli_captures *captures, struct cli_programs *programs, uint32_t index);
 
-// Writes what has come since to standard output.
+// Writes the output since the last call to standard output.
 void cli_captures_show(struct cli_captures *captures);
 
-// All that it printed, with a zero byte behind it; to be freed. NULL: it is not captured, or said why.
+// The whole output, with a zero byte after it; to be freed. NULL: it is not captured, or printed why.
 char *cli_captures_read(const struct cli_captures *captures, uint32_t index, size_t *length_out);

@@ -1,4 +1,4 @@
-// `tcasim check`: every mistake of every file, and nothing run.
+// `tcasim check`: prints every mistake of every file and runs nothing.
 #include <stdint.h>
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ enum cli_exit cli_check(int argc, char **argv)
 {
     struct cli_list sets = {0};
     static const struct cli_option options[] = {
-        {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST, 0},
+        {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST, 0},
     };
     const struct cli_syntax syntax = {
         .usage = "tcasim check FILE.yaml... [--set PATH=VALUE]...",

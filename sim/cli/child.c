@@ -1,4 +1,4 @@
-// This program as a child of itself, with its time and memory taken.
+// Runs this program as a child of itself and measures its time and memory.
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,10 +1,10 @@
-// The program: what its commands share.
+// Shared by the commands of the program.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// The exit status; of several files the highest wins.
+// The exit status; with several files the highest one.
 enum cli_exit {
     CLI_EXIT_OK = 0,
     CLI_EXIT_EXPECT = 1, // an `expect:` does not hold, or a workload reported wrong data

@@ -1,4 +1,4 @@
-// `tcasim compare`: two directories of results beside each other.
+// `tcasim compare`: compares two directories of results.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@ struct compare_options {
 };
 
 static const struct cli_option options[] = {
-    {"within", "PERCENT", "how far a number may be from the first, such as '2 %' (default: equal)", CLI_OPTION_TEXT,
+    {"within", "PERCENT", "tolerated difference from the first number, such as '2 %' (default: none)", CLI_OPTION_TEXT,
      offsetof(struct compare_options, within)},
-    {"out", "DIR", "write every number with its difference, and a picture of both, there", CLI_OPTION_TEXT,
+    {"out", "DIR", "write every number with its difference, and a plot of both, to DIR", CLI_OPTION_TEXT,
      offsetof(struct compare_options, out)},
 };
 
@@ -26,7 +26,7 @@ static const struct cli_syntax syntax = {
     .usage = "tcasim compare DIR1 DIR2 [--within PERCENT] [--out DIR]",
     .doc = "Compares two directories that `tcasim run` or `tcasim exec --out` wrote: keys of the scenario, rows, "
            "counters.\n"
-           "Exit status 1 where a number differs by more than --within, or only one of the two has it. Keys do not\n"
+           "Exit status 1 if a number differs by more than --within, or only one directory has it. Keys do not\n"
            "count.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
@@ -56,7 +56,7 @@ static enum cli_exit directories_compare(const struct compare_options *given, co
         return CLI_EXIT_INPUT;
     }
     if (given->out != NULL && is_one_of(given->out, directories)) {
-        cli_error("--out %s: it is one of the directories that are compared", given->out);
+        cli_error("--out %s: this is one of the directories that are compared", given->out);
         return CLI_EXIT_INPUT;
     }
     if (difference_create(directories->items[0], directories->items[1], within_percent, &difference, error,

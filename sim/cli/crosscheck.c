@@ -1,4 +1,4 @@
-// `tcasim crosscheck`: every series on RTL boards and on their twins, and what differs.
+// `tcasim crosscheck`: runs every series on RTL boards and on their twins and compares them.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct outcome {
     struct agreement_side side;
-    char *ending; // owned; NULL: it could not be run
+    char *ending; // owned; NULL: the series could not be run
     double seconds;
     bool out_of_memory;
 };
@@ -23,7 +23,7 @@ struct tally {
     double rtl_seconds, twin_seconds;
 };
 
-// A place for one more of size bytes, or NULL.
+// Grows an array by one element of size bytes; NULL: no memory.
 static void *grown(struct outcome *outcome, void *items, size_t count, size_t size)
 {
     void *more = realloc(items, (count + 1) * size);
@@ -85,7 +85,7 @@ static const char *fidelity_name(enum scn_fidelity fidelity)
     return "twin";
 }
 
-// How a series ended, in words; "" when well.
+// The end of a series in words; "" if it completed.
 static char *ending_describe(const struct plat_result *result)
 {
     char *text = NULL;
@@ -132,7 +132,7 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     return exit_of(&result);
 }
 
-// Also of a series that gets stuck or fails: on both kinds of board it has to do so in the same way.
+// A series may also get stuck or fail: then it must do so on both kinds of board in the same way.
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
 {
@@ -160,7 +160,7 @@ static enum cli_exit all_series_check(const char *path, struct scn_scenario *sce
     return result;
 }
 
-// The series of every point of a sweep.
+// Checks the series of every point of a sweep.
 static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths, const struct cli_list *sets,
                                  const struct scn_sweep *sweep, struct tally *tally)
 {
@@ -198,13 +198,14 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
 {
     struct cli_list sets = {0}, files = {0};
     static const struct cli_option options[] = {
-        {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST, 0},
+        {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST, 0},
     };
     const struct cli_syntax syntax = {
         .usage = "tcasim crosscheck FILE.yaml... [--set PATH=VALUE]...",
-        .doc = "Runs every series twice, on RTL boards and on their twins, of a sweep at every point, and compares.\n"
-               "Exit status 1 when a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"
-               "packets or bytes at all, or how a series ended; that of `run` when both ended badly in the same way.",
+        .doc =
+            "Runs every series twice, on RTL boards and on their twins, and compares. Of a sweep it runs every point.\n"
+            "Exit status 1 if a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"
+            "packets or bytes at all, or the end of a series; that of `run` if both ended badly in the same way.",
         .options = options,
         .option_count = 1,
         .operands_min = 1,

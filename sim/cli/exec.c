@@ -1,4 +1,4 @@
-// `tcasim exec`: programs of the machine on the nodes of a scenario.
+// `tcasim exec`: runs unmodified programs on the nodes of a scenario.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,50 +24,50 @@ struct exec_options {
 };
 
 static const struct cli_option options[] = {
-    {"on", "NODE", "the program that follows runs on this node; may be given more than once", CLI_OPTION_LIST,
+    {"on", "NODE", "run the program that follows on this node; may be given several times", CLI_OPTION_LIST,
      offsetof(struct exec_options, nodes)},
-    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+    {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct exec_options, sets)},
-    {"out", "DIR", "write counters.csv, the manifest and exec.yaml with the run's hash there", CLI_OPTION_TEXT,
+    {"out", "DIR", "write counters.csv, the manifest and exec.yaml with the run's hash to DIR", CLI_OPTION_TEXT,
      offsetof(struct exec_options, out)},
-    {"ipc-trace", "FILE", "write a line for every attach call of a program there: what two runs are compared by",
+    {"ipc-trace", "FILE", "write a line for every attach call of a program to FILE, to compare two runs",
      CLI_OPTION_TEXT, offsetof(struct exec_options, ipc_trace)},
-    {"trace", "FILE.csv", "write every TLP, packet and verbs call, in the order of simulated time", CLI_OPTION_TEXT,
+    {"trace", "FILE.csv", "write every TLP, packet and verbs call in the order of simulated time", CLI_OPTION_TEXT,
      offsetof(struct exec_options, observing.trace)},
-    {"trace-only", "GLOB", "only components or points of that name ('*.verbs', tlp_sent); may be given more than once",
+    {"trace-only", "GLOB", "trace only matching components or points ('*.verbs', tlp_sent); may be given several times",
      CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
     {"explain", "SELECT",
-     "where the time of an operation goes: of each kind the median, or 'send 4 KiB #100', 'write qp 5'",
+     "split the time of operations: the median of each kind, or the selected ones ('send 4 KiB #100', 'write qp 5')",
      CLI_OPTION_MAYBE, offsetof(struct exec_options, observing.explain)},
-    {"timeline", "FILE.json", "with --explain: the paths as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
+    {"timeline", "FILE.json", "with --explain: write the paths for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
      offsetof(struct exec_options, observing.timeline)},
-    {"summary", NULL, "print what each program did at the end: operations, rates, waits, and hints", CLI_OPTION_FLAG,
+    {"summary", NULL, "print at the end what each program did: operations, rates, waits, hints", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.summary)},
-    {"check", NULL, "look for mistakes that a real device cannot see; a finding makes the status 1 at least",
+    {"check", NULL, "find mistakes that a real device cannot see; with a finding the status is at least 1",
      CLI_OPTION_FLAG, offsetof(struct exec_options, observing.check)},
-    {"quiet-diagnosis", NULL, "no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
+    {"quiet-diagnosis", NULL, "print no lines for refused verbs calls and completions in error", CLI_OPTION_FLAG,
      offsetof(struct exec_options, observing.quiet_diagnosis)},
     {"junit", "FILE.xml", "write statuses and expectations as JUnit XML", CLI_OPTION_TEXT,
      offsetof(struct exec_options, junit)},
     {"update-baseline", NULL, "record the numbers of expectations with of: in their baseline files", CLI_OPTION_FLAG,
      offsetof(struct exec_options, update_baseline)},
     {"adversarial", "SEED",
-     "whatever the specification leaves open happens: late, batched, retried, other schedules; drawn from the seed",
-     CLI_OPTION_TEXT, offsetof(struct exec_options, seeds.adversarial)},
-    {"seeds", "A..B", "run with each of these seeds, side by side, and name those that fail", CLI_OPTION_TEXT,
+     "use what the specification allows: late, batched, retried, other schedules; drawn from SEED", CLI_OPTION_TEXT,
+     offsetof(struct exec_options, seeds.adversarial)},
+    {"seeds", "A..B", "run with each of these seeds, in parallel, and name those that fail", CLI_OPTION_TEXT,
      offsetof(struct exec_options, seeds.seeds)},
-    {"jobs", "N", "with --seeds: how many runs side by side (default: the processors)", CLI_OPTION_TEXT,
+    {"jobs", "N", "with --seeds: the number of parallel runs (default: the number of processors)", CLI_OPTION_TEXT,
      offsetof(struct exec_options, seeds.jobs)},
-    {"functional", NULL, "without simulated time: real clocks, threads run freely", CLI_OPTION_FLAG,
+    {"functional", NULL, "run without simulated time: with real clocks and free-running threads", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
-    {"together", NULL, "start all programs at once, not each when those before wait for others", CLI_OPTION_FLAG,
-     offsetof(struct exec_options, together)},
+    {"together", NULL, "start all programs at once; the default starts each when the earlier ones wait",
+     CLI_OPTION_FLAG, offsetof(struct exec_options, together)},
     {"wall-limit", "SECONDS",
-     "how long a program may run without calling in, or all may wait (default: 60; with --functional: for ever)",
+     "limit on real time without an attach call, or with all programs waiting (default: 60; with --functional: none)",
      CLI_OPTION_TEXT, offsetof(struct exec_options, wall_limit)},
-    {"gpu-mpi", NULL, "the MPI of the programs takes pointers to device memory (docs/attached-programs.md)",
-     CLI_OPTION_FLAG, offsetof(struct exec_options, gpu_mpi)},
-    {"any-cpu", NULL, "let the machine choose on which processors simulator and programs run", CLI_OPTION_FLAG,
+    {"gpu-mpi", NULL, "let MPI accept pointers to device memory (docs/attached-programs.md)", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, gpu_mpi)},
+    {"any-cpu", NULL, "let the machine choose the processors for the simulator and the programs", CLI_OPTION_FLAG,
      offsetof(struct exec_options, any_cpu)},
 };
 
@@ -83,13 +83,11 @@ static const struct cli_syntax syntax = {
              "[--any-cpu]\n"
              "                   [--junit FILE.xml] [--update-baseline]",
     .doc =
-        "Runs programs of this machine on the nodes of the scenario, those of its key `programs` and then those given\n"
-        "here: they see its devices and its time. Their output is their own; the exit status is the worst of theirs,\n"
-        "2 or 3 where the simulation could not go on. A node with a board has the device tca0, one with an HCA "
-        "ibsim0;\n"
-        "where it has both, perftest takes tca0 unless told otherwise (-d ibsim0). Where an expect: of the scenario "
-        "does\n"
-        "not hold the status is 1 at least.",
+        "Runs programs of this machine on the nodes of the scenario: first those of its key `programs`, then those\n"
+        "given here. They see the node's devices and simulated time. Their output is not changed. A node with a board\n"
+        "has the device tca0, one with an HCA ibsim0. On a node with both, perftest uses tca0; -d ibsim0 selects the\n"
+        "other. The exit status is the worst of the programs', at least 1 if an expect: of the scenario does not\n"
+        "hold, and 2 or 3 if the simulation did not complete.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -123,9 +121,9 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
     if (given->nodes.count != operands->count - 1) {
         const char *explain = given->observing.explain;
         bool may_be_select = explain != NULL && explain[0] == '\0' && operands->count > given->nodes.count + 1;
-        cli_error("every program follows an --on NODE: there are %zu of these and %zu programs%s", given->nodes.count,
-                  operands->count - 1,
-                  may_be_select ? "; what --explain selects begins with a kind (send, write, read, atomic, dma), a "
+        cli_error("every program needs an --on NODE before it: there are %zu --on and %zu programs%s",
+                  given->nodes.count, operands->count - 1,
+                  may_be_select ? "; a selection of --explain begins with a kind (send, write, read, atomic, dma), a "
                                   "size (4 KiB), a queue pair (qp 5) or a number (#100)"
                                 : "");
         return false;
@@ -144,7 +142,7 @@ static bool programs_read(struct cli_programs *programs, const struct scn_scenar
         programs->list[i].gpu_mpi = programs->list[i].gpu_mpi || given->gpu_mpi;
     }
     if (programs->count == 0) {
-        cli_error("there is nothing to run: the scenario has no programs, and none follows an --on NODE");
+        cli_error("there is nothing to run: the scenario has no programs, and there is no --on NODE");
     }
     return programs->count > 0;
 }
@@ -181,7 +179,7 @@ static void observed_take(void *ctx, observe_t *observe)
     cli_observing_take(((struct cli_exec *)ctx)->observing, observe);
 }
 
-// Only those that an expectation looks at: the others print as if there were none.
+// Captures only programs that an expectation examines; the others write to standard output directly.
 static bool outputs_capture(const struct cli_exec *exec)
 {
     const struct scn_scenario *scenario = exec->job.scenario;
@@ -192,7 +190,7 @@ static bool outputs_capture(const struct cli_exec *exec)
     return captured;
 }
 
-// Who is told of what happens in the run.
+// Sets the callbacks that report what happens in the run.
 static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_options *run)
 {
     const struct cli_observing *observing = exec->observing;
@@ -224,7 +222,7 @@ static int programs_run(struct cli_exec *exec, struct attach_run_options *run)
     exec->went_on = cli_programs_went_on(built, &exec->result);
     int status = cli_programs_judge(job->path, exec->programs, built, &exec->result);
     status = status == 0 && exec->result.findings > 0 ? CLI_EXIT_EXPECT : status;
-    cli_programs_outside_tell(&exec->result, "tcasim: another run may differ", stderr);
+    cli_programs_outside_print(&exec->result, "tcasim: another run may differ", stderr);
     if (exec->report != NULL && built == SIM_OK) {
         report_set_programs(exec->report, "exec");
         status = cli_exec_results(exec, status);
@@ -244,7 +242,7 @@ static bool seconds_read(const char *text, uint64_t *ms_out)
     return true;
 }
 
-// The programs with what is to be known of them, and the file of --junit.
+// Runs the programs and writes the file of --junit.
 static int scenario_exec(struct cli_exec *exec, const struct exec_options *given, struct attach_run_options *run)
 {
     struct cli_junit tests;
@@ -293,9 +291,10 @@ static bool options_right(const struct exec_options *given)
                         : given->observing.check           ? "--check"
                                                            : NULL;
     if (wrong != NULL) {
-        cli_error("%s does not go with --functional, where no expectation is judged", wrong);
+        cli_error("%s cannot be combined with --functional, which judges no expectations", wrong);
     } else if (timed != NULL) {
-        cli_error("%s does not go with --functional, where threads run freely and nothing takes simulated time", timed);
+        cli_error("%s cannot be combined with --functional, where threads run freely and no simulated time passes",
+                  timed);
     }
     return wrong == NULL && timed == NULL;
 }

@@ -7,7 +7,8 @@
 
 // --- which expectations ---------------------------------------------------------------------------------------------
 
-// Those of a scenario without programs are about its series: it lends its hardware to programs of the command line.
+// Series are judged only if the scenario has programs; otherwise it only provides hardware for those of the command
+// line.
 static bool judges_series(const struct cli_exec *exec)
 {
     return exec->job.scenario->outside_count > 0;
@@ -34,7 +35,7 @@ bool cli_exec_expectations_check(const struct cli_exec *exec)
         good = false;
     }
     if (good && exec->functional && scenario->expect_count > 0 && judges_series(exec)) {
-        cli_error("%s: with --functional its expectations are not judged: nothing is simulated in its time",
+        cli_error("%s: with --functional its expectations are not judged, because there is no simulated time",
                   exec->job.path);
     }
     return good;
@@ -53,7 +54,7 @@ static bool is_named(const struct scn_scenario *scenario, const char *series)
     return named;
 }
 
-// The series of `runs:` that expectations name.
+// Measures the series of `runs:` that expectations name.
 static enum cli_exit series_measure(struct cli_exec *exec, junit_t *junit)
 {
     const struct scn_scenario *scenario = exec->job.scenario;
@@ -66,7 +67,7 @@ static enum cli_exit series_measure(struct cli_exec *exec, junit_t *junit)
     return result;
 }
 
-// What programs printed, and the rows that it is where they have results:.
+// Takes what programs printed, and the rows in it if they have results:.
 static enum cli_exit outputs_take(struct cli_exec *exec, bool well)
 {
     const struct scn_scenario *scenario = exec->job.scenario;
@@ -103,13 +104,13 @@ static bool hash_write(const struct cli_exec *exec)
         cli_error("%s cannot be written", path);
         return false;
     }
-    fprintf(file, "# Every grant to a program, its simulated time, and all events; equal from run to run.\n");
+    fprintf(file, "# Every scheduling slot of a program, its simulated time, and all events; equal from run to run.\n");
     fprintf(file, "hash: %016llx\nattach_calls: %llu\nsimulated_ps: %llu\n", (unsigned long long)result->hash,
             (unsigned long long)result->calls, (unsigned long long)result->simulated_ps);
     if (exec->adversarial != NULL) {
         fprintf(file, "adversarial: %s\n", exec->adversarial);
     }
-    cli_programs_outside_tell(result, "# Another run may differ", file);
+    cli_programs_outside_print(result, "# Another run may differ", file);
     fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < exec->programs->count; i++) {
         fprintf(file, "  - {program: %s, status: %d}\n", exec->programs->list[i].argv[0], result->statuses[i]);
@@ -147,11 +148,11 @@ static int judge(struct cli_exec *exec, int status, junit_t *junit)
                                   .junit = junit,
                                   .flags = (job->update_baseline ? REPORT_EXPECT_RECORD : 0) |
                                            (judges_series(exec) ? 0 : REPORT_EXPECT_NO_SERIES),
-                                  .told = stderr,
+                                  .recorded = stderr,
                                   .confirmed = stderr,
                                   .prefix = "tcasim: "};
     if (!exec->went_on) {
-        cli_expectations_skip(&judging, "the simulation could not go on");
+        cli_expectations_skip(&judging, "the simulation did not complete");
         return status;
     }
     status = worse(status, outputs_take(exec, status == 0));

@@ -21,22 +21,22 @@ static enum cli_exit baselines_record(const struct cli_judging *judging, const s
 {
     char error[PATH_MAX + SCN_TEXT_MAX];
     if (!judging->well || outcomes->failed > 0) {
-        cli_error("%s: no baseline file is written, as not all else is as it should be", judging->path);
+        cli_error("%s: no baseline file is written, because something else in the run failed", judging->path);
         return CLI_EXIT_OK;
     }
     if (outcomes->record_count == 0) {
         cli_error("%s: --update-baseline: no expectation has of: with a baseline file", judging->path);
         return CLI_EXIT_INPUT;
     }
-    if (report_outcomes_record(outcomes, judging->scenario->name, judging->told, error, sizeof error) != SIM_OK) {
+    if (report_outcomes_record(outcomes, judging->scenario->name, judging->recorded, error, sizeof error) != SIM_OK) {
         cli_error("%s: %s", judging->path, error);
         return CLI_EXIT_INPUT;
     }
-    fflush(judging->told);
+    fflush(judging->recorded);
     return CLI_EXIT_OK;
 }
 
-static void count_tell(const struct cli_judging *judging, const struct report_outcomes *outcomes)
+static void count_print(const struct cli_judging *judging, const struct report_outcomes *outcomes)
 {
     size_t count = outcomes->count, failed = outcomes->failed;
     if (failed == 0 && count > 0 && judging->confirmed != NULL) {
@@ -52,7 +52,7 @@ enum cli_exit cli_expectations_judge(const struct cli_judging *judging, const re
     struct report_outcomes outcomes;
     report_outcomes_make(report, judging->flags, &outcomes);
     report_outcomes_print(&outcomes, stderr);
-    count_tell(judging, &outcomes);
+    count_print(judging, &outcomes);
     outcomes_add(judging, &outcomes);
     enum cli_exit result = outcomes.failed > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
     if ((judging->flags & REPORT_EXPECT_RECORD) != 0) {
@@ -96,15 +96,15 @@ void cli_statuses_add(junit_t *junit, const struct scn_scenario *scenario, const
                       const int *statuses, const char *unfinished)
 {
     if (junit != NULL && unfinished != NULL) {
-        junit_case_add(junit, "simulation", 0, JUNIT_ERROR, "the simulation could not go on", unfinished);
+        junit_case_add(junit, "simulation", 0, JUNIT_ERROR, "the simulation did not complete", unfinished);
     }
     for (uint32_t i = 0; junit != NULL && i < programs->count; i++) {
         char message[64], *name = command_text(scenario, &programs->list[i], programs->expected[i]);
         snprintf(message, sizeof message, "it ended with %d", statuses[i]);
         bool well = statuses[i] == programs->expected[i];
-        bool waited = statuses[i] == 0 || statuses[i] == 128 + SIGKILL; // what waits for ever is killed
+        bool waited = statuses[i] == 0 || statuses[i] == 128 + SIGKILL; // a program that waits without end is killed
         if (unfinished != NULL && (well || waited)) {
-            junit_case_add(junit, name, 0, JUNIT_SKIPPED, "the simulation could not go on", NULL);
+            junit_case_add(junit, name, 0, JUNIT_SKIPPED, "the simulation did not complete", NULL);
         } else {
             junit_case_add(junit, name, 0, well ? JUNIT_PASSED : JUNIT_FAILED, well ? NULL : message, NULL);
         }

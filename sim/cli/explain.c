@@ -1,4 +1,4 @@
-// `tcasim explain`: where the time of one warm operation goes.
+// `tcasim explain`: splits the time of one operation after the warm-up.
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "sim/report/breakdown.h"
 #include "sim/scenario/units.h"
 
-// A record of a cause is 32 B. The simulator's own memory comes on top.
+// A record of a cause is 32 B. The simulator's own memory is not included.
 #define RECORDS_BYTES_MAX (2ull << 30)
 
 struct explain_options {
@@ -22,17 +22,17 @@ struct explain_options {
 };
 
 static const struct cli_option options[] = {
-    {"series", "NAME", "only this one; may be given more than once", CLI_OPTION_LIST,
+    {"series", "NAME", "explain only this series; may be given several times", CLI_OPTION_LIST,
      offsetof(struct explain_options, series)},
-    {"bytes", "SIZE", "the size, one that the series measure (default: the smallest of each)", CLI_OPTION_TEXT,
+    {"bytes", "SIZE", "one of the sizes that the series measure (default: the smallest of each)", CLI_OPTION_TEXT,
      offsetof(struct explain_options, bytes)},
-    {"memory", "SIZE", "what the records of one series may take (default: 2 GiB)", CLI_OPTION_TEXT,
+    {"memory", "SIZE", "memory limit for the records of one series (default: 2 GiB)", CLI_OPTION_TEXT,
      offsetof(struct explain_options, memory)},
-    {"out", "DIR", "where breakdown.csv and the plot go (default: results/<scenario name>)", CLI_OPTION_TEXT,
+    {"out", "DIR", "write breakdown.csv and the plot to DIR (default: results/<scenario name>)", CLI_OPTION_TEXT,
      offsetof(struct explain_options, out)},
     {"timeline", "FILE.json", "write the path as a trace for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
      offsetof(struct explain_options, timeline)},
-    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+    {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct explain_options, sets)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct explain_options, quiet)},
 };
@@ -40,9 +40,9 @@ static const struct cli_option options[] = {
 static const struct cli_syntax syntax = {
     .usage = "tcasim explain FILE.yaml [--series NAME]... [--bytes SIZE] [--memory SIZE] [--out DIR]\n"
              "                  [--timeline FILE.json] [--set PATH=VALUE]... [--quiet]",
-    .doc = "Runs each series once for one size, after its warm-up, and follows the critical path of what it measured\n"
+    .doc = "Runs each series once for one size, after its warm-up, and follows the critical path of the measured time\n"
            "back from its end: library, stores, descriptors, PCIe, board or HCA, cable, memory, polling. The pieces\n"
-           "add up to the latency exactly; if not, that is an error (exit status 3).",
+           "add up to the latency exactly; otherwise the command fails (exit status 3).",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -85,7 +85,7 @@ static bool series_exist(const struct explain_options *given, const struct scn_s
     return true;
 }
 
-// One operation of that size, or of the smallest. False, after printing why: it does not measure that size.
+// Narrows a run to one operation of that size, or of the smallest. False, after printing why: the size is not measured.
 static bool run_narrow(struct scn_run *run, uint64_t wanted_bytes, const char *wanted)
 {
     uint64_t bytes = wanted != NULL ? wanted_bytes : run->bytes[0];
@@ -115,7 +115,7 @@ static bool runs_narrow(const struct explain_options *given, struct scn_scenario
         return false;
     }
     if (scenario->sweep != NULL) {
-        cli_error("explain takes no sweep; give one of its values by --set");
+        cli_error("explain cannot run a sweep; select one of its values with --set");
         return false;
     }
     if (!series_exist(given, scenario)) {
@@ -144,7 +144,7 @@ static void path_take(void *ctx, const struct plat_point *point, const char *nod
     char error[512];
     const struct breakdown_case of = {point->series, node, point->bytes, point->operations, point->total_ps};
     if (pieces == NULL) {
-        cli_error("%s: series '%s' does not measure its operations as one stretch of time", explaining->path,
+        cli_error("%s: series '%s' does not measure its operations as one interval of time", explaining->path,
                   point->series);
         explaining->result = cli_exit_worse(explaining->result, CLI_EXIT_INPUT);
     } else if (breakdown_add(explaining->breakdown, &of, pieces, count, error, sizeof error) != SIM_OK) {
@@ -161,8 +161,8 @@ static enum cli_exit series_explain(struct explaining *explaining, const struct 
     if (result.causes_full) {
         char limit[SCN_QUANTITY_MAX];
         scn_quantity_format(SCN_QUANTITY_SIZE, explaining->bytes_max, limit);
-        cli_error("%s: series '%s' has more causes than %s hold, after %" PRIu64
-                  " ns; open a smaller size, or give more by --memory",
+        cli_error("%s: series '%s' has more causes than fit into %s, after %" PRIu64
+                  " ns; select a smaller size, or raise --memory",
                   explaining->path, scenario->runs[index].series, limit, result.simulated_ps / 1000);
         return CLI_EXIT_INPUT;
     }
@@ -215,7 +215,7 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
         return CLI_EXIT_INPUT;
     }
     if (explaining.bytes_max == 0) {
-        cli_error("--memory is more than 0 B");
+        cli_error("--memory must be more than 0 B");
         return CLI_EXIT_INPUT;
     }
     if (!runs_narrow(given, scenario)) {

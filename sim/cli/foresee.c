@@ -1,4 +1,4 @@
-// What expectations name that is not of the scenario's text, looked for before anything runs: counters of its hardware,
+// Before the run: looks up what expectations name outside of the scenario's text. These are counters of its hardware,
 // and files beside it.
 #include <ctype.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static void names_free(struct names *names)
     free(names->items);
 }
 
-// "node0.core3.": a core that programs may make during the run.
+// "node0.core3.": a core that a program may create during the run.
 static bool is_core_of_program(const struct scn_scenario *scenario, const char *counter)
 {
     bool core = false;
@@ -79,7 +79,7 @@ static bool counter_foresee(const char *path, const struct scn_scenario *scenari
         return true;
     }
     const char *nearest = cli_nearest(counter, (const char *const *)names->items, names->count);
-    for (size_t i = 0; i < names->count && nearest == NULL; i++) { // a beginning of a name is near as well
+    for (size_t i = 0; i < names->count && nearest == NULL; i++) { // the beginning of a name counts as near, too
         nearest = strncmp(names->items[i], counter, strlen(counter)) == 0 ? names->items[i] : NULL;
     }
     if (nearest != NULL) {
@@ -99,7 +99,7 @@ static bool counters_foresee(const char *path, const struct scn_scenario *scenar
     }
     if (!asked || plat_counters_list(scenario, name_take, &names) != SIM_OK) {
         names_free(&names);
-        return true; // hardware that cannot be built is told when it is to run
+        return true; // the run reports hardware that cannot be built
     }
     for (uint32_t i = 0; i < scenario->expect_count; i++) {
         const struct scn_check *expect = &scenario->expects[i];
@@ -113,7 +113,7 @@ static bool counters_foresee(const char *path, const struct scn_scenario *scenar
 
 // --- files ----------------------------------------------------------------------------------------------------------
 
-// Baseline files are left out: `--update-baseline` makes them.
+// Baseline files are not checked: `--update-baseline` creates them.
 static bool files_foresee(const char *path, const struct scn_scenario *scenario)
 {
     bool good = true;

@@ -7,7 +7,7 @@
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-// A signal handler has no context to be passed; these are its only way to know.
+// A signal handler gets no context; these variables are its only input.
 static const char *volatile unfinished[CLI_INTERRUPT_SLOTS];
 static volatile sig_atomic_t line_shown;
 static const char *volatile loss;
@@ -36,7 +36,7 @@ static void tidy(int signal_number)
         }
         say("\n");
     }
-    // SA_RESETHAND has put the default action back: the caller sees a program that ended by this signal.
+    // SA_RESETHAND has restored the default action, so that the caller sees a program that ended by this signal.
     (void)raise(signal_number);
 }
 
@@ -46,7 +46,7 @@ void cli_interrupt_init(void)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
         struct sigaction before;
-        // nohup and background shells ignore some of them; that is to stay so.
+        // nohup and background shells ignore some of these signals; they stay ignored.
         if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) {
             (void)sigaction(signals[i], &action, NULL);
         }
@@ -103,8 +103,8 @@ void cli_interrupt_release(void)
     mask_change(SIG_UNBLOCK);
 }
 
-// Through a pointer: AddressSanitizer takes measures before functions that never return, and warns where, as here, the
-// stack is one of SystemC's.
+// Called through a pointer: before functions that never return, AddressSanitizer unpoisons the stack, and it warns on
+// one of SystemC's stacks.
 static void (*const volatile leave)(int status) = _exit;
 
 void cli_interrupt_leave(int status)

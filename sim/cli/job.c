@@ -93,7 +93,7 @@ bool cli_job_directory_check(const struct cli_job *job)
         cli_error("cannot write to '%s': not a usable name", job->directory);
         return false;
     }
-    // The nearest directory above that exists is where the first one will be made.
+    // The nearest existing directory above it is where the first new one will be created.
     struct stat about;
     char *existing = path;
     while (stat(existing, &about) != 0) {
@@ -136,12 +136,12 @@ static enum cli_exit outcome_judge(const struct running *running, enum sim_statu
     return CLI_EXIT_OK;
 }
 
-// A testcase for a series: whether it could be measured.
+// Adds a testcase for a series: could it be measured?
 static void series_add(const struct running *running, enum cli_exit result, const char *text)
 {
     static const char *const messages[] = {[CLI_EXIT_EXPECT] = "the workload failed",
-                                           [CLI_EXIT_INPUT] = "it cannot be run",
-                                           [CLI_EXIT_STUCK] = "it got stuck, or reached the time limit"};
+                                           [CLI_EXIT_INPUT] = "the series cannot be run",
+                                           [CLI_EXIT_STUCK] = "the series got stuck, or reached the time limit"};
     char *name = NULL;
     if (running->junit == NULL || asprintf(&name, "series %s", series_of(running)) < 0) {
         return;
@@ -174,7 +174,7 @@ static enum cli_exit series_run(struct running *running)
     enum sim_status status = plat_run_series(job->scenario, running->run_index, &options, &hooks, &result);
     free(waves);
     report_add_run(running->report, series_of(running), result.simulated_ps, result.events, result.rtl_cycles);
-    cli_progress_fini(&running->progress); // a message must not stand behind the bar
+    cli_progress_fini(&running->progress); // a message must not follow the bar in its line
     enum cli_exit exit = outcome_judge(running, status, &result);
     series_add(running, exit, result.text);
     return exit;
@@ -188,7 +188,7 @@ static struct cli_judging judging_make(const struct running *running, enum cli_e
                                 .junit = running->junit,
                                 .flags = job->update_baseline ? REPORT_EXPECT_RECORD : 0,
                                 .well = result == CLI_EXIT_OK,
-                                .told = stdout,
+                                .recorded = stdout,
                                 .confirmed = job->quiet ? NULL : stdout,
                                 .prefix = ""};
 }
@@ -205,7 +205,7 @@ static enum cli_exit results_publish(const struct running *running, enum cli_exi
         return CLI_EXIT_INPUT;
     }
     if (!job->trace_rtl) {
-        cli_waves_clear(job->directory); // those of an earlier run would pass for waveforms of these results
+        cli_waves_clear(job->directory); // waveforms of an earlier run could be mistaken for these results
     }
     if (!job->quiet) {
         report_print(running->report, stdout);
@@ -218,8 +218,8 @@ static enum cli_exit results_publish(const struct running *running, enum cli_exi
     return cli_expectations_judge(&judging, running->report);
 }
 
-// A series that got stuck or could not be built ends the scenario; one that found wrong data does not, since the
-// others help to find out why.
+// A series that got stuck or could not be built ends the scenario. After one that found wrong data the others still
+// run, because they help to find the cause.
 static enum cli_exit all_series_run(struct running *running)
 {
     enum cli_exit result = CLI_EXIT_OK;
@@ -240,12 +240,12 @@ static enum cli_exit report_run(struct running *running)
     enum cli_exit result = sweep ? cli_sweep_run(running->job, running->report, &running->progress, running->junit)
                                  : all_series_run(running);
     cli_progress_fini(&running->progress);
-    if (result < CLI_EXIT_INPUT || sweep) { // what the other points measured is worth reading
+    if (result < CLI_EXIT_INPUT || sweep) { // the other points of a sweep are still useful
         result = cli_exit_worse(result, results_publish(running, result));
     } else {
         const struct cli_judging judging = judging_make(running, result);
-        cli_expectations_skip(&judging, "the simulation could not go on");
-        report_faults_print(running->report, stderr); // nobody else will tell
+        cli_expectations_skip(&judging, "the simulation did not complete");
+        report_faults_print(running->report, stderr); // there are no results that would show them
     }
     return result;
 }

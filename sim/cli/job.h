@@ -1,4 +1,4 @@
-// One scenario from its first series to its results.
+// Runs one scenario, from its first series to its results.
 #pragma once
 
 #include "sim/cli/cli.h"
@@ -12,25 +12,25 @@ struct cli_job {
     const char *path; // of the scenario's file
     struct scn_scenario *scenario;
     const struct cli_list *sets; // as given, for the manifest
-    char *directory;             // where the results go
+    char *directory;             // of the results
     const char *reference_csv;
     const struct cli_paths *paths;
-    uint32_t jobs; // of a sweep: processes side by side
-    bool fresh;    // of a sweep: measure again what was measured before
+    uint32_t jobs; // of a sweep: parallel processes
+    bool fresh;    // of a sweep: measure again what an earlier run measured
     bool quiet;
     bool trace_rtl;
     bool update_baseline;
-    FILE *suites;            // where JUnit's suite of it is added; NULL: nowhere
+    FILE *suites;            // receives the scenario's JUnit suite; NULL: none
     struct cli_trace *trace; // NULL: none
 };
 
-// Can the results be written there, as far as can be seen now? Prints why not.
+// Can the results be written to the directory, as far as known now? Prints why not.
 bool cli_job_directory_check(const struct cli_job *job);
 
-// Runs every series of the scenario into the report, and nothing else.
+// Runs every series of the scenario into the report, without further steps.
 enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
 
-// One of its runs into the report, with a testcase. junit: NULL: none.
+// Runs one series into the report, with a testcase. junit: NULL: none.
 enum cli_exit cli_job_series_measure(const struct cli_job *job, uint32_t run_index, report_t *report, junit_t *junit);
 
 enum cli_exit cli_job_run(const struct cli_job *job);

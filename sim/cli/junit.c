@@ -25,7 +25,7 @@ bool cli_junit_begin(struct cli_junit *tests, const char *path, const char *cons
     }
     snprintf(directory, sizeof directory, "%s", path);
     if (path[0] == '\0' || access(dirname(directory), W_OK | X_OK) != 0) {
-        cli_error("cannot write %s: its folder is not there, or not to be written to", path[0] != '\0' ? path : "''");
+        cli_error("cannot write %s: its folder does not exist or is not writable", path[0] != '\0' ? path : "''");
         return false;
     }
     tests->suites = open_memstream(&tests->text, &tests->size);

@@ -1,4 +1,4 @@
-// The file of `--junit`: suites of one scenario after the other, whichever process ran them.
+// The file of `--junit`: the suites of all scenarios, whichever process ran them.
 #pragma once
 
 #include <stdbool.h>
@@ -8,14 +8,14 @@
 #include "sim/report/junit.h"
 
 struct cli_junit {
-    const char *path; // NULL: none is asked for
-    FILE *suites;     // where they are gathered; NULL: none is asked for
+    const char *path; // NULL: no file was requested
+    FILE *suites;     // where they are gathered; NULL: no file was requested
     char *text;
     size_t size;
 };
 
-// Looks whether the file can be written; of which scenarios: none of them may be overwritten. false: said why.
+// Checks that the file can be written. scenarios: it must not overwrite any of them. false: printed why.
 bool cli_junit_begin(struct cli_junit *tests, const char *path, const char *const *scenarios, size_t count,
                      const struct cli_paths *paths);
-// Writes the file as a whole, or leaves the one that is there. false: said why.
+// Writes the whole file, or keeps the existing one. false: printed why.
 bool cli_junit_end(struct cli_junit *tests);

@@ -51,7 +51,7 @@ struct scn_scenario *cli_point_load(const char *path, const struct cli_paths *pa
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     enum sim_status status = scn_load_point(path, &options, point, &scenario, &messages);
-    if (status != SIM_OK) { // warnings were printed for the scenario as a whole
+    if (status != SIM_OK) { // warnings were already printed for the whole scenario
         mistakes_print(&messages);
     }
     scn_messages_free(&messages);

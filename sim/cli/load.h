@@ -1,4 +1,4 @@
-// Reading a scenario with every check there is.
+// Reads a scenario and checks all of it.
 #pragma once
 
 #include "sim/cli/options.h"
@@ -8,6 +8,6 @@
 // NULL: every mistake was printed to standard error, one a line. Otherwise to be freed with scn_free.
 struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets);
 
-// One point of the sweep of a scenario that was loaded before. NULL: printed why not.
+// One point of the sweep of a scenario that was loaded before. NULL: printed why.
 struct scn_scenario *cli_point_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets,
                                     const struct scn_sweep_point *point);

@@ -10,7 +10,7 @@
 
 static const struct cli_command commands[] = {
     {"run", "run scenarios and write their results", cli_run},
-    {"explain", "open a latency: where each nanosecond goes", cli_explain},
+    {"explain", "split a latency into the pieces of its critical path", cli_explain},
     {"exec", "run programs of the machine on simulated nodes", cli_exec},
     {"compare", "compare two directories of results", cli_compare},
     {"check", "read scenarios and report every mistake", cli_check},
@@ -92,11 +92,11 @@ static enum cli_exit dispatch(int argc, char **argv)
 
 static int program(int argc, char **argv)
 {
-    // Who started it may ignore the ends of children, and so hand that down; what becomes of them is asked for here.
+    // The parent process may ignore SIGCHLD, which is inherited; this program needs the exit statuses of its children.
     (void)signal(SIGCHLD, SIG_DFL);
     cli_interrupt_init();
     enum cli_exit result = dispatch(argc, argv);
-    // A reader that has gone (`tcasim run | head`) ends the program by SIGPIPE, quietly; a full disk is told.
+    // A closed reader (`tcasim run | head`) ends the program by SIGPIPE without a message; a full disk is reported.
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         cli_error("standard output could not be written");
         return CLI_EXIT_INPUT;

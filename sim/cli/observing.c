@@ -55,13 +55,13 @@ static bool explain_end(struct cli_observing *observing, const char *directory)
     if (observing->explained == 0) {
         const char *select = observing->given->explain;
         const char *what = select[0] != '\0' ? select : "any";
-        cli_error("--explain: no operation (%s) ended that could be opened; there were: %s", what,
+        cli_error("--explain: no operation (%s) could be explained; these occurred: %s", what,
                   observing->kinds[0] != '\0' ? observing->kinds : "none");
         return select[0] == '\0';
     }
     breakdown_print(observing->breakdown, stdout);
     if (directory == NULL) {
-        printf("the pieces of each part, in their order: breakdown.csv of --out DIR\n");
+        printf("with --out DIR: the pieces of each part, in their order, in breakdown.csv\n");
     }
     if (directory != NULL) {
         status =
@@ -86,7 +86,7 @@ bool cli_observing_end(struct cli_observing *observing, const char *directory)
     free(observing->yaml);
     observing->breakdown = NULL;
     observing->yaml = NULL;
-    // Of a run that got stuck the trace is what one wants to read.
+    // The trace of a run that got stuck is kept: it is needed to find the cause.
     return (!observing->tracing || cli_trace_close(&observing->trace, true)) && good;
 }
 
@@ -158,7 +158,7 @@ void cli_observing_take(struct cli_observing *observing, observe_t *observe)
         observe_explained_visit(observe, explained_take, observing);
         observe_explained_kinds(observe, observing->kinds, sizeof observing->kinds);
         if (observe_explained_missed(observe) > 0) {
-            printf("%llu operations are not told apart: there are more kinds than 256\n",
+            printf("%llu operations are not shown by kind: there are more than 256 kinds\n",
                    (unsigned long long)observe_explained_missed(observe));
         }
     }

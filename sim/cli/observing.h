@@ -1,4 +1,4 @@
-// What `exec` shows of what programs did: a trace, a summary, lines for refused calls and completions in error.
+// How `exec` shows what programs did: a trace, a summary, lines for refused calls and completions in error.
 #pragma once
 
 #include "sim/attach/attach_run.h"
@@ -7,11 +7,11 @@
 #include "sim/report/breakdown.h"
 #include "sim/report/junit.h"
 
-// What the command line asks for.
+// The options of the command line.
 struct cli_observing_options {
     const char *trace; // a file; NULL: none
     struct cli_list trace_only;
-    const char *explain;  // which; "": all; NULL: none
+    const char *explain;  // the selection; "": all; NULL: none
     const char *timeline; // a file; NULL: none
     bool summary, quiet_diagnosis, check;
 };
@@ -20,24 +20,25 @@ struct cli_observing {
     const struct cli_observing_options *given;
     struct cli_trace trace;
     bool tracing;
-    char *yaml; // what exec.yaml says of verbs calls; NULL: nothing
+    char *yaml; // the part of exec.yaml about verbs calls; NULL: none
     breakdown_t *breakdown;
     unsigned explained;
     bool taken;          // the run came to its end
     char findings[8192]; // the first lines of checks
-    char kinds[512];     // of operations that there were
-    bool inexact;        // the pieces of one did not add up, said
+    char kinds[512];     // of operations that occurred
+    bool inexact;        // the pieces of an operation did not add up; printed
 };
 
-// Asks attach_run for it; ctx of its options is the caller's, whose functions below pass on. false: said why.
+// Sets the options of attach_run. Their ctx is the caller's, who passes calls on to the functions below. false: printed
+// why.
 bool cli_observing_begin(struct cli_observing *observing, const struct cli_observing_options *given,
                          const char *scenario_path, const struct cli_paths *paths, struct attach_run_options *run);
-// Completes the trace, prints the breakdown and writes it into the directory (NULL: nowhere). false: said why.
+// Completes the trace, prints the breakdown and writes it into the directory (NULL: not written). false: printed why.
 bool cli_observing_end(struct cli_observing *observing, const char *directory);
 
 void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
                          const struct sim_trace_point *point, const uint64_t *values);
-void cli_observing_diagnosis(struct cli_observing *observing, const char *line); // observing: NULL: nothing is kept
-// What checks found, as a testcase; nothing where they were not asked for.
+void cli_observing_diagnosis(struct cli_observing *observing, const char *line); // observing NULL: only printed
+// Adds the findings of checks as a testcase; nothing if there were no checks.
 void cli_observing_judge(const struct cli_observing *observing, unsigned findings, junit_t *junit);
 void cli_observing_take(struct cli_observing *observing, observe_t *observe);

@@ -6,7 +6,7 @@
 #define NAMES_MAX 32
 #define WORD_MAX  32
 
-static const struct cli_option help_option = {.name = "help", .doc = "print this and end", .kind = CLI_OPTION_FLAG};
+static const struct cli_option help_option = {.name = "help", .doc = "print this and exit", .kind = CLI_OPTION_FLAG};
 
 static size_t min3(size_t a, size_t b, size_t c)
 {
@@ -14,7 +14,7 @@ static size_t min3(size_t a, size_t b, size_t c)
     return least < c ? least : c;
 }
 
-// Letters to insert, delete or replace to get from one word to the other.
+// The number of letters to insert, delete or replace to change one word into the other.
 static size_t distance(const char *from, const char *to)
 {
     size_t length = strlen(to);
@@ -37,7 +37,7 @@ static size_t distance(const char *from, const char *to)
 const char *cli_nearest(const char *word, const char *const *names, size_t count)
 {
     const char *nearest = NULL;
-    size_t least = strlen(word) > 4 ? 3 : 2; // that far is a guess, not a typing mistake
+    size_t least = strlen(word) > 4 ? 3 : 2; // a larger distance is not a typing mistake
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX || strlen(word) > WORD_MAX) {
             continue;
@@ -140,7 +140,7 @@ static const char *name_now(const struct cli_syntax *syntax, const char *name)
     return name;
 }
 
-// argv[*index] is "--name" or "--name=value"; a value that stands by itself is taken too. Returns whether it was right.
+// argv[*index] is "--name" or "--name=value"; a value in the next word is taken, too. Returns whether it was valid.
 static bool option_read(const struct cli_syntax *syntax, int argc, char **argv, int *index, void *values)
 {
     char name[WORD_MAX];
@@ -189,7 +189,7 @@ static bool operands_right(const struct cli_syntax *syntax, const struct cli_lis
         return false;
     }
     if (operands->count > syntax->operands_max) {
-        cli_error("'%s' is too much; usage: %s", operands->items[syntax->operands_max], syntax->usage);
+        cli_error("too many arguments: '%s'; usage: %s", operands->items[syntax->operands_max], syntax->usage);
         return false;
     }
     return true;
@@ -210,7 +210,7 @@ enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, cha
         } else if (strcmp(argv[i], "--") == 0) {
             options_over = true;
         } else if (argv[i][1] != '-') {
-            cli_error("unknown option '%s'; options have two dashes, see 'tcasim %s --help'", argv[i], argv[0]);
+            cli_error("unknown option '%s'; options begin with two dashes, see 'tcasim %s --help'", argv[i], argv[0]);
             right = false;
         } else {
             right = option_read(syntax, argc, argv, &i, values) && right;

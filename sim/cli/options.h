@@ -1,4 +1,4 @@
-// Options of a command, declared in one table from which both the parser and `--help` come.
+// Options of a command, declared in one table. The parser and `--help` are both derived from it.
 #pragma once
 
 #include <stddef.h>
@@ -9,20 +9,20 @@
 enum cli_option_kind {
     CLI_OPTION_FLAG,  // bool
     CLI_OPTION_TEXT,  // const char *, the last one given
-    CLI_OPTION_MAYBE, // the same; "" where it has no value: the next word is its value where `is_value` of the syntax
-                      // says so
+    CLI_OPTION_MAYBE, // the same; "" without a value: the next word is its value only if `is_value` of the syntax
+                      // returns true
     CLI_OPTION_LIST   // struct cli_list, all of them in order
 };
 
 struct cli_option {
     const char *name;  // without the dashes
-    const char *value; // what stands for its value in the help; NULL for a flag
+    const char *value; // the value's name in the help; NULL for a flag
     const char *doc;
     enum cli_option_kind kind;
     size_t offset; // of the variable in the command's structure
 };
 
-// The name of an option in earlier versions, which is accepted with a warning.
+// An option's name in earlier versions; it is accepted with a warning.
 struct cli_renamed {
     const char *was, *name;
 };
@@ -38,18 +38,18 @@ struct cli_syntax {
     const struct cli_option *options;
     size_t option_count;
     size_t operands_min, operands_max;
-    bool (*is_value)(const char *word); // of options whose value may be left out; NULL: there are none
-    const char *operand;                // what an operand is, for messages: "a scenario file"
-    const struct cli_renamed *renamed;  // ends with a NULL; NULL: none was
+    bool (*is_value)(const char *word); // for options with an optional value; NULL: there are none
+    const char *operand;                // describes an operand in messages: "a scenario file"
+    const struct cli_renamed *renamed;  // ends with a NULL; NULL: no option was renamed
 };
 
 enum cli_parsed { CLI_PARSED_RUN, CLI_PARSED_HELP, CLI_PARSED_WRONG };
 
-// Fills *values (the command's structure, zeroed) and *operands; both lists are to be freed with cli_list_free. HELP:
-// the help was asked for and printed. WRONG: every mistake was printed.
+// Fills *values (the command's structure, zeroed) and *operands; free both lists with cli_list_free. HELP: the help was
+// requested and printed. WRONG: every mistake was printed.
 enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, char **argv, void *values,
                                   struct cli_list *operands);
 void cli_list_free(struct cli_list *list);
 
-// The candidate that is nearest to a mistyped word, NULL when none is near.
+// The candidate that is nearest to a mistyped word; NULL if none is near.
 const char *cli_nearest(const char *word, const char *const *names, size_t count);

@@ -27,12 +27,12 @@ bool cli_output_usable(const char *path, const char *scenario, const struct cli_
     struct stat about;
     const char *reason = NULL;
     if (stat(path, &about) != 0) {
-        return true; // a new file; whoever opens it tells when it cannot be made
+        return true; // a new file; opening it reports an error
     }
     if (S_ISDIR(about.st_mode)) {
         reason = "it is a directory";
     } else if (!S_ISREG(about.st_mode)) {
-        reason = "it is no ordinary file";
+        reason = "it is not a regular file";
     } else if (is_same(&about, scenario)) {
         reason = "it is the scenario itself";
     } else if (is_same(&about, paths->reference)) {

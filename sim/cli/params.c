@@ -1,4 +1,4 @@
-// `tcasim params`: the loader's own table of keys.
+// `tcasim params`: prints the loader's table of keys.
 #include <stdio.h>
 
 #include "sim/cli/options.h"
@@ -20,7 +20,7 @@ enum cli_exit cli_params(int argc, char **argv)
     const struct cli_syntax syntax = {
         .usage = "tcasim params [FILTER]",
         .doc = "Prints every key with its unit, default, range and meaning, and its value and source in each preset.\n"
-               "With FILTER only the keys that contain it.",
+               "With FILTER only the keys that contain it are printed.",
         .operands_max = 1,
         .operand = "a filter",
     };

@@ -1,4 +1,4 @@
-// Where the data files are: under $TCASIM_HOME, which the wrapper sets, or else where the program was built.
+// The paths of the data files: under $TCASIM_HOME, which the wrapper sets, or else where the program was built.
 #pragma once
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 struct cli_paths {
     char configs[PATH_MAX];
     char reference[PATH_MAX];     // the published values
-    char main_scenario[PATH_MAX]; // what `tcasim run` runs without a file
+    char main_scenario[PATH_MAX]; // the scenario of `tcasim run` without a file
     char smallest_scenario[PATH_MAX];
     // For the benchmarks.
     char pingpong_scenario[PATH_MAX];
@@ -15,9 +15,9 @@ struct cli_paths {
     char gpu_scenario[PATH_MAX];
     char tca0_scenario[PATH_MAX], ibsim0_scenario[PATH_MAX];
     char scenarios[PATH_MAX]; // their folder
-    char figures[PATH_MAX];   // a pattern: every figure
-    char libraries[PATH_MAX]; // what attached programs load; beside the program
+    char figures[PATH_MAX];   // a pattern for all figures
+    char libraries[PATH_MAX]; // loaded by attached programs; beside the program
 };
 
-// A home that does not fit the buffers is cut, and then not found by whoever opens it.
+// A home that is too long is cut; opening a file under it then fails.
 void cli_paths_find(struct cli_paths *paths);

@@ -11,7 +11,7 @@
 
 #include "sim/cli/interrupt.h"
 
-#define LOOK_US 5000 // how often is looked whether a child has ended
+#define POLL_US 5000 // interval of polling for children that have ended
 
 struct state {
     const struct cli_pool *pool;
@@ -78,13 +78,14 @@ static void one_wait(struct state *state)
     pid_t pid = waitpid(-1, &status, WNOHANG);
     while (pid == 0 || (pid < 0 && errno == EINTR)) {
         progress_show(state);
-        (void)usleep(LOOK_US);
+        (void)usleep(POLL_US);
         pid = waitpid(-1, &status, WNOHANG);
     }
-    if (pid < 0) { // they ended, and nobody knows how
+    if (pid < 0) { // the children ended, and their statuses are lost
         for (size_t i = 0; i < state->next; i++) {
             if (state->pids[i] != 0) {
-                cli_error("%s: its end was lost: %s", state->pool->ops->name(state->pool->ctx, i), strerror(errno));
+                cli_error("%s: its exit status was lost: %s", state->pool->ops->name(state->pool->ctx, i),
+                          strerror(errno));
                 state->running--;
                 one_ended(state, i, CLI_EXIT_INPUT);
             }

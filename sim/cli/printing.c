@@ -17,7 +17,7 @@ struct printing {
     const struct cli_job *job;
     report_t *report;
     struct cli_programs programs;
-    struct cli_captures captures; // of all but those whose output the scenario puts into a file
+    struct cli_captures captures; // of all programs except those whose output goes to a file of the scenario
     struct attach_run_result result;
 };
 
@@ -42,7 +42,7 @@ static bool is_program(const char *directory, size_t length, const char *name)
     return access(path, X_OK) == 0;
 }
 
-// In PATH, or among the programs that came with this one.
+// Is it in PATH, or among the programs that belong to this one?
 static bool is_installed(const char *name, const char *libraries)
 {
     const char *path = getenv("PATH");
@@ -91,7 +91,7 @@ static bool outputs_open(struct printing *printing)
     return open;
 }
 
-static void tail_tell(const char *text)
+static void tail_print(const char *text)
 {
     const char *from = text + strlen(text);
     for (unsigned lines = 0; from > text && lines < 6; from--) {
@@ -118,7 +118,7 @@ static enum cli_exit output_take(struct printing *printing, uint32_t i, bool end
     size_t length;
     char *text = cli_captures_read(&printing->captures, i, &length);
     if (text == NULL) {
-        return CLI_EXIT_OK; // it goes to a file
+        return CLI_EXIT_OK; // its output goes to a file
     }
     report_add_output(printing->report, i, text, length);
     heading_make(printing, i, heading, sizeof heading);
@@ -131,7 +131,7 @@ static enum cli_exit output_take(struct printing *printing, uint32_t i, bool end
         exit = CLI_EXIT_INPUT;
     }
     if (!ended_well || exit != CLI_EXIT_OK) {
-        tail_tell(text);
+        tail_print(text);
     }
     free(text);
     return exit;
@@ -149,13 +149,13 @@ static void counter_take(void *ctx, const char *component, const struct sim_coun
     report_add_counter(printing->report, "programs", component, desc->name, desc->unit, value);
 }
 
-// The status of a run of programs as that of a scenario: what they say is no expectation.
+// Converts the status of a run of programs to that of a scenario: a program's own status is not an expectation.
 static enum cli_exit status_judge(struct printing *printing, int status)
 {
     const struct cli_programs *programs = &printing->programs;
     for (uint32_t i = 0; i < programs->count; i++) {
         if (status != 0 && printing->result.statuses[i] == NOT_FOUND && programs->expected[i] != NOT_FOUND) {
-            cli_error("%s: %s is not installed, or needs a program that is not", printing->job->path,
+            cli_error("%s: %s is not installed, or needs a program that is not installed", printing->job->path,
                       programs->list[i].argv[0]);
             return CLI_EXIT_INPUT;
         }
@@ -180,10 +180,10 @@ static enum cli_exit programs_run(struct printing *printing, junit_t *junit)
     enum sim_status built;
     int signal_number = cli_programs_run(job->scenario, &options, &built, &printing->result);
     if (signal_number != 0) {
-        (void)raise(signal_number); // with the action that it had before
+        (void)raise(signal_number); // with its previous action
     }
     int status = cli_programs_judge(job->path, &printing->programs, built, &printing->result);
-    cli_programs_outside_tell(&printing->result, "tcasim: another run may differ", stderr);
+    cli_programs_outside_print(&printing->result, "tcasim: another run may differ", stderr);
     report_set_programs(printing->report, "programs");
     cli_statuses_add(junit, job->scenario, &printing->programs, printing->result.statuses,
                      cli_programs_went_on(built, &printing->result) ? NULL : printing->result.text);

@@ -11,7 +11,7 @@ struct lookup {
     char *value; // owned; NULL: not found
 };
 
-static void key_look(void *context, const char *path, const char *value, const char *source)
+static void key_visit(void *context, const char *path, const char *value, const char *source)
 {
     struct lookup *lookup = context;
     (void)source;
@@ -22,7 +22,7 @@ static void key_look(void *context, const char *path, const char *value, const c
     }
 }
 
-// To be freed. NULL: it is neither a parameter nor a key.
+// To be freed. NULL: neither a parameter nor a key.
 static char *value_of(const struct scn_scenario *scenario, const char *name)
 {
     for (uint32_t i = 0; i < scenario->parameter_count; i++) {
@@ -32,13 +32,13 @@ static char *value_of(const struct scn_scenario *scenario, const char *name)
     }
     struct lookup lookup = {.path = name};
     if (strchr(name, '.') != NULL) {
-        scn_visit(scenario, key_look, &lookup);
+        scn_visit(scenario, key_visit, &lookup);
     }
     return lookup.value;
 }
 
-// Copies one ${NAME} that begins at text. Returns the end of it; NULL: nobody knows the name, said. In single quotes it
-// may be the program's to know.
+// Copies one ${NAME} that begins at text. Returns the end of it; NULL: the name is unknown, after printing this. In
+// single quotes an unknown name is left for the program.
 static const char *reference_put(const struct scn_scenario *scenario, const char *text, bool quoted, FILE *out)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
@@ -46,19 +46,20 @@ static const char *reference_put(const struct scn_scenario *scenario, const char
     char name[SCN_TEXT_MAX];
     if (end == NULL || (size_t)(end - text) >= sizeof name) {
         fputc(*text, out);
-        return text + 1; // the shell's to refuse
+        return text + 1; // the shell will refuse it
     }
     snprintf(name, sizeof name, "%.*s", (int)(end - text - 2), text + 2);
     char *value = value_of(scenario, name);
-    bool of_shell = name[strspn(name, letters)] != '\0'; // ${NAME:-text} and its like
+    bool of_shell = name[strspn(name, letters)] != '\0'; // ${NAME:-text} and similar expansions
     if (value == NULL && !quoted && !of_shell && getenv(name) == NULL) {
-        cli_error("${%s}: neither the scenario has a parameter or a key of that name, nor the environment", name);
+        cli_error("${%s}: neither a parameter or key of the scenario nor a variable of the environment has this name",
+                  name);
         return NULL;
     }
     if (value != NULL) {
         fputs(value, out);
     } else {
-        fprintf(out, "%.*s", (int)(end + 1 - text), text); // the environment's
+        fprintf(out, "%.*s", (int)(end + 1 - text), text); // a variable of the environment
     }
     free(value);
     return end + 1;
@@ -97,16 +98,16 @@ static const char *split_error(int status)
     case WRDE_BADCHAR:
         return "one of | & ; < > ( ) { } or a new line is outside quotes";
     case WRDE_CMDSUB:
-        return "the output of a command is to be put in";
+        return "it contains a command substitution";
     case WRDE_SYNTAX:
         return "a quote or a bracket is not closed";
     case WRDE_NOSPACE:
         return "there is no memory";
     }
-    return "it has no word";
+    return "it is empty";
 }
 
-// As a shell takes it apart: quotes, variables and patterns, but no commands.
+// Splits the line as a shell does: quotes, variables and patterns, but no commands.
 static bool line_split(const struct scn_scenario *scenario, const char *text, wordexp_t *words)
 {
     char *line = cli_programs_text(scenario, text);
@@ -116,7 +117,8 @@ static bool line_split(const struct scn_scenario *scenario, const char *text, wo
     int status = wordexp(line, words, WRDE_NOCMD);
     bool good = status == 0 && words->we_wordc > 0;
     if (!good) {
-        cli_error("'%s' is not a program and its arguments: %s. What a shell is to do is given to one: \"sh -c '...'\"",
+        cli_error("'%s' is not a program and its arguments: %s. "
+                  "To use the full syntax of a shell start one: \"sh -c '...'\"",
                   line, split_error(status));
     }
     if (status == 0 && !good) {
@@ -152,7 +154,7 @@ static bool environment_add(struct cli_programs *programs, const struct scn_scen
     program->env = programs->env[index].we_wordv;
     for (size_t i = 0; program->env[i] != NULL; i++) {
         if (strchr(program->env[i], '=') == NULL) {
-            cli_error("env: '%s' is no NAME=VALUE", program->env[i]);
+            cli_error("env: '%s' is not of the form NAME=VALUE", program->env[i]);
             return false;
         }
     }
@@ -216,7 +218,7 @@ static void interrupt(int signal_number)
     attach_run_interrupt();
 }
 
-// Programs are to be ended and reaped before this one ends.
+// Programs are ended and reaped before this process ends.
 int cli_programs_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                      enum sim_status *status_out, struct attach_run_result *result_out)
 {
@@ -238,7 +240,7 @@ int cli_programs_run(const struct scn_scenario *scenario, const struct attach_ru
 
 // --- ends -----------------------------------------------------------------------------------------------------------
 
-static void ends_tell(const char *lines)
+static void ends_print(const char *lines)
 {
     for (size_t length; *lines != '\0'; lines += length + (lines[length] == '\n')) {
         length = strcspn(lines, "\n");
@@ -264,7 +266,7 @@ int cli_programs_judge(const char *path, const struct cli_programs *programs, en
         cli_error("interrupted");
         return 130;
     }
-    ends_tell(result->ends);
+    ends_print(result->ends);
     if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
         char time[48];
         observe_time_print(result->simulated_ps, time, sizeof time);
@@ -288,19 +290,19 @@ int cli_programs_judge(const char *path, const struct cli_programs *programs, en
     return worst;
 }
 
-void cli_programs_outside_tell(const struct attach_run_result *result, const char *prefix, FILE *out)
+void cli_programs_outside_print(const struct attach_run_result *result, const char *prefix, FILE *out)
 {
     static const struct {
         enum attach_run_outside bit;
         const char *text;
     } outsides[] = {
-        {ATTACH_RUN_OUTSIDE_THREAD, "a thread came in that its creator had not announced (clone by hand)"},
+        {ATTACH_RUN_OUTSIDE_THREAD, "a thread attached that its creator had not announced (direct call of clone)"},
         {ATTACH_RUN_OUTSIDE_CHILD,
-         "a process came in that its parent had not announced (popen, daemon, clone by hand)"},
-        {ATTACH_RUN_OUTSIDE_EVENT, "programs waited for something from outside of the run, and it came"},
-        {ATTACH_RUN_OUTSIDE_COMPUTE, "the time that programs compute counts (nodes.*.host.compute: scaled)"},
+         "a process attached that its parent had not announced (popen, daemon, direct call of clone)"},
+        {ATTACH_RUN_OUTSIDE_EVENT, "programs waited for an event from outside of the run, and it occurred"},
+        {ATTACH_RUN_OUTSIDE_COMPUTE, "measured computing time is simulated time (nodes.*.host.compute: scaled)"},
         {ATTACH_RUN_OUTSIDE_CLOCK,
-         "a start, an end or what daemons do took too long in real time, and was not waited for"},
+         "a start, an exit or a daemon took too long in real time, and the simulator did not wait for it"},
     };
     for (size_t i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
         if ((result->outside & outsides[i].bit) != 0) {

@@ -1,8 +1,7 @@
-// Programs of the machine as a scenario or the command line names them: their words, and how they end.
+// Programs that a scenario or the command line names: their words, and how they end.
 //
-// In a command, its environment and what it needs, `${NAME}` is a parameter of the scenario, `${PATH}` with a dot the
-// value of a key as `tcasim check
-// --list` shows it; what is neither is the environment's.
+// In a command, its environment and what it needs, `${NAME}` is a parameter of the scenario, and `${PATH}` with a dot
+// is the value of a key as `tcasim check --list` shows it. Any other name is a variable of the environment.
 #pragma once
 
 #include <wordexp.h>
@@ -19,27 +18,27 @@ struct cli_programs {
     uint32_t count;
 };
 
-// A text with its parameters and keys in place of their names. To be freed; NULL: said why.
+// A text in which names of parameters and keys are replaced by their values. To be freed; NULL: printed why.
 char *cli_programs_text(const struct scn_scenario *scenario, const char *text);
 
-// Those of the scenario, in its order. false: said why.
+// The programs of the scenario, in its order. false: printed why.
 bool cli_programs_of_scenario(struct cli_programs *programs, const struct scn_scenario *scenario);
 bool cli_programs_add(struct cli_programs *programs, const struct scn_scenario *scenario, uint32_t node,
                       const char *command);
 void cli_programs_free(struct cli_programs *programs);
 
-// attach_run with SIGINT, SIGTERM and SIGHUP as requests to end it; puts their actions back. Returns the one that came,
-// or 0.
+// Calls attach_run, with SIGINT, SIGTERM and SIGHUP as requests to end it, and restores their actions. Returns the
+// signal that came, or 0.
 int cli_programs_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                      enum sim_status *status_out, struct attach_run_result *result_out);
 
-// The exit status of it all: the worst of the programs, or CLI_EXIT_INPUT, CLI_EXIT_STUCK or 130 where the simulation
-// could not go on. path: the scenario's, for messages, which are printed.
+// The overall exit status: the worst of the programs', or CLI_EXIT_INPUT, CLI_EXIT_STUCK or 130 if the simulation did
+// not complete. path: the scenario's, for messages, which are printed.
 int cli_programs_judge(const char *path, const struct cli_programs *programs, enum sim_status status,
                        const struct attach_run_result *result);
 
-// Whether the simulation came to its end, so that what programs printed is all of it.
+// Did the simulation complete, so that the output of programs is complete, too?
 bool cli_programs_went_on(enum sim_status status, const struct attach_run_result *result);
 
-// Why another run may differ: a line for each cause, behind prefix.
-void cli_programs_outside_tell(const struct attach_run_result *result, const char *prefix, FILE *out);
+// Prints why another run may differ: a line for each cause, after prefix.
+void cli_programs_outside_print(const struct attach_run_result *result, const char *prefix, FILE *out);

@@ -32,7 +32,7 @@ void cli_progress_line(char *line, unsigned size, unsigned columns, unsigned per
 {
     char bar[BAR_MAX + 1];
     line[0] = '\0';
-    // "100 % [" and "] " and the label; what does not fit is left out, the label first.
+    // "100 % [" and "] " and the label; parts that do not fit are left out, the label first.
     if (columns < 6) {
         return;
     }
@@ -45,7 +45,7 @@ void cli_progress_line(char *line, unsigned size, unsigned columns, unsigned per
     memset(bar, '.', length);
     memset(bar, '#', length * percent / 100);
     bar[length] = '\0';
-    int room = (int)columns - (int)length - 10; // one column stays free: a full line would wrap
+    int room = (int)columns - (int)length - 10; // one column stays free, because a full line would wrap
     snprintf(line, size, "%3u %% [%s] %.*s", percent, bar, room > 0 ? room : 0, label);
 }
 

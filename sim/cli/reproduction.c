@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Is the word that option? *apart: its value is the next word.
+// Is the word that option? *apart: its value is in the next word.
 static bool is_option(const char *word, const char *name, bool *apart)
 {
     size_t length = strlen(name);
@@ -71,7 +71,7 @@ static void word_print(const char *word, FILE *out)
 void cli_reproduction_print(char *const *words, FILE *out)
 {
     char name[4096] = "tcasim";
-    FILE *line = fopen("/proc/self/cmdline", "re"); // its first word is how it was called
+    FILE *line = fopen("/proc/self/cmdline", "re"); // its first word is the name of this program as the user called it
     if (line != NULL) {
         size_t bytes = fread(name, 1, sizeof name - 1, line);
         name[bytes] = '\0';

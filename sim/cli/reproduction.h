@@ -1,13 +1,13 @@
-// The command that repeats one run of many: the same words, with `--adversarial SEED` in place of `--seeds`.
+// The command that repeats one run of many: the same words, with `--adversarial SEED` instead of `--seeds`.
 #pragma once
 
 #include <stdint.h>
 #include <stdio.h>
 
-// argv: of the command, from its name on, with `--seeds`, perhaps `--jobs` and `--junit`. A list that ends with NULL,
-// to be freed with cli_reproduction_free; NULL: no memory.
+// argv: of the command, from its name on, with `--seeds` and possibly `--jobs` and `--junit`. Returns a list that ends
+// with NULL, to be freed with cli_reproduction_free; NULL: no memory.
 char **cli_reproduction(char *const *argv, uint64_t seed);
 void cli_reproduction_free(char **words);
 
-// As a line for a shell, behind the name by which this program was started.
+// Prints it as a line for a shell, beginning with the name by which this program was started.
 void cli_reproduction_print(char *const *words, FILE *out);

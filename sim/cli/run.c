@@ -1,4 +1,4 @@
-// `tcasim run`: every file is read and checked before the first is run.
+// `tcasim run`: reads and checks every file before it runs the first.
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,22 +27,22 @@ struct run_options {
 };
 
 static const struct cli_option options[] = {
-    {"out", "DIR", "where the results go (default: results/<scenario name>)", CLI_OPTION_TEXT,
+    {"out", "DIR", "write the results to DIR (default: results/<scenario name>)", CLI_OPTION_TEXT,
      offsetof(struct run_options, out)},
-    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+    {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct run_options, sets)},
-    {"jobs", "N", "scenarios, or points of a sweep, that run side by side (default: the processors)", CLI_OPTION_TEXT,
-     offsetof(struct run_options, jobs)},
+    {"jobs", "N", "number of parallel scenarios or points of a sweep (default: the number of processors)",
+     CLI_OPTION_TEXT, offsetof(struct run_options, jobs)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
     {"trace", "FILE.csv", "write every TLP at every end of a link", CLI_OPTION_TEXT,
      offsetof(struct run_options, trace)},
-    {"trace-only", "GLOB", "only components or points of that name ('node0.*', tlp_sent); may be given more than once",
+    {"trace-only", "GLOB", "trace only matching components or points ('node0.*', tlp_sent); may be given several times",
      CLI_OPTION_LIST, offsetof(struct run_options, trace_only)},
-    {"junit", "FILE.xml", "write what was tested as JUnit XML", CLI_OPTION_TEXT, offsetof(struct run_options, junit)},
+    {"junit", "FILE.xml", "write the test results as JUnit XML", CLI_OPTION_TEXT, offsetof(struct run_options, junit)},
     {"update-baseline", NULL, "record the numbers of expectations with of: in their baseline files", CLI_OPTION_FLAG,
      offsetof(struct run_options, update_baseline)},
-    {"trace-rtl", NULL, "write a waveform (FST) of each RTL board and series, in DIR/waves", CLI_OPTION_FLAG,
+    {"trace-rtl", NULL, "write a waveform (FST) of each RTL board and series to DIR/waves", CLI_OPTION_FLAG,
      offsetof(struct run_options, trace_rtl)},
 };
 
@@ -50,8 +50,8 @@ static const struct cli_syntax syntax = {
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]\n"
              "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]\n"
              "                  [--junit FILE.xml] [--update-baseline]",
-    .doc = "Runs each scenario, writes its results and prints them. Without a file: the ping-pong of hanawa2013,\n"
-           "figures 7 and 8. With several files and --out each gets a directory of its own in DIR.",
+    .doc = "Runs each scenario, writes its results and prints them. Without a file it runs the ping-pong of\n"
+           "hanawa2013, figures 7 and 8. With several files and --out, each one has its own directory in DIR.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_max = SIZE_MAX,
@@ -95,7 +95,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .update_baseline = given->update_baseline};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
     if (job->scenario != NULL && job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
-        cli_error("%s: traces do not go with a sweep", path);
+        cli_error("%s: a sweep cannot be traced", path);
         return false;
     }
     if (job->scenario != NULL && scn_series(job->scenario, 0) == NULL && !cli_printing_is_asked(job->scenario)) {
@@ -106,7 +106,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
     return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
 }
 
-// Two scenarios of one name would overwrite each other's results.
+// Two scenarios of the same name would overwrite each other's results.
 static bool directories_differ(const struct cli_job *jobs, size_t count)
 {
     bool differ = true;
@@ -125,7 +125,7 @@ static bool directories_differ(const struct cli_job *jobs, size_t count)
 static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct run_options *given)
 {
     struct cli_trace trace;
-    if (count > 1 && jobs_of(given) > 1) { // then there is no trace
+    if (count > 1 && jobs_of(given) > 1) { // there is no trace with several scenarios
         return cli_side_run(jobs, count, jobs_of(given));
     }
     const char *trace_path = given->trace;
@@ -139,7 +139,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
         enum cli_exit result = cli_job_run(&jobs[i]);
         worst = result > worst ? result : worst;
     }
-    // Of a run that got stuck the trace is what one wants to read.
+    // The trace of a run that got stuck is kept: it is needed to find the cause.
     if (trace_path != NULL && !cli_trace_close(&trace, true) && worst < CLI_EXIT_INPUT) {
         worst = CLI_EXIT_INPUT;
     }
@@ -165,7 +165,7 @@ static bool options_right(const struct run_options *given, size_t files)
     return true;
 }
 
-// All jobs, and the file of --junit where one is asked for.
+// Runs all jobs, and writes the file of --junit if requested.
 static enum cli_exit jobs_test(struct cli_job *jobs, size_t count, const struct run_options *given,
                                const struct cli_paths *paths)
 {

@@ -17,7 +17,7 @@ enum { JOBS_MAX = 1024, SEEDS_MAX = 1000000, LINES_MAX = 8 };
 struct run {
     bool ended;
     int status;
-    FILE *errors; // what it prints there; NULL: printed, or never started
+    FILE *errors; // its standard error; NULL: already printed, or never started
 };
 
 struct seeds {
@@ -25,7 +25,7 @@ struct seeds {
     char *const *argv;
     char **words; // of the run that is about to start
     struct run *runs;
-    size_t count, told, failed;
+    size_t count, reported, failed;
     struct cli_progress progress;
     junit_t *junit;
 };
@@ -71,11 +71,11 @@ bool cli_seeds_read(const struct cli_seeds_options *given, bool writes_files, st
         return false;
     }
     if ((given->seeds != NULL || given->adversarial != NULL) && run->functional) {
-        cli_error("%s does not go with --functional, which has no simulated time", option);
+        cli_error("%s cannot be combined with --functional, which has no simulated time", option);
         return false;
     }
     if (given->seeds != NULL && given->adversarial != NULL) {
-        cli_error("--seeds does not go with --adversarial: one runs many seeds, the other one");
+        cli_error("--seeds cannot be combined with --adversarial: the first runs many seeds, the second runs one");
         return false;
     }
     if (given->seeds != NULL && !range_read(given->seeds, &first, &last)) {
@@ -83,7 +83,7 @@ bool cli_seeds_read(const struct cli_seeds_options *given, bool writes_files, st
         return false;
     }
     if (given->seeds != NULL && writes_files) {
-        cli_error("--seeds runs many times, and leaves no files; repeat the seed that is wanted with --adversarial");
+        cli_error("--seeds makes many runs and writes no files; repeat one of its seeds with --adversarial");
         return false;
     }
     run->adversarial = given->adversarial != NULL;
@@ -111,16 +111,16 @@ static bool run_prepare(void *ctx, size_t i, enum cli_exit *result)
     seeds->runs[i].errors = tmpfile();
     *result = CLI_EXIT_INPUT;
     if (seeds->words != NULL && seeds->runs[i].errors != NULL) {
-        // Programs find the descriptors that they find in a run of its own.
+        // The programs have the same descriptors as in a single run.
         (void)fcntl(fileno(seeds->runs[i].errors), F_SETFD, FD_CLOEXEC);
         return true;
     }
-    cli_error("%s: no memory, or no scratch file for what it prints", run_name(ctx, i));
+    cli_error("%s: no memory, or no scratch file for its output", run_name(ctx, i));
     cli_reproduction_free(seeds->words);
     return false;
 }
 
-// A process like the one of the command that is printed, so that it does the same.
+// Starts a process with the same words as the command that is printed, so that it does the same.
 static enum cli_exit run_start(void *ctx, size_t i)
 {
     const struct seeds *seeds = ctx;
@@ -169,12 +169,12 @@ static void lines_print(FILE *from, FILE *out)
         }
     }
     if (lines > LINES_MAX) {
-        fprintf(out, "    (%u lines more)\n", lines - LINES_MAX);
+        fprintf(out, "    (%u more lines)\n", lines - LINES_MAX);
     }
     free(line);
 }
 
-// What it printed, and the command that repeats it. NULL: no memory.
+// The output of a run, and the command that repeats it. NULL: no memory.
 static char *failure_text(const struct seeds *seeds, size_t i)
 {
     char *text = NULL;
@@ -192,7 +192,7 @@ static char *failure_text(const struct seeds *seeds, size_t i)
     return out != NULL && fclose(out) == 0 ? text : NULL;
 }
 
-static void run_tell(struct seeds *seeds, size_t i)
+static void run_report(struct seeds *seeds, size_t i)
 {
     struct run *run = &seeds->runs[i];
     char *text = run->status != 0 ? failure_text(seeds, i) : NULL, message[32];
@@ -217,12 +217,12 @@ static void run_ended(void *ctx, size_t i, enum cli_exit result)
     struct seeds *seeds = ctx;
     seeds->runs[i].ended = true;
     seeds->runs[i].status = (int)result;
-    while (seeds->told < seeds->count && seeds->runs[seeds->told].ended) {
-        run_tell(seeds, seeds->told++);
+    while (seeds->reported < seeds->count && seeds->runs[seeds->reported].ended) {
+        run_report(seeds, seeds->reported++);
     }
 }
 
-static int all_tell(const struct seeds *seeds)
+static int all_report(const struct seeds *seeds)
 {
     int worst = 0;
     printf("%zu seeds, %zu failed%s", seeds->count, seeds->failed, seeds->failed > 0 ? ":" : "");
@@ -254,11 +254,11 @@ int cli_seeds_run(const struct cli_seeds_options *given, char **argv, junit_t *j
     }
     const struct cli_pool pool = {&ops, &seeds, seeds.count, jobs, "seeds", &seeds.progress};
     cli_progress_init(&seeds.progress, true);
-    cli_interrupt_loss_set("the seeds that were running are not told of");
+    cli_interrupt_loss_set("the running seeds are not reported");
     int worst = cli_pool_run(&pool) ? 0 : CLI_EXIT_INPUT;
     cli_interrupt_loss_set(NULL);
     cli_progress_fini(&seeds.progress);
-    int status = all_tell(&seeds);
+    int status = all_report(&seeds);
     free(seeds.runs);
     return status > worst ? status : worst;
 }

@@ -7,7 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/scenario/units.h"
 
-enum { WORDS_MAX = 9, TEXT_MAX = 256 }; // more words than one of each takes
+enum { WORDS_MAX = 9, TEXT_MAX = 256 }; // more words than one of each kind needs
 
 static const struct kind {
     const char *name;
@@ -34,7 +34,7 @@ bool cli_selection_is(const char *word)
 {
     char first[16];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(word, " "), word);
-    // Programs have such names as well ("send"), but no size or number behind them.
+    // Programs may have such names ("send"), but no size or number follows these.
     return word[0] == '\0' || word[0] == '#' || strcmp(first, "qp") == 0 || kind_find(first) != NULL ||
            (word[0] >= '0' && word[0] <= '9' && strstr(word, "B") != NULL);
 }
@@ -46,7 +46,7 @@ static bool number_read(const char *word, uint64_t *number_out)
     return word[0] >= '0' && word[0] <= '9' && *end == '\0' && *number_out != 0;
 }
 
-// Takes one word, or two. Returns how many; 0: they are nothing.
+// Takes one word or two. Returns how many; 0: they select nothing.
 static unsigned words_take(char *const *words, unsigned count, struct observe_selection *select)
 {
     char size[64], why[SCN_WHY_MAX];
@@ -68,7 +68,7 @@ static unsigned words_take(char *const *words, unsigned count, struct observe_se
     return count > 1 && scn_quantity_parse(SCN_QUANTITY_SIZE, size, &select->bytes, why) ? 2 : 0;
 }
 
-// The same thing was said before: one of two words has nothing of its own to say.
+// The same property was selected before, so the words contradict each other.
 static bool is_again(const struct observe_selection *before, const struct observe_selection *now)
 {
     return (before->opcodes != UINT32_MAX && before->opcodes != now->opcodes) ||
@@ -94,13 +94,13 @@ bool cli_selection_parse(const char *text, struct observe_selection *select_out)
         struct observe_selection before = *select_out;
         unsigned taken = words_take(words + at, count - at, select_out);
         if (taken != 0 && is_again(&before, select_out)) {
-            cli_error("--explain '%s': one kind, one size, one queue pair and one number at most", text);
+            cli_error("--explain '%s': at most one kind, one size, one queue pair and one number", text);
             return false;
         }
         if (taken == 0) {
             cli_error(
-                "--explain '%s': '%s' is no kind (send, write, read, atomic, dma), no size (4 KiB), no queue pair "
-                "(qp 5) and no number (#100)",
+                "--explain '%s': '%s' is not a kind (send, write, read, atomic, dma), a size (4 KiB), a queue pair "
+                "(qp 5) or a number (#100)",
                 text, words[at]);
             return false;
         }

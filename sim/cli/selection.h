@@ -1,9 +1,9 @@
-// Which operations `exec --explain` is to explain: "send 4 KiB #100 qp 5", each word or none of them.
+// Which operations `exec --explain` explains: "send 4 KiB #100 qp 5"; every word is optional.
 #pragma once
 
 #include "sim/observe/observe.h"
 
-// Does a word of the command line begin a selection?
+// Is the word the beginning of a selection?
 bool cli_selection_is(const char *word);
-// false: said why. An empty text: all.
+// false: printed why. An empty text selects all.
 bool cli_selection_parse(const char *text, struct observe_selection *select_out);

@@ -10,8 +10,8 @@
 struct child {
     bool ended;
     enum cli_exit result;
-    FILE *output, *errors; // what it prints; NULL: printed, or never started
-    FILE *suites;          // its part of JUnit's XML; NULL: none, as above
+    FILE *output, *errors; // what it prints; NULL: already printed, or never started
+    FILE *suites;          // its part of the JUnit XML; NULL: none, or as above
 };
 
 struct side {
@@ -38,7 +38,7 @@ static bool child_prepare(void *ctx, size_t i, enum cli_exit *result)
     if (child->output != NULL && child->errors != NULL && suites) {
         return true;
     }
-    cli_error("%s: no scratch file for what it prints", child_name(ctx, i));
+    cli_error("%s: no scratch file for its output", child_name(ctx, i));
     *result = CLI_EXIT_INPUT;
     return false;
 }
@@ -53,7 +53,7 @@ static enum cli_exit child_run(void *ctx, size_t i)
 {
     const struct side *side = ctx;
     struct cli_job job = side->jobs[i];
-    cli_interrupt_init(); // it has files of its own to tidy up
+    cli_interrupt_init(); // it registers files of its own
     if (dup2(fileno(side->children[i].output), STDOUT_FILENO) < 0 ||
         dup2(fileno(side->children[i].errors), STDERR_FILENO) < 0) {
         return CLI_EXIT_INPUT;
@@ -80,7 +80,7 @@ static void file_copy(FILE *from, FILE *to)
     (void)fclose(from);
 }
 
-// One that was killed has left none: that must not look as if nothing had been tested.
+// A child that was killed left no suite. A suite with an error shows this.
 static void suites_copy(const struct side *side, const struct child *child)
 {
     const struct cli_job *job = &side->jobs[child - side->children];
@@ -96,7 +96,7 @@ static void suites_copy(const struct side *side, const struct child *child)
     junit_case_add(junit, "simulation", 0, JUNIT_ERROR, "its process ended without a result", NULL);
     junit_suites_write(junit, job->suites);
     junit_destroy(junit);
-    file_copy(child->suites, stdout); // empty: closes it
+    file_copy(child->suites, stdout); // the file is empty: this only closes it
 }
 
 static void child_ended(void *ctx, size_t i, enum cli_exit result)

@@ -13,7 +13,7 @@
 
 struct point {
     char name[REPORT_POINT_NAME_MAX];
-    bool kept; // of an earlier run
+    bool kept; // measured by an earlier run
     enum cli_exit result;
 };
 
@@ -23,7 +23,7 @@ struct sweep {
     const struct scn_sweep *points_asked;
     struct point *points;
     char directory[PATH_MAX];
-    struct scn_scenario *starting; // of the point whose process is about to start
+    struct scn_scenario *starting; // the point whose process is about to start
 };
 
 static const char *label_of(const struct sweep *sweep, uint32_t i)
@@ -55,7 +55,7 @@ static enum cli_exit point_measure(const struct cli_job *job, const char *direct
         }
         cli_interrupt_release();
     } else {
-        report_faults_print(report, stderr); // a point that failed leaves no results that could tell
+        report_faults_print(report, stderr); // a point that failed has no results that would show them
     }
     report_destroy(report);
     return result;
@@ -124,7 +124,7 @@ static bool points_name(struct sweep *sweep)
             cli_error("%s (%s): cannot be named", sweep->job->path, label_of(sweep, i));
             return false;
         }
-        if (sweep->job->fresh || cli_printing_is_asked(sweep->job->scenario)) { // programs are not in the point's name
+        if (sweep->job->fresh || cli_printing_is_asked(sweep->job->scenario)) { // the point's name leaves out programs
             report_point_remove(sweep->directory, sweep->points[i].name);
         }
     }
@@ -141,7 +141,7 @@ static bool is_of_sweep(const struct sweep *sweep, const char *name)
     return false;
 }
 
-// What other programs or other values have left there is no part of these results.
+// Removes files of other programs or other values, which are not part of these results.
 static void strangers_remove(const struct sweep *sweep)
 {
     DIR *entries = opendir(sweep->directory);
@@ -161,7 +161,7 @@ static void strangers_remove(const struct sweep *sweep)
     }
 }
 
-// A testcase for each point: whether it could be measured.
+// Adds a testcase for each point: could it be measured?
 static void points_add(const struct sweep *sweep, junit_t *junit)
 {
     for (uint32_t i = 0; i < sweep->points_asked->point_count && junit != NULL; i++) {
@@ -172,7 +172,7 @@ static void points_add(const struct sweep *sweep, junit_t *junit)
                            result == CLI_EXIT_OK       ? JUNIT_PASSED
                            : result == CLI_EXIT_EXPECT ? JUNIT_FAILED
                                                        : JUNIT_ERROR,
-                           result != CLI_EXIT_OK ? "the point failed; standard error says why" : NULL, NULL);
+                           result != CLI_EXIT_OK ? "the point failed; standard error contains the reason" : NULL, NULL);
             free(name);
         }
     }
@@ -216,7 +216,7 @@ enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct 
         cli_error("out of memory");
         return result;
     }
-    cli_interrupt_loss_set("points that are done are kept, and the same command goes on from there");
+    cli_interrupt_loss_set("finished points are kept, and the same command continues from there");
     if (points_name(&sweep) && points_measure(&sweep)) {
         cli_progress_fini(progress);
         strangers_remove(&sweep);

@@ -1,4 +1,4 @@
-// `tcasim topo`: the fabric of a scenario as numbers and as a drawing.
+// `tcasim topo`: prints and draws the fabric of a scenario.
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@ struct topo_options {
 };
 
 static const struct cli_option options[] = {
-    {"out", "FILE.svg", "where the drawing goes (default: results/<scenario name>/topology.svg)", CLI_OPTION_TEXT,
-     offsetof(struct topo_options, out)},
-    {"set", "PATH=VALUE", "override a key; may be given more than once", CLI_OPTION_LIST,
+    {"out", "FILE.svg", "write the drawing to FILE.svg (default: results/<scenario name>/topology.svg)",
+     CLI_OPTION_TEXT, offsetof(struct topo_options, out)},
+    {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct topo_options, sets)},
 };
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--set PATH=VALUE]...",
-    .doc = "Prints the nodes, switches and cables of a scenario, how many cables lie between any two nodes, and the\n"
-           "route registers that each board's driver programs; draws it as SVG. Runs nothing.",
+    .doc = "Prints the nodes, switches and cables of a scenario, the number of cables between any two nodes, and the\n"
+           "route registers that each board's driver programs. Draws it as SVG. Runs nothing.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -119,7 +119,7 @@ static void ib_cables_print(const struct scn_scenario *scenario)
     }
 }
 
-// Cables between two nodes.
+// The number of cables between two nodes.
 static uint32_t hops_between(const struct scn_scenario *scenario, const struct scn_routes *routes, uint32_t from,
                              uint32_t to)
 {
@@ -131,7 +131,7 @@ static uint32_t hops_between(const struct scn_scenario *scenario, const struct s
     return cables;
 }
 
-// routes NULL: of InfiniBand.
+// routes NULL: for InfiniBand.
 static void hops_print(const struct scn_scenario *scenario, const struct scn_routes *routes, const char *title)
 {
     int width = name_width(scenario);

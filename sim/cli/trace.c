@@ -12,7 +12,7 @@
 
 #define INTERRUPT_SLOT 0
 
-// Fields that most points have. Others share the column `details`, as name=value.
+// Fields that most points have. Other fields share the column `details`, as name=value.
 static const char *const columns[] = {"kind", "address", "length_bytes", "requester", "tag", "status"};
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
@@ -146,8 +146,8 @@ bool cli_trace_close(struct cli_trace *trace, bool keep)
 {
     if (keep && !trace->any && trace->only != NULL && trace->only->count > 0) {
         cli_error(
-            "--trace-only: nothing matched; a pattern is for whole names of components (node0.hca, '*.verbs') or of "
-            "trace points");
+            "--trace-only: nothing matched; a pattern must match whole names of components (node0.hca, '*.verbs') or "
+            "of trace points");
     }
     bool written = ferror(trace->file) == 0;
     written = fclose(trace->file) == 0 && written;

@@ -11,7 +11,7 @@
 #include "sim/cli/interrupt.h"
 #include "sim/report/report.h"
 
-#define INTERRUPT_SLOT 1 // the first one
+#define INTERRUPT_SLOT 1 // the first slot
 
 static char *checked(int length, char *text)
 {
@@ -46,7 +46,7 @@ void cli_waves_clear(const char *directory)
     }
     if (entries != NULL) {
         (void)closedir(entries);
-        (void)rmdir(folder); // stays where the user has put something of his own
+        (void)rmdir(folder); // fails if the user has put files into it
     }
     free(folder);
 }
@@ -86,7 +86,7 @@ char *cli_waves_prefix(struct cli_waves *waves, const struct scn_scenario *scena
     prefix = checked(length, prefix);
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         file_add(waves, prefix, scenario->nodes[i].name, ".fst");
-        file_add(waves, prefix, scenario->nodes[i].name, ".fst.hier"); // the writer's own scratch file
+        file_add(waves, prefix, scenario->nodes[i].name, ".fst.hier"); // the writer's scratch file
     }
     return prefix;
 }

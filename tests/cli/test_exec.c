@@ -72,7 +72,7 @@ TEST(ExecCommand, NamesWhatIsWrongWithItsArguments)
     EXPECT_CONTAINS(process.errors, "there is nothing to run");
     process_run(&process, "exec f.yaml --on node0");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "every program follows an --on NODE");
+    EXPECT_CONTAINS(process.errors, "every program needs an --on NODE");
     process_run(&process, "run f.yaml");
     EXPECT_EQ(process.status, 2);
     EXPECT_CONTAINS(process.errors, "it has no runs");
@@ -138,7 +138,7 @@ TEST(ExecCommand, ChargesComputingWhereItIsToldTo)
     process_run(&process, line);
     EXPECT_EQ(process.status, 0);
     EXPECT_STREQ(process.output, "1");
-    EXPECT_CONTAINS(process.errors, "another run may differ: the time that programs compute counts");
+    EXPECT_CONTAINS(process.errors, "another run may differ: measured computing time is simulated time");
     process_fini(&process);
 }
 

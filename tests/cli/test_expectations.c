@@ -178,12 +178,13 @@ TEST(Expectations, OfASweepAreForRun)
 
 TEST(Expectations, WithoutSimulatedTimeNothingIsJudgedAndThatIsSaid)
 {
-    ends_with(FAIL_BOUND, "exec f.yaml --functional", 0,
-              "tcasim: f.yaml: with --functional its expectations are not judged: nothing is simulated in its time\n");
+    ends_with(
+        FAIL_BOUND, "exec f.yaml --functional", 0,
+        "tcasim: f.yaml: with --functional its expectations are not judged, because there is no simulated time\n");
     ends_with(FAIL_BOUND, "exec f.yaml --functional --junit j.xml", 2,
-              "tcasim: --junit does not go with --functional, where no expectation is judged\n");
+              "tcasim: --junit cannot be combined with --functional, which judges no expectations\n");
     ends_with(FAIL_BOUND, "exec f.yaml --functional --update-baseline", 2,
-              "tcasim: --update-baseline does not go with --functional, where no expectation is judged\n");
+              "tcasim: --update-baseline cannot be combined with --functional, which judges no expectations\n");
 }
 
 TEST(Expectations, WhatCannotBeIsToldBeforeTheRun)
@@ -240,7 +241,7 @@ TEST(Baselines, AreNotRecordedOfARunThatFailed)
     start(&process, OF FAIL_BOUND);
     process_run(&process, "exec f.yaml --update-baseline");
     EXPECT_EQ(process.status, 1);
-    EXPECT_CONTAINS(process.errors, "f.yaml: no baseline file is written, as not all else is as it should be");
+    EXPECT_CONTAINS(process.errors, "f.yaml: no baseline file is written, because something else in the run failed");
     EXPECT_TRUE(process_file_read(&process, "base.yaml") == NULL);
     process_run(&process, "exec f.yaml --update-baseline --on node1 false");
     EXPECT_TRUE(process_file_read(&process, "base.yaml") == NULL);
@@ -325,7 +326,7 @@ TEST(JunitOption, OfARunThatGotStuckSkipsItsExpectations)
                     "name=\"simulation\" file=\"f.yaml\" time=\"0\">\n      <error message=\"the simulation could "
                     "not go on\" type=\"simulation\">");
     EXPECT_CONTAINS(text, "name=\"server: took ([0-9.]+) us\" file=\"f.yaml\" line=\"11\" time=\"0\">\n      <skipped "
-                          "message=\"the simulation could not go on\"/>");
+                          "message=\"the simulation did not complete\"/>");
     free(text);
     process_fini(&process);
 }
@@ -356,6 +357,6 @@ TEST(JunitOption, DoesNotOverwriteTheScenario)
     EXPECT_CONTAINS(process.errors, "cannot write f.yaml: it is the scenario itself");
     process_run(&process, "run f.yaml --junit no/j.xml");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "cannot write no/j.xml: its folder is not there");
+    EXPECT_CONTAINS(process.errors, "cannot write no/j.xml: its folder does not exist");
     process_fini(&process);
 }

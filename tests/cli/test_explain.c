@@ -90,11 +90,11 @@ TEST(ExplainCommand, StopsWhenItsRecordsWouldTakeMoreMemoryThanItMayHave)
     process_init(&process);
     process_run(&process, "explain " SMALL " --out . --series PIO --memory 4_KiB");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "series 'PIO' has more causes than 4 KiB hold, after ");
+    EXPECT_CONTAINS(process.errors, "series 'PIO' has more causes than fit into 4 KiB, after ");
     EXPECT_EQ(process_entries(&process), 0);
     process_run(&process, "explain " SMALL " --out . --series PIO --memory 0_B");
     EXPECT_EQ(process.status, 2);
-    EXPECT_STREQ(process.errors, "tcasim: --memory is more than 0 B\n");
+    EXPECT_STREQ(process.errors, "tcasim: --memory must be more than 0 B\n");
     process_fini(&process);
 }
 

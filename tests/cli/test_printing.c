@@ -86,9 +86,9 @@ TEST(Printing, WhatGoesWrongIsToldInALine)
           "s.yaml: series 's': echo: it printed no results\nhello\n");
     fails("command: 'false', results: {series: s, format: csv}", 1, "s.yaml: a program ended with 1\n");
     fails("command: 'echo ${nothing}', results: {series: s, format: csv}", 2,
-          "${nothing}: neither the scenario has a parameter or a key of that name, nor the environment\n");
+          "${nothing}: neither a parameter or key of the scenario nor a variable of the environment has this name\n");
     fails("command: 'echo ${nodes.0.hots.memory}', results: {series: s, format: csv}", 2,
-          "${nodes.0.hots.memory}: neither the scenario");
+          "${nodes.0.hots.memory}: neither a parameter");
     fails("command: echo hello", 2,
           "it has no runs, and no program with results or expectations; `tcasim exec` runs programs on it");
 }

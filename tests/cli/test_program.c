@@ -43,7 +43,7 @@ TEST(Program, RefusesUnknownWordsWithASuggestion)
     run_is("run --quite", 2, "", "unknown option '--quite'; did you mean '--quiet'?");
     run_is("run --out", 2, "", "option '--out' needs a value");
     run_is("check", 2, "", "a scenario file is missing");
-    run_is("params a b", 2, "", "'b' is too much");
+    run_is("params a b", 2, "", "too many arguments: 'b'");
     run_is("bench nothing", 2, "", "unknown benchmark 'nothing'");
 }
 
@@ -62,7 +62,7 @@ TEST(Program, ListsItsBenchmarks)
 
 TEST(Program, SaysWhatATlpCostsInAFabricBenchmark)
 {
-    run_is("bench all-to-all", 0, "events a TLP and link", "");
+    run_is("bench all-to-all", 0, "events per TLP and link", "");
 }
 
 static void folder_make(const struct process *process, const char *name)

@@ -39,9 +39,9 @@ TEST(SeedsOption, NamesWhatIsWrongWithIt)
     expect_refused("exec f.yaml --on node0 true --jobs 2", "--jobs needs --seeds A..B");
     expect_refused("exec f.yaml --on node0 true --adversarial x", "--adversarial x: expected a seed");
     expect_refused("exec f.yaml --on node0 true --adversarial 1 --seeds 1..2",
-                   "--seeds does not go with --adversarial");
-    expect_refused("exec f.yaml --on node0 true --seeds 1..2 --out out", "leaves no files");
-    expect_refused("exec f.yaml --on node0 true --adversarial 1 --functional", "does not go with --functional");
+                   "--seeds cannot be combined with --adversarial");
+    expect_refused("exec f.yaml --on node0 true --seeds 1..2 --out out", "writes no files");
+    expect_refused("exec f.yaml --on node0 true --adversarial 1 --functional", "cannot be combined with --functional");
     expect_refused("exec f.yaml --on nod0 true --seeds 1..2", "did you mean 'node0'?");
 }
 

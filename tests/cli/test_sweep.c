@@ -162,7 +162,7 @@ TEST(SweepRun, RefusesWhatItCannotDo)
     start(&process, HEAD SWEEP RUNS);
     process_run(&process, "run s.yaml --trace t.csv");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "traces do not go with a sweep");
+    EXPECT_CONTAINS(process.errors, "a sweep cannot be traced");
     process_run(&process, "run s.yaml --jobs 0");
     EXPECT_CONTAINS(process.errors, "--jobs 0: expected a number from 1 to 1024");
     process_run(&process, "run s.yaml --jobs x");

@@ -125,7 +125,7 @@ TEST(TopoCommand, RefusesBadInput)
 {
     refuse("topo", "a scenario file is missing");
     refuse("topo nothing.yaml", "nothing.yaml: cannot be read");
-    refuse("topo a.yaml b.yaml", "'b.yaml' is too much");
+    refuse("topo a.yaml b.yaml", "too many arguments: 'b.yaml'");
     refuse("topo odd-two-rings.yaml", "odd-two-rings.yaml:4:36: nodes: 7 nodes; two_rings needs an even number");
     refuse("topo pair.yaml --out nowhere/x.svg", "cannot write nowhere/x.svg: No such file or directory");
 }
@@ -197,7 +197,7 @@ TEST(TopoCommand, DrawsIntoOrdinaryFilesAlone)
     EXPECT_EQ(mkfifo(path, 0600), 0);
     process_run(&process, "topo two-rings-8.yaml --out pipe");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "cannot write pipe: it is no ordinary file");
+    EXPECT_CONTAINS(process.errors, "cannot write pipe: it is not a regular file");
     process_fini(&process);
 }
 

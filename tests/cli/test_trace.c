@@ -83,7 +83,7 @@ TEST(TraceOption, ReplacesNothingButOrdinaryFiles)
     ASSERT_EQ(mkfifo(path, 0600), 0);
     process_run(&process, "run small.yaml --trace pipe");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "cannot write pipe: it is no ordinary file");
+    EXPECT_CONTAINS(process.errors, "cannot write pipe: it is not a regular file");
     EXPECT_EQ(process_entries(&process), 2);
     process_fini(&process);
 }
