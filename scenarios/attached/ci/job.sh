@@ -1,8 +1,8 @@
 #!/bin/sh
-# job.sh [tcasim [reports]]: a regression test of a verbs program without hardware, for any CI: builds the program, runs
-# it on two simulated nodes, and holds what it prints and what the run counted against the expectations in pair.yaml;
-# looks for mistakes that no device can see; and runs it under twenty adversaries.
-# reports: a folder for JUnit XML, a file for each run.
+# job.sh [tcasim [reports]]: a regression test of a verbs program without hardware, for any CI. It builds the program,
+# runs it on two simulated nodes, and compares its output and counters with the expectations in pair.yaml. It also
+# checks for mistakes that no device can see, and runs the program under twenty adversaries. reports: a folder for JUnit
+# XML, one file for each run.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tcasim=$(readlink -f "${1:-$here/../../../tcasim}")
@@ -10,11 +10,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "${2:-$work/reports}"
 reports=$(cd "${2:-$work/reports}" && pwd)
-"$tcasim" exec --help >/dev/null # installs what is missing, gcc and libibverbs among it, and builds
+"$tcasim" exec --help >/dev/null # installs missing packages, such as gcc and libibverbs, and builds
 gcc -O2 -Wall "$here/verbs_check.c" -o "$work/verbs_check" -libverbs
 cd "$work"
 
-# One run: its name, and what `tcasim exec` is given. The worst status is the job's.
+# One run: its name, and the arguments of `tcasim exec`. The worst status becomes that of the job.
 worst=0
 run() {
     name=$1 scenario=$2

@@ -1,6 +1,5 @@
-// A small program on libibverbs, as a project that is to be tested without hardware has them: a region, a queue pair
-// that is connected to itself, one write, and every byte checked. Prints the operation's time. Ends with 0 when all is
-// right.
+// A small program on libibverbs, as an example of a program under test without hardware: a region, a queue pair that is
+// connected to itself, one write, and a check of every byte. Prints the operation's time. Ends with 0 if all is right.
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>

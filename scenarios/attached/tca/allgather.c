@@ -1,10 +1,10 @@
 // All-gather by recursive doubling between GPUs: in step k each rank exchanges all blocks it has with the rank whose
-// number differs in bit k. A step has a slot of its own, as its partner may be a step ahead.
+// number differs in bit k. Each step has its own slot, because the partner may be a step ahead.
 //
 //     allgather [LARGEST [TURNS]]        bytes of a rank's block (4096), timed all-gathers of each size (5)
 //
-// Ranks are a power of two. Printed: bytes of a block, and microseconds of an all-gather with the barrier behind it.
-// Every byte of every block is checked on every rank after each size.
+// The number of ranks is a power of two. Prints the bytes of a block, and the microseconds of an all-gather including
+// the barrier after it. After each size, every rank checks every byte of every block.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, TAG = 0x100, WARM_UP = 2, CHECKED = 2, SMALLEST = 8, STEPS_MAX = 4 };
@@ -76,7 +76,7 @@ static double measure(size_t bytes, int turns)
     for (int i = 0; i < CHECKED; i++) {
         round_begin(bytes / 4);
         allgather(descs);
-        round_check(bytes / 4); // what the last notification let through is there
+        round_check(bytes / 4); // the last notification means that the data are there
         MPI_Barrier(MPI_COMM_WORLD);
     }
     round_begin(bytes / 4);

@@ -1,17 +1,18 @@
-// Broadcast along a binomial tree between GPUs: each rank hands on what its parent sent, to all of its children by one
-// start of a chain. Every child has the notification in slot 0, as only the sender tells notifications apart.
+// Broadcast along a binomial tree between GPUs: each rank forwards what its parent sent, to all of its children with
+// one start of a chain. Every child is notified in slot 0, because notifications are distinguished only by their
+// sender.
 //
 //     broadcast [LARGEST [TURNS]]        bytes (32768), timed broadcasts of each size (5)
 //
-// Printed: bytes, and microseconds of a broadcast with the barrier behind it, and of the barrier alone. Every byte is
-// checked on every rank after each size.
+// Prints the bytes, and the microseconds of a broadcast including the barrier after it, and of the barrier alone. After
+// each size, every rank checks every byte.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, SLOT = 0, TAG = 7, WARM_UP = 2, CHECKED = 2, SMALLEST = 8 };
 
 static struct buffer buffer;
 
-// The lowest bit of a rank says which child of its parent it is.
+// The lowest set bit of a rank shows which child of its parent it is.
 static int parent_of(int child)
 {
     return child & (child - 1);
@@ -90,7 +91,7 @@ static double measure(size_t bytes, int turns)
     for (int i = 0; i < CHECKED; i++) {
         round_begin();
         broadcast(desc, children);
-        round_check(bytes); // what the notification let through is there
+        round_check(bytes); // the notification means that the data are there
         MPI_Barrier(MPI_COMM_WORLD);
     }
     round_begin();

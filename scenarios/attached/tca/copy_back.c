@@ -1,10 +1,10 @@
-// The last layer of a cube of doubles goes from GPU to GPU, forth and back, and then the whole cube from the GPU to the
-// host, as a solver does now and then, while MPI's connections stay open beside it: the GPU writes the host's memory in
-// packets of 256 B, which concern nobody who sleeps.
+// The last layer of a cube of doubles goes from GPU to GPU and back, and then the whole cube from the GPU to the host,
+// as in a solver. MPI's connections stay open meanwhile. The GPU writes the host's memory in packets of 256 B, which
+// must not wake sleeping threads.
 //
 //     copy_back [LARGEST]        edge of the largest cube (256: 128 MiB)
 //
-// Printed: the edge, and microseconds of an exchange and of the copy. Every word of the copy is checked.
+// Prints the edge, and the microseconds of an exchange and of the copy. Every word of the copy is checked.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, SLOT = 0, TAG = 0x100, SMALLEST = 32, TURNS = 24, ROWS_MAX = 256 };
@@ -22,7 +22,7 @@ static void exchange(const struct buffer *cube)
     }
 }
 
-// Of the received first layer: what the other rank has in its last one.
+// A word of the received first layer: the other rank has it in its last layer.
 static uint32_t expected(size_t index, size_t layer, size_t words)
 {
     return index < layer ? word_of(1 - rank, 0, words - layer + index) : word_of(rank, 0, index);

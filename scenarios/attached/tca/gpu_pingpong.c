@@ -1,11 +1,11 @@
-// Ping-pong between the GPUs of two nodes, of one run of bytes and of rows, with both notifications: each side first
-// waits for its own message to have left, then for the other's. Descriptor and notification words lie in the boards'
+// Ping-pong between the GPUs of two nodes, of contiguous bytes and of rows, with both notifications: each side first
+// waits until its own message has left, then for the other's. Descriptor and notification words are in the boards'
 // memory.
 //
 //     gpu_pingpong [LARGEST [TURNS]]        bytes (1048576), timed round trips of each size (10)
 //
-// Printed: bytes, and microseconds of half a round trip of a run and of rows of 64 B with gaps of 64 B. Every byte of
-// both buffers is checked after each size, those between the rows as well.
+// Prints the bytes, and the microseconds of half a round trip of contiguous bytes and of rows of 64 B with gaps of 64
+// B. After each size, every byte of both buffers is checked, also those between the rows.
 #include "tca_program.h"
 
 enum { CHANNEL = 0, SLOT = 0, TAG = 0x100, WARM_UP = 3, CHECKED = 2, ROW = 64, PITCH = 128, SMALLEST = 8 };
@@ -44,7 +44,7 @@ static int is_sent(size_t index, size_t bytes, int rows)
 
 static uint32_t round_number;
 
-// Another pattern than before, and everything that is to be received holds something else.
+// Writes a new pattern, and other values to everything that will be received.
 static void round_begin(void)
 {
     round_number++;

@@ -1,5 +1,5 @@
-// What the programs of this folder share: buffers in GPU memory with a handle of every rank's, and patterns in which no
-// two words of a run are alike.
+// Shared by the programs of this folder: buffers in GPU memory with a handle for each rank, and patterns in which the
+// words of a run all differ.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -41,8 +41,8 @@ static inline void die(const char *what, const char *why)
 struct buffer {
     size_t bytes;
     void *device;       // GPU 0
-    uint32_t *host;     // pinned, as large
-    tcaHandle *handles; // of this buffer on each rank
+    uint32_t *host;     // pinned, of the same size
+    tcaHandle *handles; // of this buffer, one for each rank
 };
 
 static inline void program_init(int *argc, char ***argv)
@@ -57,7 +57,7 @@ static inline void program_init(int *argc, char ***argv)
     CUDA(cudaSetDevice(0));
 }
 
-// By all ranks, in the same order.
+// All ranks call it, in the same order.
 static inline struct buffer buffer_make(size_t bytes)
 {
     struct buffer buffer = {.bytes = bytes};
@@ -85,7 +85,7 @@ static inline void buffer_pull(const struct buffer *buffer)
     CUDA(cudaMemcpy(buffer->host, buffer->device, buffer->bytes, cudaMemcpyDefault));
 }
 
-// Word `index` of what `from` sends in this round.
+// Word `index` of the data that `from` sends in this round.
 static inline uint32_t word_of(int from, uint32_t round, size_t index)
 {
     return (uint32_t)(index * 2654435761u) ^ (round * 40503u + 1u) ^ (uint32_t)from << 24;
