@@ -1,10 +1,10 @@
 // Copies, atomics and barriers of ACP (morie2016 5).
 //
-// acp-latency: each is complete before the next begins, as in the paper's imitation of IMB; the row's latencies are
-// rank 0's. put, get: between ranks 0 and 1. remote-copy: rank 0 has rank 1's data copied to rank 2. fetch-add: on a
-// word of rank 1, by all others at once. barrier: of all.
-// acp-bandwidth: as many as `depth` are in the command queue, which is never more than it holds; from the first call to
-// the last completion, in fetch-add of all ranks.
+// acp-latency: each operation is complete before the next begins, as in the paper's imitation of IMB; the row's
+// latencies are those of rank 0. put, get: between ranks 0 and 1. remote-copy: rank 0 requests a copy from rank 1 to
+// rank 2. fetch-add: on a word of rank 1, by all others at once. barrier: of all. acp-bandwidth: `depth` operations are
+// in the command queue, but never more than it holds; the time is from the first call to the last completion, for
+// fetch-add of all ranks.
 #include <errno.h>
 #include <string.h>
 
@@ -111,7 +111,7 @@ static void data_fill(struct copies *c)
         memset(region_data(&r->source), 0, WORD_BYTES);
     } else {
         region_fill(&r->source, 0, r->bytes, c->point + 1);
-        region_spoil(&r->target, 0, r->bytes, c->point + 1);
+        region_invert(&r->target, 0, r->bytes, c->point + 1);
     }
 }
 
@@ -141,14 +141,14 @@ static int data_check(struct copies *c)
     }
     memcpy(&count, region_data(&r->source), sizeof count);
     if (operation_of(c) == WORKLOAD_FETCH_ADD && w->rank == 1 && count != expected) {
-        return acp_ranks_fail(r, "the word was not added to as often as asked");
+        return acp_ranks_fail(r, "the number of additions to the word is wrong");
     }
-    return region_is_guarded(&r->target) ? 0 : acp_ranks_fail(r, "something was written beside the target");
+    return region_is_guarded(&r->target) ? 0 : acp_ranks_fail(r, "bytes beside the target were written");
 }
 
 // --- points ---------------------------------------------------------------------------------------------------------
 
-// Of all ranks that act: from the first one's begin to the last one's end.
+// The time of all active ranks: from the first one's begin to the last one's end.
 static void span_gather(struct copies *c)
 {
     struct span {
@@ -182,7 +182,7 @@ static int point_run(struct copies *c)
     }
     acp_ranks_meet(r);
     error = data_check(c);
-    acp_ranks_meet(r); // nobody reports while a check may still fail
+    acp_ranks_meet(r); // no rank reports while a check may still fail
     if (error == 0 && w->rank == 0) {
         const struct workload_point point = {.bytes = r->bytes,
                                              .descriptors = 1,

@@ -1,5 +1,5 @@
-// The memory of a rank that has put something to every other rank (morie2016 5.3, One_put_all): what the library has
-// allocated, and what its device driver has pinned for queue pairs and completion queues.
+// The memory of a rank that has put data to every other rank (morie2016 5.3, One_put_all): the allocations of the
+// library, and the memory that its device driver has pinned for queue pairs and completion queues.
 #include <errno.h>
 
 #include "scenarios/workloads/acp_ranks.h"
@@ -35,7 +35,7 @@ int workload_acp_memory(struct workload *workload)
     uint64_t before = workload->pinned_bytes(workload->ctx);
     int error =
         acp_ranks_begin(&ranks, workload, "acp-memory", (size_t)region_largest(workload->bytes, workload->bytes_count));
-    uint64_t own = ranks.source.buffer.bytes + ranks.target.buffer.bytes; // the program's, not the library's
+    uint64_t own = ranks.source.buffer.bytes + ranks.target.buffer.bytes; // of the program, not of the library
     for (uint32_t i = 0; error == 0 && i < workload->bytes_count; i++) {
         ranks.bytes = workload->bytes[i];
         error = puts_run(&ranks);

@@ -1,13 +1,13 @@
-// The memory of one rank of ACP that is connected with all others, among 2 to 1,000,000: computed from the sizes of the
-// structures that the library allocates, and from what a queue pair takes on the device here, which is measured.
+// The memory of one rank of ACP that is connected with all others, among 2 to 1,000,000 ranks. It is computed from the
+// sizes of the structures that the library allocates, and from the measured memory of a queue pair on this device.
 //
-//     acp_memory_model parts          each part, and all together
-//     acp_memory_model transports     all together, with other transports
+//     acp_memory_model parts          each part, and the sum
+//     acp_memory_model transports     the sum, with other transports
 //
-// A transport changes what is needed for each peer. Reliable connections: a queue pair each. With a shared receive
-// queue: the same without receive queues of their own; ACP posts no receives, so it saves what an empty one takes. A
-// queue pair with receives has 64 of 64 B in buffers of 4 KiB. Dynamically connected: as many queue pairs as copies
-// under way at a time (64), and an address handle a peer.
+// A transport changes the memory for each peer. Reliable connections: a queue pair each. With a shared receive queue:
+// the same without receive queues of their own; ACP posts no receives, so this only saves an empty receive queue. A
+// queue pair with receives has 64 of 64 B in buffers of 4 KiB. Dynamically connected: as many queue pairs as
+// outstanding copies (64), and an address handle for each peer.
 #include <acp_memory.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 enum {
     RANKS_MAX = 1000000,
     DYNAMIC_QUEUE_PAIRS = 64,
-    ADDRESS_HANDLE_BYTES = 48, // Infiniband: an address vector, padded, as mlx5's
+    ADDRESS_HANDLE_BYTES = 48, // InfiniBand: an address vector, padded, as in mlx5
     RECEIVES = 64,
     RECEIVE_BYTES = 64,
     RECEIVE_BUFFER_BYTES = 4096

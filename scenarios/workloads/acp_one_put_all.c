@@ -1,10 +1,10 @@
-// A program on ACP for acprun: rank 0 puts to all others (morie2016 5.1), and tells what that has taken of its memory:
-// what the process has more than before acp_init, and what the library has allocated, by kind. Of the latter some was
-// never touched, which the process does not have.
+// A program on ACP for acprun: rank 0 puts to all others (morie2016 5.1) and prints the memory that this takes: the
+// growth of the process since acp_init, and the allocations of the library, by kind. Parts of the allocations that were
+// never touched are not in the growth.
 //
 //     acp_one_put_all [DIVISOR]
 //
-// DIVISOR: a part of the paper's repetitions only. Its buffer of 4 MiB is there and touched before.
+// DIVISOR: divides the paper's number of repetitions. Its buffer of 4 MiB exists and is touched before.
 #include <acp.h>
 #include <acp_memory.h>
 
@@ -31,19 +31,19 @@ int main(int argc, char **argv)
     }
     int divisor = argc > 1 ? atoi(argv[1]) : 1, rank = acp_rank(), ranks = acp_procs();
     acp_atkey_t key = acp_register_memory(data, ONE_PUT_LARGEST, 0);
-    acp_ga_t *places = calloc((size_t)ranks, sizeof *places), mine = acp_query_ga(key, data);
+    acp_ga_t *addresses = calloc((size_t)ranks, sizeof *addresses), mine = acp_query_ga(key, data);
     acp_ga_t *word = acp_query_address(acp_query_starter_ga(rank));
     word[0] = mine;
     acp_sync();
     for (int i = 0; i < ranks; i++) {
         acp_complete(acp_copy(acp_query_starter_ga(rank) + sizeof *word, acp_query_starter_ga(i), sizeof *word,
                               ACP_HANDLE_NULL));
-        places[i] = word[1];
+        addresses[i] = word[1];
     }
     for (size_t bytes = 0; rank == 0 && bytes <= ONE_PUT_LARGEST; bytes = one_put_next(bytes)) {
         for (int round = 0; round < one_put_rounds(bytes, divisor); round++) {
             for (int to = 1; to < ranks; to++) {
-                acp_copy(places[to], mine, bytes, ACP_HANDLE_NULL);
+                acp_copy(addresses[to], mine, bytes, ACP_HANDLE_NULL);
             }
             acp_complete(ACP_HANDLE_ALL);
         }
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         parts_print(ranks, one_put_memory() - before);
     }
     acp_finalize();
-    free(places);
+    free(addresses);
     free(data);
     return 0;
 }

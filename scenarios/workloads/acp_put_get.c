@@ -3,8 +3,8 @@
 //
 //     acp_put_get put|get [LARGEST]
 //
-// Printed by rank 0: comma-separated values, microseconds of one. Every byte is checked after each size, and before it
-// is of another pattern. Exit status 1: something was wrong.
+// Rank 0 prints comma-separated values, the microseconds of one operation. After each size, every byte is checked;
+// before, it has another value. Exit status 1: wrong data.
 #include <acp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 static int wrong;
 static unsigned char *data;
-static acp_ga_t places[2]; // of both ranks' memory
+static acp_ga_t addresses[2]; // of the memory of both ranks
 
 static double now_us(void)
 {
@@ -24,8 +24,8 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-// The other rank's global address comes through starter memory.
-static void places_exchange(acp_ga_t mine)
+// Starter memory carries the other rank's global address.
+static void addresses_exchange(acp_ga_t mine)
 {
     int rank = acp_rank(), other = 1 - rank;
     acp_ga_t starter = acp_query_starter_ga(rank);
@@ -33,15 +33,15 @@ static void places_exchange(acp_ga_t mine)
     words[0] = mine;
     acp_sync();
     acp_complete(acp_copy(starter + sizeof(acp_ga_t), acp_query_starter_ga(other), sizeof(acp_ga_t), ACP_HANDLE_NULL));
-    places[rank] = mine;
-    places[other] = words[1];
+    addresses[rank] = mine;
+    addresses[other] = words[1];
 }
 
 static double size_measure(size_t bytes, bool get)
 {
     int rounds = put_get_rounds(bytes);
     double began_us = 0;
-    acp_ga_t to = places[get ? 0 : 1] + PUT_GET_LARGEST, from = places[get ? 1 : 0];
+    acp_ga_t to = addresses[get ? 0 : 1] + PUT_GET_LARGEST, from = addresses[get ? 1 : 0];
     for (int i = -PUT_GET_WARM_UP; i < rounds; i++) {
         began_us = i == 0 ? now_us() : began_us;
         acp_complete(acp_copy(to, from, bytes, ACP_HANDLE_NULL));
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     }
     data = malloc(2 * (size_t)PUT_GET_LARGEST);
     acp_atkey_t key = acp_register_memory(data, 2 * (size_t)PUT_GET_LARGEST, 0);
-    places_exchange(acp_query_ga(key, data));
+    addresses_exchange(acp_query_ga(key, data));
     for (size_t bytes = PUT_GET_SMALLEST; bytes <= largest; bytes *= 2) {
         put_get_fill(data, bytes);
         acp_sync();

@@ -1,4 +1,4 @@
-// What a queue pair of ACP takes of a process's memory on a device: many are made, as memory comes in pages.
+// The memory that a queue pair of ACP takes on a device; many are made, because memory is counted in pages.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,7 +8,7 @@
 
 enum { ACP_QUEUE_PAIR_SAMPLES = 512 };
 
-// name: the device; NULL: the first one. As the library makes them. They stay; the program ends soon.
+// name: the device; NULL: the first one. Makes them as the library does. They are not destroyed; the program ends soon.
 static inline size_t acp_queue_pair_bytes(const char *name)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);

@@ -1,4 +1,4 @@
-// What programs on ACP share: a rank with registered memory, the others' global addresses, its checks. Private to the
+// Shared by programs on ACP: a rank with registered memory, the others' global addresses, its checks. Private to the
 // room.
 #pragma once
 
@@ -16,11 +16,11 @@ struct acp_ranks {
     uint64_t bytes;
 };
 
-// Initialises the library for as many ranks as the workload has. capacity: of either region.
+// Initialises the library for as many ranks as the workload has. capacity: of each region.
 int acp_ranks_begin(struct acp_ranks *ranks, struct workload *workload, const char *program, size_t capacity);
-// After a point that went well; else everything is abandoned.
+// Only after a successful point; otherwise everything is abandoned.
 int acp_ranks_end(struct acp_ranks *ranks);
-// Outside the fabric and outside measured time.
+// A barrier outside the fabric and outside measured time.
 void acp_ranks_meet(struct acp_ranks *ranks);
 uint64_t acp_ranks_now_ps(const struct acp_ranks *ranks);
 int acp_ranks_fail(const struct acp_ranks *ranks, const char *what);

@@ -1,6 +1,6 @@
 // All-to-all: every rank sends a message to every other one, the nearest in rank order first, over all four channels.
 //
-// The row's bytes are what one rank sends.
+// The row's bytes are those that one rank sends.
 #include "scenarios/workloads/group.h"
 
 static uint32_t messages(const struct workload *workload)
@@ -8,7 +8,7 @@ static uint32_t messages(const struct workload *workload)
     return workload->ranks;
 }
 
-// A message lies at the place of its other rank: of the receiver at the sender, of the sender at the receiver.
+// A message's slot has the number of the other rank: of the receiver at the sender, of the sender at the receiver.
 static int prepare(struct group *group)
 {
     const struct workload *w = group->workload;

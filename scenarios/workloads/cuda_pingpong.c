@@ -1,9 +1,9 @@
 // Ping-pong between two GPUs of one node through the CUDA runtime, as hanawa2013 4.3 measures it.
 //
-// With unified virtual addresses (uva): peer access is enabled both ways, so that one GPU writes into the other's
-// window, and the copy is a cudaMemcpy. Without (no-uva): cudaMemcpyPeer between devices that have no access to each
-// other, which goes through host memory. A copy has arrived when cudaDeviceSynchronize returns. A block of round trips
-// is timed as a whole; an operation is half a round trip. Every byte on both GPUs is checked after each point.
+// With unified virtual addresses (uva): peer access is enabled in both directions, so that one GPU writes into the
+// other's window, and the copy is a cudaMemcpy. Without (no-uva): cudaMemcpyPeer between devices that have no access to
+// each other, through host memory. A copy has arrived when cudaDeviceSynchronize returns. A block of round trips is
+// timed as a whole; an operation is half a round trip. After each point every byte on both GPUs is checked.
 #include <cuda_runtime.h>
 #include <errno.h>
 
@@ -14,7 +14,7 @@ enum { SEND, RECEIVE, BACK, BUFFERS }; // the message, its copy in the other GPU
 
 struct buffer {
     int gpu;
-    void *image_memory, *device; // guards included
+    void *image_memory, *device; // including the guards
     struct region image;
 };
 

@@ -7,10 +7,10 @@
 #include "verbs-shim/ibverbs/device.h"
 
 #define PORT             1
-#define QKEY             0x11111111u // as perftest's
+#define QKEY             0x11111111u // as in perftest
 #define GRH_BYTES        40u
 #define PAGE_BYTES       4096u
-#define QUEUE_SPARE      32u // requests beside the measured ones; the greatest depth of a scenario leaves room for them
+#define QUEUE_SPARE      32u // requests beside the measured ones; a scenario's greatest depth leaves room for them
 #define INLINE_STEP      4u
 #define MEETING          UINT64_MAX
 #define LEAST_ITERATIONS 4u
@@ -95,7 +95,8 @@ static int memories_alloc(struct flow_end *end)
                       : error;
 }
 
-// Verbs do not tell how much goes inside a request: who wants as much as there is asks for less until it is granted.
+// Verbs do not report the limit of inline data. For "as much as possible" the program asks for less until it is
+// granted.
 static int queue_pair_create(struct flow_end *end, uint32_t qp)
 {
     static const enum ibv_qp_type types[] = {
@@ -134,7 +135,7 @@ static int queues_create(struct flow_end *end)
     return 0;
 }
 
-// To the other end of the pair; also a barrier of all ranks.
+// Sends a letter to the other end of the pair; also a barrier of all ranks.
 static void letters_gather(struct flow_end *end, const struct flow_letter *mine)
 {
     struct flow_letter all[WORKLOAD_RANKS_MAX];
@@ -177,7 +178,7 @@ static int transition_mask(enum workload_transport transport, enum ibv_qp_state 
     return IBV_QP_STATE | IBV_QP_SQ_PSN | (rc ? reliable : 0);
 }
 
-// As many reads and atomics under way as the device has room for, as perftest.
+// The number of outstanding reads and atomics: as many as the device allows, as in perftest.
 static int reads_of(struct flow_end *end, uint8_t *reads_out)
 {
     struct ibv_device_attr attr;
@@ -225,7 +226,7 @@ static int connect_all(struct flow_end *end, const struct ibv_port_attr *port)
 
 // --- receives -------------------------------------------------------------------------------------------------------
 
-// Of the whole slot; a datagram brings a GRH, or room for one, before its data.
+// A receive of the whole slot; the data of a datagram is preceded by a GRH or its room.
 static int receive_post(struct flow_end *end, uint32_t qp)
 {
     const struct flow_memory *target = &end->target;
@@ -318,7 +319,7 @@ static enum ibv_wr_opcode opcode_of(enum workload_operation operation)
     return opcodes[operation];
 }
 
-// What the word was before the n-th atomic on it is n.
+// The old value of the word at the n-th atomic is n.
 static size_t old_offset(const struct flow_end *end, uint32_t n)
 {
     return (size_t)(n % end->depth) * FLOW_ATOMIC_BYTES;
@@ -365,7 +366,7 @@ int flow_post(struct flow_end *end, uint32_t qp, bool signaled)
     return error == 0 ? 0 : flow_give_up(end, error, "ibv_post_send");
 }
 
-// Those that a completion stands for.
+// Takes all requests that a completion stands for.
 static int sent_take(struct flow_end *end, const struct ibv_wc *wc)
 {
     if (wc->status != IBV_WC_SUCCESS) {
@@ -414,8 +415,8 @@ int flow_wait_done(struct flow_end *end)
     return error;
 }
 
-// An empty message on each queue pair, behind everything that was sent there. Few of them ask for a completion: taking
-// it is work that could fall into the measured time.
+// Posts an empty message on each queue pair, after everything that was sent there. Few of them ask for a completion:
+// taking it is work that could fall into the measured time.
 static int meeting_post(struct flow_end *end, uint32_t qp)
 {
     bool signaled = end->meetings % (QUEUE_SPARE / 2) == 0;

@@ -1,5 +1,5 @@
-// Memory of an end of a flow on libibverbs: registered, in the host or in a GPU. Of tca0 it is libtca's, which the
-// board moves by itself; of other devices what the node has pinned.
+// Memory of an end of a flow on libibverbs: registered, in the host or in a GPU. For tca0 libtca allocates it, so that
+// the board can move it; for other devices it is memory that the node has pinned.
 #include <cuda_runtime.h>
 #include <errno.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int host_alloc(struct flow_end *end, struct flow_memory *memory, size_t c
     return 0;
 }
 
-// What lies around the data is registered with it, so that a byte that goes astray is found rather than refused.
+// The guards around the data are registered, too, so that a stray byte is detected in the memory rather than refused.
 int flow_memory_alloc(struct flow_end *end, struct flow_memory *memory, int gpu, size_t lead_bytes, size_t bytes,
                       uint32_t slots)
 {

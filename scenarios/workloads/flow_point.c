@@ -1,5 +1,4 @@
-// A measured point of a flow on libibverbs: what memory holds before it, what it must hold behind it, and the turns of
-// a ping-pong.
+// A measured point of a flow on libibverbs: the contents of memory before and after it, and the turns of a ping-pong.
 #include <errno.h>
 #include <string.h>
 
@@ -19,14 +18,14 @@ static int wrong(const struct flow_end *end, const char *what, uint32_t qp, long
     return -EBADMSG;
 }
 
-// Of what the rank sends on the queue pair.
+// The seed of the pattern that the rank sends on the queue pair.
 static uint32_t seed_of(const struct flow_end *end, uint32_t rank, uint32_t qp)
 {
     return end->point * 2 * FLOW_QPS_MAX + (rank & 1) * FLOW_QPS_MAX + qp;
 }
 
-// A rank whose library works only when it is called goes on calling it until all have come: what it posted may still be
-// on its way.
+// A rank whose library works only when it is called continues to call it until all ranks have arrived, because its
+// posted requests may still be in flight.
 int flow_barrier(struct flow_end *end)
 {
     const struct workload *w = end->workload;
@@ -58,7 +57,7 @@ static void memories_fill(struct flow_end *end)
         }
         size_t bytes = (size_t)end->bytes;
         region_fill(&source->region, flow_memory_offset(source, qp), bytes, seed_of(end, rank, qp));
-        region_spoil(&target->region, flow_memory_offset(target, qp), bytes, seed_of(end, rank ^ 1, qp));
+        region_invert(&target->region, flow_memory_offset(target, qp), bytes, seed_of(end, rank ^ 1, qp));
         if (flow_is_marked(end)) {
             flow_memory_data(target, qp)[bytes - 1] = 0;
         }
@@ -93,7 +92,7 @@ int flow_beside_wait(struct flow_end *end)
 
 // --- behind ---------------------------------------------------------------------------------------------------------
 
-// The bytes of a slot behind the message, and with datagrams those before its GRH, are as they were.
+// The bytes of a slot after the message, and for datagrams those before its GRH, must be unchanged.
 static int rest_check(const struct flow_end *end, uint32_t qp)
 {
     const struct flow_memory *target = &end->target;
@@ -197,7 +196,7 @@ static bool turn_seen(const struct flow_end *end, const volatile uint8_t *byte, 
     return found;
 }
 
-// A library that writes what it received when it is called must be called: a loop as a program would have it.
+// A library that writes received data only when it is called must be called: the loop of a program for it.
 static int turn_poll(struct flow_end *end, const volatile uint8_t *byte, uint32_t turn)
 {
     int error = 0;

@@ -1,8 +1,8 @@
 // Transfers between an FPGA's on-chip memory and a GPU or host memory, as kobayashi2018 3.1 measures them.
 //
-// Direct: the FPGA's own counter, from the end of the descriptor's writing to the completion signal; the writing itself
-// is not in it. By way of the CPU: that counter for the FPGA and pinned host memory, and the time of cudaMemcpy between
-// there and the GPU, added up.
+// Direct: the FPGA's own counter, from the end of the descriptor's writing to the completion signal, without the
+// writing itself. Via the CPU: the sum of that counter for the FPGA and pinned host memory, and the time of cudaMemcpy
+// between this memory and the GPU.
 #include "scenarios/workloads/workload.h"
 
 #include <cuda_runtime.h>
@@ -13,20 +13,20 @@
 #include "verbs-shim/cuda/pin.h"
 #include "verbs-shim/fpga/fpga_driver.h"
 
-#define TIMEOUT_NS 1000000000ull // longer than a device waits for an answer
+#define TIMEOUT_NS 1000000000ull // longer than a device waits for a completion
 
 struct fpga_transfer {
     struct workload *workload;
     fpga_handle_t *fpga;
     const struct backend *backend;
-    struct backend_buffer image, host; // host: as one end
+    struct backend_buffer image, host; // host: one end of a transfer
     void *device, *stage;
     struct cuda_pin *pin;
     uint64_t stage_bus_address;
-    // of the point under way
+    // of the current point
     uint32_t point;
     size_t bytes;
-    uint64_t offset; // of the data in every memory, behind the first guard
+    uint64_t offset; // of the data in every memory, after the first guard
 };
 
 static int gpu_of(const struct workload *w)
@@ -60,14 +60,14 @@ static struct region image_of(const struct fpga_transfer *t)
     return image;
 }
 
-static int image_put(const struct fpga_transfer *t, int place)
+static int image_put(const struct fpga_transfer *t, int memory)
 {
     size_t bytes = region_memory_bytes(t->bytes);
-    if (place == WORKLOAD_FPGA) {
+    if (memory == WORKLOAD_FPGA) {
         int error = fpga_store(t->fpga, 0, t->image.address, bytes);
         return error == 0 ? 0 : give_up(t, error, "filling the FPGA's memory");
     }
-    if (place == WORKLOAD_HOST) {
+    if (memory == WORKLOAD_HOST) {
         memcpy(t->host.address, t->image.address, bytes);
         return 0;
     }
@@ -75,14 +75,14 @@ static int image_put(const struct fpga_transfer *t, int place)
     return error == 0 ? cuda_check(t, cudaDeviceSynchronize(), "cudaDeviceSynchronize") : error;
 }
 
-static int image_get(const struct fpga_transfer *t, int place)
+static int image_get(const struct fpga_transfer *t, int memory)
 {
     size_t bytes = region_memory_bytes(t->bytes);
-    if (place == WORKLOAD_FPGA) {
+    if (memory == WORKLOAD_FPGA) {
         int error = fpga_load(t->fpga, 0, t->image.address, bytes);
         return error == 0 ? 0 : give_up(t, error, "reading the FPGA's memory");
     }
-    if (place == WORKLOAD_HOST) {
+    if (memory == WORKLOAD_HOST) {
         memcpy(t->image.address, t->host.address, bytes);
         return 0;
     }
@@ -154,7 +154,7 @@ static int point_prepare(struct fpga_transfer *t)
     return error == 0 ? image_put(t, t->workload->destination_gpu) : error;
 }
 
-// A write's completion signal says nothing of its arrival at a GPU; the copy that looks comes microseconds after it.
+// A write's completion signal does not show its arrival at a GPU; the copy for this check comes microseconds after it.
 static int point_check(const struct fpga_transfer *t)
 {
     struct workload *w = t->workload;

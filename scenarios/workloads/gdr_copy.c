@@ -1,7 +1,7 @@
 // Copies between host memory and GPU memory through a mapped window, as gdrcopy's own benchmark makes them: to the GPU
 // by write-combined stores (from: host), from the GPU by streaming loads (to: host).
 //
-// A block of copies of the same bytes is timed as a whole. Every byte is checked after each point, and those beside it.
+// A block of copies of the same bytes is timed as a whole. After each point every byte is checked, and those around it.
 #include <cuda_runtime.h>
 #include <errno.h>
 #include <gdrapi.h>
@@ -14,12 +14,12 @@ struct gdr_copy {
     struct workload *workload;
     const struct backend *backend;
     bool down;            // to the GPU
-    struct region source; // what is copied; when it lies in the GPU, an image of it
-    struct region target; // the same of where it goes
+    struct region source; // what is copied; an image of it if it is in the GPU
+    struct region target; // the same for the destination
     void *source_memory, *target_memory, *device;
     gdr_t gdr;
     gdr_mh_t handle;
-    uint8_t *mapping; // of all of `device`, guards included
+    uint8_t *mapping; // of all of `device`, including the guards
     uint32_t point;
     size_t bytes;
 };

@@ -15,7 +15,7 @@ int group_tca(struct group *group, int code, const char *what)
     if (code == tcaSuccess) {
         return 0;
     }
-    // libtca's messages begin with the call, but for those about a set-up that is missing.
+    // libtca's messages begin with the call, except those about a missing set-up.
     const char *message = tcaLastMessage();
     bool named = strncmp(message, what, strlen(what)) == 0;
     group->workload->fail(group->workload->ctx, "%s of %llu B: %s%s%s", group->program,
@@ -58,7 +58,7 @@ int group_cuda(struct group *group, int code, const char *what)
     return -EIO;
 }
 
-// Like the image, guards included.
+// Allocates device memory with the layout of the image, including the guards.
 static int device_alloc(struct group *group, int gpu, const struct region *image, void **device_out,
                         tcaHandle *handle_out)
 {
@@ -284,8 +284,8 @@ void group_stamp(struct group *group, uint32_t message, uint32_t to, uint32_t st
 
 void group_expect(struct group *group, uint32_t message, uint32_t from)
 {
-    region_spoil(&group->receive, group_offset(group, message), group->bytes,
-                 group_seed(group, from, group->workload->rank));
+    region_invert(&group->receive, group_offset(group, message), group->bytes,
+                  group_seed(group, from, group->workload->rank));
 }
 
 int group_check_stamp(struct group *group, uint32_t message, uint32_t from, uint32_t stamp)
@@ -316,7 +316,7 @@ int group_check_guards(struct group *group)
     if (region_is_guarded(&group->send) && region_is_guarded(&group->receive)) {
         return 0;
     }
-    group->workload->fail(group->workload->ctx, "%s of %llu B: something was written beside the messages of rank %u",
+    group->workload->fail(group->workload->ctx, "%s of %llu B: bytes beside the messages of rank %u were written",
                           group->program, (unsigned long long)group->bytes, group->workload->rank);
     return -EBADMSG;
 }
@@ -380,7 +380,7 @@ uint64_t group_now_ps(const struct group *group)
 
 // --- a program of repetitions between barriers -----------------------------------------------------------------------
 
-// Shortest and longest sending of all ranks and repetitions: how fair the fabric is.
+// Notes the shortest and longest sending of all ranks and repetitions: how fair the fabric is.
 static void fairness_note(struct group *group, uint64_t sent_ps, struct workload_point *point)
 {
     uint64_t all[WORKLOAD_RANKS_MAX];
@@ -418,7 +418,7 @@ static int point_measure(struct group *group, const struct group_program *progra
     if (error == 0) {
         error = group_check_guards(group);
     }
-    group_barrier(group); // nobody reports while a check may still fail
+    group_barrier(group); // no rank reports while a check may still fail
     if (error == 0 && w->rank == 0) {
         w->report(w->ctx, &point);
     }

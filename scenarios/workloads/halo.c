@@ -1,10 +1,10 @@
-// Halo exchange on a grid of ranks, row by row in rank order and closed in both directions: in each iteration every
-// rank sends one message to each of its four neighbours, a channel each, waits for theirs, and takes part in an
+// Halo exchange on a grid of ranks, row by row in rank order and closed in both directions. In each iteration every
+// rank sends one message to each of its four neighbours, on a channel each, waits for theirs, and takes part in an
 // all-reduce of one 4-byte number, as a solver does for its residual.
 //
 // A direction with two ranks has one neighbour, not two; one with a single rank has none. The all-reduce is recursive
-// doubling by PIO: in round k a rank writes its sum into the memory of the rank that differs in bit k. Nobody enters
-// iteration i + 1 before everyone has left the exchange of iteration i, so buffers and slots are free again.
+// doubling by PIO: in round k a rank writes its sum into the memory of the rank that differs in bit k. No rank begins
+// iteration i + 1 before every rank has left the exchange of iteration i, so buffers and slots are free again.
 #include "scenarios/workloads/group.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static const enum direction opposite[DIRECTIONS] = {DOWN, UP, RIGHT, LEFT};
 #define ROUNDS_MAX 4u
 
 struct reduction {
-    struct backend_buffer words; // one for each round, for even and for odd iterations
+    struct backend_buffer words; // one for each round, for even and odd iterations
     uint64_t addresses[WORKLOAD_RANKS_MAX];
     uint32_t nodes[WORKLOAD_RANKS_MAX];
     uint32_t sequence;
@@ -40,7 +40,7 @@ static int reduction_init(struct group *group, struct reduction *reduction)
     return error;
 }
 
-// A word carries the number of the reduction above the sum, so that nothing has to be reset.
+// A word contains the number of the reduction above the sum, so that no reset is necessary.
 static int reduce(struct group *group, struct reduction *reduction, uint32_t value, uint32_t *sum_out)
 {
     const struct workload *w = group->workload;
@@ -49,11 +49,11 @@ static int reduce(struct group *group, struct reduction *reduction, uint32_t val
     *sum_out = value;
     for (uint32_t round = 0; 1u << round < w->ranks; round++) {
         uint32_t other = w->rank ^ 1u << round;
-        uint64_t place = (sequence % 2 * ROUNDS_MAX + round) * sizeof(uint64_t);
+        uint64_t offset = (sequence % 2 * ROUNDS_MAX + round) * sizeof(uint64_t);
         uint64_t address =
-            peach2_window_address(w->board, reduction->nodes[other], reduction->addresses[other] + place);
+            peach2_window_address(w->board, reduction->nodes[other], reduction->addresses[other] + offset);
         uint64_t mine = sequence << 32 | *sum_out;
-        const uint64_t *theirs = (const uint64_t *)(void *)((char *)reduction->words.address + place);
+        const uint64_t *theirs = (const uint64_t *)(void *)((char *)reduction->words.address + offset);
         int error = peach2_pio_write(w->board, address, &mine, sizeof mine);
         if (error == 0) {
             error = backend->ops->wait_word(backend->ctx, theirs, UINT64_C(0xffffffff) << 32, sequence << 32, 0);
@@ -81,7 +81,7 @@ static int grid_make(struct halo *halo)
     halo->neighbours[DOWN] = (row + 1) % rows * columns + column;
     halo->neighbours[LEFT] = row * columns + (column + columns - 1) % columns;
     halo->neighbours[RIGHT] = row * columns + (column + 1) % columns;
-    // Of two ranks the first sends down and the second up, and each receives from there.
+    // With two ranks the first sends down and the second up, and each receives from there.
     halo->exists[UP] = rows > 2 || (rows == 2 && row == 1);
     halo->exists[DOWN] = rows > 2 || (rows == 2 && row == 0);
     halo->exists[LEFT] = columns > 2 || (columns == 2 && column == 1);
@@ -89,7 +89,7 @@ static int grid_make(struct halo *halo)
     return 0;
 }
 
-// A message is at the place of its direction at the sender, and of the opposite one at the receiver.
+// A message's slot has the number of its direction at the sender, and of the opposite one at the receiver.
 static int point_prepare(struct halo *halo)
 {
     struct group *group = &halo->group;
@@ -160,7 +160,7 @@ static int point_check(struct halo *halo)
     return error;
 }
 
-// The row's bytes are what a rank sends in an iteration.
+// The row's bytes are those that a rank sends in an iteration.
 static int point_run(struct halo *halo)
 {
     struct group *group = &halo->group;

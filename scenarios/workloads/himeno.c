@@ -1,17 +1,16 @@
 // A Jacobi solver of Himeno's shape on GPUs, for `tcasim run` and `tcasim exec --gpu-mpi`: a pressure equation with a
-// stencil of 19 points in single precision, split over i and j, as sato2015 (5.2) measured it. The halos go by MPI
-// from and to device memory, faces of j packed by a kernel; then MPI_Allreduce of the 4 B of the residual. Nothing
-// overlaps.
+// stencil of 19 points in single precision, split over i and j, as sato2015 (5.2) measured it. MPI sends the halos from
+// and to device memory; a kernel packs faces of j. Then MPI_Allreduce adds the 4 B of the residual. Nothing overlaps.
 //
 //     himeno SIZE SPLIT NAME [check]        small, middle, large (sato2015 table 3), tiny; 2x4: 2 ranks along i, 4
 //     along j
 //
-// Ranks stand in pairs on a ladder, 2c and 2c+1 on its rung c, so that with hosts in this order neighbours of the grid
-// are neighbours of the network; only 4x4 cannot be laid so. Iterations differ by what polls and messages meet, so ten
-// are measured, behind three others; the 1000 of the paper take 1000 times their mean. Printed are comma-separated
-// values: microseconds of an iteration, the mean of the ranks, of calculation, halo exchange and all-reduce, and the
-// shortest and the longest iteration. With check the pressures are compared bit by bit with those of the same
-// iterations on one host, and the residual with theirs.
+// Ranks form a ladder of pairs, 2c and 2c+1 on its rung c, so that with hosts in this order neighbours of the grid are
+// neighbours of the network; only 4x4 has no such order. Iterations differ a little because of polls and other
+// messages, so ten are measured, after three others; the paper's 1000 iterations take 1000 times their mean. Prints
+// comma-separated values: microseconds of an iteration, of calculation, halo exchange and all-reduce (means over the
+// ranks), and the shortest and the longest iteration. With check, compares the pressures bit by bit with those of the
+// same iterations on one host, and the residuals.
 #include <cuda_runtime.h>
 #include <math.h>
 #include <mpi.h>
@@ -22,7 +21,7 @@
 #include <tcasim_kernel.h>
 
 enum { ARRAYS = 14, WARM_UP = 3, MEASURED = 10, FLOPS = 34, TAG_I = 1, TAG_J = 2 };
-// A K20X does three times as many flops in single as in double precision (vendor), which kernels declare.
+// A K20X makes three times as many flops in single as in double precision (vendor); kernels declare these.
 #define SINGLE_PER_DOUBLE 3
 // Of the memory's rate a stencil reaches about 70 % on a Kepler with ECC (range 60-80 %), as streams do.
 #define OCCUPANCY 0.7
@@ -32,10 +31,10 @@ struct grid {
     int i, j, k; // points
 };
 
-// A block of the grid with a point around it along i and j.
+// A block of the grid, with a border of one point along i and j.
 struct block {
-    struct grid whole, size, first; // first: its first point in the whole
-    size_t plane, points;           // of one i, and of all, with those around it
+    struct grid whole, size, first; // first: its first point in the whole grid
+    size_t plane, points;           // of one i, and of all, including the border
 };
 
 // Arrays of a block: the pressure now and next, coefficients, boundary, work.
@@ -82,7 +81,7 @@ static void fields_fill(const struct block *block, struct fields f)
     }
 }
 
-// One point; returns the square of its change.
+// Computes one point; returns the square of its change.
 static inline float point(const struct block *block, const struct fields *f, size_t n)
 {
     const float *p = f->p;
@@ -97,7 +96,7 @@ static inline float point(const struct block *block, const struct fields *f, siz
     return ss * ss;
 }
 
-// All points of the block but those on the boundary of the whole. Returns the residual.
+// Computes all points of the block except those on the boundary of the whole grid. Returns the residual.
 static float sweep(const struct block *block, const struct fields *f)
 {
     float residual = 0;
@@ -117,7 +116,7 @@ static float sweep(const struct block *block, const struct fields *f)
 
 static struct block block;
 
-// The arrays stand one behind the other; in odd iterations the first two change places.
+// The arrays follow each other; in odd iterations the first two are exchanged.
 static struct fields fields_of(float *memory, int odd)
 {
     float *arrays[ARRAYS];
@@ -164,7 +163,7 @@ static void fill_run(const struct tcasim_launch *launch)
     fields_fill(&block, fields_of(arrays_of(launch), 0));
 }
 
-// A point is read in all arrays and written in one; neighbours are in the caches.
+// A point is read from all arrays and written to one; its neighbours are in the caches.
 static void jacobi_cost(const struct tcasim_launch *launch, struct tcasim_kernel *cost)
 {
     uint64_t points = (uint64_t)block.size.i * (uint64_t)block.size.j * (uint64_t)block.size.k;
@@ -180,7 +179,7 @@ static void jacobi_run(const struct tcasim_launch *launch)
     *residual = sweep(&block, &f);
 }
 
-// Faces of j with the corners: as many rows as there are i, with those around.
+// Faces of j with the corners: as many rows as there are i, including the border.
 static size_t face_floats(void)
 {
     return (size_t)(block.size.i + 2) * (size_t)block.size.k;
@@ -239,10 +238,10 @@ static void launch(void (*kernel)(void), void **args)
 
 // --- halo -----------------------------------------------------------------------------------------------------------
 
-static float *memory, *residual_place, *faces[4]; // of the device; faces: to and from both sides of j
-static int lower_i, upper_i, lower_j, upper_j;    // ranks beside this one, or MPI_PROC_NULL
+static float *memory, *device_residual, *faces[4]; // of the device; faces: to and from both sides of j
+static int lower_i, upper_i, lower_j, upper_j;     // neighbouring ranks, or MPI_PROC_NULL
 
-// Planes of i lie in one piece; points around j are still old in them and come with the faces of j.
+// Planes of i are contiguous; their border points along j are still old and come with the faces of j.
 static void halo_i(int odd)
 {
     float *p = fields_of(memory, odd).p;
@@ -295,10 +294,10 @@ static double total(struct times t)
 static float iterate(int odd, struct times *t)
 {
     float residual, sum;
-    void *args[] = {&memory, &odd, &residual_place};
+    void *args[] = {&memory, &odd, &device_residual};
     double begin = MPI_Wtime();
     launch(jacobi_kernel, args);
-    cuda(cudaMemcpy(&residual, residual_place, sizeof residual, cudaMemcpyDeviceToHost)); // waits for the kernel
+    cuda(cudaMemcpy(&residual, device_residual, sizeof residual, cudaMemcpyDeviceToHost)); // waits for the kernel
     double calculated = MPI_Wtime();
     if (lower_i != MPI_PROC_NULL || upper_i != MPI_PROC_NULL) {
         halo_i(1 - odd);
@@ -359,7 +358,7 @@ static struct block block_make(struct grid whole, int parts_i, int parts_j, int 
     return made;
 }
 
-// Each rank compares its own block. Returns the rows that differ, and one more where the residual does.
+// Each rank compares its own block. Returns the number of rows that differ, plus one if the residual differs.
 static long check(float residual)
 {
     const struct block own = block;
@@ -378,7 +377,7 @@ static long check(float residual)
     }
     long wrong = compare_block(&whole, fields_of(host, iterations % 2).p, &own, values), sum;
     block = own;
-    wrong += fabsf(expected - residual) > 1e-3f * expected; // sums of another order
+    wrong += fabsf(expected - residual) > 1e-3f * expected; // the order of the sums differs
     free(values);
     free(host);
     MPI_Allreduce(&wrong, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
@@ -392,15 +391,15 @@ static int ladder(int rung, int side)
     return 2 * rung + side;
 }
 
-// The rank at a place of the grid of ranks.
+// The rank at a position of the grid of ranks.
 static int rank_at(int parts_i, int parts_j, int i, int j)
 {
     if (i < 0 || j < 0 || i >= parts_i || j >= parts_j) {
         return MPI_PROC_NULL;
     }
-    if (parts_i == 1 || parts_j == 1) { // a line to and fro between the sides
-        int place = i + j;
-        return ladder(place / 2, place / 2 % 2 == 0 ? place % 2 : 1 - place % 2);
+    if (parts_i == 1 || parts_j == 1) { // a line that alternates between the sides
+        int position = i + j;
+        return ladder(position / 2, position / 2 % 2 == 0 ? position % 2 : 1 - position % 2);
     }
     if (parts_j == 2) {
         return ladder(i, j);
@@ -412,7 +411,7 @@ static int rank_at(int parts_i, int parts_j, int i, int j)
     return ladder(j / 2 % 2 == 0 ? j / 2 * parts_i + i : (j / 2 + 1) * parts_i - 1 - i, j % 2);
 }
 
-static void place_find(struct grid whole, int parts_i, int parts_j)
+static void block_find(struct grid whole, int parts_i, int parts_j)
 {
     for (int i = 0; i < parts_i; i++) {
         for (int j = 0; j < parts_j; j++) {
@@ -451,7 +450,7 @@ static void device_begin(void)
 {
     void *args[] = {&memory};
     cuda(cudaMalloc((void **)&memory, ARRAYS * block.points * sizeof *memory));
-    cuda(cudaMalloc((void **)&residual_place, sizeof *residual_place));
+    cuda(cudaMalloc((void **)&device_residual, sizeof *device_residual));
     for (int i = 0; i < 4; i++) {
         cuda(cudaMalloc((void **)&faces[i], face_floats() * sizeof *faces[i]));
     }
@@ -491,7 +490,7 @@ int main(int argc, char **argv)
         parts_i * parts_j != ranks) {
         fail("usage: himeno SIZE SPLIT NAME [check], as many ranks as the split has parts");
     }
-    place_find(size_of(argv[1]), parts_i, parts_j);
+    block_find(size_of(argv[1]), parts_i, parts_j);
     device_begin();
     float residual = solve();
     print(argv[3], residual);

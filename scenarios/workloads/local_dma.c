@@ -1,5 +1,5 @@
-// DMA from memory to memory of one node, host or GPU, as hanawa2013 4.1 measures it: the clock is read right before the
-// write that starts the channel, and again when the local completion status is seen.
+// DMA from memory to memory of one node, host or GPU, as hanawa2013 4.1 measures it: the clock is read immediately
+// before the write that starts the channel, and again when the local completion status is seen.
 #include "scenarios/workloads/workload.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@ struct local_dma {
     struct workload *workload;
     const struct backend *backend;
     struct region source, destination;
-    struct region scratch; // the chain as transfers
+    struct region scratch; // the chain, as transfers
     struct backend_buffer status;
-    // of the point under way
+    // of the current point
     uint32_t point;
     uint64_t bytes, descriptors;
     peach2_chain_t *chain;

@@ -1,4 +1,4 @@
-// An MPI program for `tcasim exec`: the common collectives, every byte checked. Exit status 1: something was wrong.
+// An MPI program for `tcasim exec`: the common collectives, with a check of every byte. Exit status 1: wrong data.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 //
 //     mpi_memory host|device [LARGEST]
 //
-// Printed: comma-separated values, microseconds of half a round trip. Every byte is checked after each size, and before
-// it is of another pattern. Exit status 1: something was wrong.
+// Prints comma-separated values, the microseconds of half a round trip. After each size, every byte is checked; before,
+// it has another value. Exit status 1: wrong data.
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 enum { SMALLEST = 4, LARGEST = 4194304, LONG = 65536, WARM_UP = 3, ROUNDS = 20, ROUNDS_OF_LONG = 4 };
 
 static int rank, wrong, on_device;
-static unsigned char *buffer, *host; // the same where it is host memory
+static unsigned char *buffer, *host; // equal if the buffer is in host memory
 static size_t largest = LARGEST;
 
 static void fail(const char *what)
@@ -32,7 +32,7 @@ static void cuda(cudaError_t error)
 
 static void buffer_make(void)
 {
-    if (cudaMallocHost((void **)&host, largest) != cudaSuccess) { // no driver, no device
+    if (cudaMallocHost((void **)&host, largest) != cudaSuccess) { // there is no driver or no device
         host = on_device ? NULL : malloc(largest);
     }
     buffer = host;
@@ -46,7 +46,7 @@ static unsigned char byte_of(size_t index, size_t bytes)
     return (unsigned char)(index * 5 + index / 253 + bytes * 3);
 }
 
-// What rank 0 has goes to and fro; rank 1 has the opposite before.
+// Writes the pattern: rank 0's data goes to rank 1 and back; before, rank 1 has the inverse.
 static void pattern_put(size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

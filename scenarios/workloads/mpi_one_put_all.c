@@ -1,9 +1,10 @@
-// An MPI program: rank 0 puts to all others by MPI_Put (morie2016 5.1), and tells what that has taken of its memory:
-// what the process has more than before MPI_Init.
+// An MPI program: rank 0 puts to all others with MPI_Put (morie2016 5.1) and prints the memory that this takes: the
+// growth of the process since MPI_Init.
 //
 //     mpi_one_put_all [DIVISOR]
 //
-// DIVISOR: a part of the paper's repetitions only. The window is on a buffer of 4 MiB that is there and touched before.
+// DIVISOR: divides the paper's number of repetitions. The window is on a buffer of 4 MiB that exists and is touched
+// before.
 #include <mpi.h>
 
 #include "one_put_all.h"

@@ -1,5 +1,5 @@
-// An MPI program for `tcasim exec`: 100 barriers, 100 broadcasts of 64 KiB and 100 all-reduces of 8 B over all ranks, every
-// byte checked. It prints what one of each took. Exit status 1: something was wrong.
+// An MPI program for `tcasim exec`: 100 barriers, 100 broadcasts of 64 KiB and 100 all-reduces of 8 B over all ranks,
+// with a check of every byte. It prints the time of one of each. Exit status 1: wrong data.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

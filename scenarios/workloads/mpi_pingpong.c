@@ -1,5 +1,5 @@
-// An MPI program for `tcasim exec`: a ping-pong between ranks 0 and 1 of 8 B, 64 B ... up to argv[1] (65536), every
-// byte checked. It prints half a round trip for each size. Exit status 1: something was wrong.
+// An MPI program for `tcasim exec`: a ping-pong between ranks 0 and 1 of 8 B, 64 B ... up to argv[1] (65536), with a
+// check of every byte. It prints half a round trip for each size. Exit status 1: wrong data.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

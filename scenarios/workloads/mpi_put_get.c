@@ -2,9 +2,9 @@
 //
 //     mpi_put_get put|get fence|flush [LARGEST]
 //
-// fence: as IMB-EXT, a fence behind each, which is a barrier as well. flush: in one passive epoch. Printed by rank 0:
-// comma-separated values, microseconds of one. Every byte is checked after each size, and before it is of another
-// pattern. Exit status 1: something was wrong.
+// fence: a fence after each operation, as in IMB-EXT, which is also a barrier. flush: in one passive epoch. Rank 0
+// prints comma-separated values, the microseconds of one operation. After each size, every byte is checked; before, it
+// has another value. Exit status 1: wrong data.
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // Bandwidth as osu_bw measures it: windows of 64 messages into one buffer, each window answered by a message, 1 B to
-// argv[1] (4194304). Prints bytes per second in MB/s. Checked is only that each window has written the buffer.
+// argv[1] (4194304). Prints bytes per second in MB/s. Checks only that each window has written the buffer.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

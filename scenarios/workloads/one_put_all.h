@@ -1,5 +1,5 @@
-// What acp_one_put_all and mpi_one_put_all have in common (morie2016 5.1): sizes, repetitions, and what a process's
-// memory is: the anonymous pages and the shared ones that it has touched, as Linux counts them.
+// Shared by acp_one_put_all and mpi_one_put_all (morie2016 5.1): sizes, repetitions, and the memory of a process: the
+// anonymous pages and the shared ones that it has touched, as Linux counts them.
 #pragma once
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { ONE_PUT_LARGEST = 4 << 20, ONE_PUT_MANY = 1000, ONE_PUT_LONG = 64 << 10, ONE_PUT_OF_LONG = 640 };
 
-// 0 B to 32 KiB 1000 times, 64 KiB 640 times, half as often with each doubling, 4 MiB 10 times; a `divisor`th of that.
+// 0 B to 32 KiB 1000 times, 64 KiB 640 times, half as often with each doubling, 4 MiB 10 times; divided by `divisor`.
 static inline int one_put_rounds(size_t bytes, int divisor)
 {
     int rounds = bytes < ONE_PUT_LONG ? ONE_PUT_MANY : (int)(ONE_PUT_OF_LONG / (bytes / ONE_PUT_LONG));
@@ -20,7 +20,7 @@ static inline size_t one_put_next(size_t bytes)
     return bytes == 0 ? 1 : bytes * 2;
 }
 
-// Bytes of the calling process. Of shared memory its part that is in use; pages of files count for nothing.
+// The memory of the calling process in bytes. Shared memory counts as far as it is in use; pages of files do not count.
 static inline size_t one_put_memory(void)
 {
     FILE *file = fopen("/proc/self/status", "r");
@@ -37,7 +37,7 @@ static inline size_t one_put_memory(void)
     return kilobytes << 10;
 }
 
-// A row of a part of the process's memory, or of all of it.
+// Prints a row for a part of the process's memory, or for all of it.
 static inline void one_put_print(const char *part, int ranks, size_t bytes)
 {
     static int rows;

@@ -1,12 +1,12 @@
 // Ping-pong between two nodes, as hanawa2013 4.2 measures it.
 //
-// PIO: each rank stores a message into the other's receive buffer through the window and polls the last word of its
-// own, in GPU memory by uncached loads. DMA: the registers, or the chain, are prepared once for each size; a turn is
-// one write that starts the channel. The board tells the other rank through its ack word when the message is written;
-// that rank polls it and resets it.
+// PIO: each rank stores a message into the other's receive buffer through the window and polls the last word of its own
+// receive buffer, in GPU memory by uncached loads. DMA: the registers, or the chain, are prepared once for each size; a
+// turn is one write that starts the channel. When the message is written, the board notifies the other rank through its
+// ack word; that rank polls the word and resets it.
 //
 // A block of round trips is timed as a whole, so that reading the clock disturbs nothing; an operation is half a round
-// trip. Every byte received is checked after each point, and the bytes around it.
+// trip. After each point every received byte is checked, and the bytes around it.
 #include "scenarios/workloads/workload.h"
 
 #include <errno.h>
@@ -14,27 +14,27 @@
 
 #include "scenarios/workloads/region.h"
 
-// How long to wait before asking the own board whether its DMA failed: then the other rank was never told, and never
-// answers. Longer than any message takes.
+// How long to wait before asking the own board whether its DMA failed; in that case the other rank was not notified and
+// never answers. Longer than any message takes.
 #define TIMEOUT_NS 10000000ull
 
 struct addresses {
-    uint64_t receive, ack; // on the bus of the node that says them; in a GPU's memory: offset in its window
+    uint64_t receive, ack; // bus addresses of the sending node; in a GPU's memory: offset in its window
 };
 
 struct pingpong {
     struct workload *workload;
     const struct backend *backend;
     struct region send, receive;
-    struct region scratch; // the chain as transfers
+    struct region scratch; // the chain, as transfers
     struct backend_buffer ack;
     uint64_t peer_receive, peer_ack; // window addresses
-    // of the point under way
+    // of the current point
     uint32_t point;
     uint64_t bytes, descriptors;
-    size_t message;         // bytes of it all
+    size_t message;         // bytes of all descriptors
     size_t offset;          // of the message in its region
-    uint64_t expected_word; // the last word of the pattern that is to arrive
+    uint64_t expected_word; // the last word of the pattern that should arrive
     peach2_chain_t *chain;
 };
 
@@ -57,7 +57,7 @@ static uint32_t seed_of(const struct pingpong *p, uint32_t rank)
 
 // --- one message ---------------------------------------------------------------------------------------------------
 
-// The last word tells the turn: 8 bytes, or 4 where the message has no more.
+// The last word contains the turn: 8 bytes, or 4 if the message is shorter.
 static size_t word_bytes(const struct pingpong *p)
 {
     return p->message < 8 ? 4 : 8;
@@ -68,7 +68,7 @@ static uint8_t *last_word(const struct pingpong *p, const struct region *region)
     return region_data(region) + p->offset + p->message - word_bytes(p);
 }
 
-// Puts the turn into the pattern's last word, or takes it out again.
+// Mixes the turn into the pattern's last word, or removes it again.
 static void turn_mix(const struct pingpong *p, const struct region *region, uint64_t turn)
 {
     uint64_t word = 0;
@@ -194,7 +194,7 @@ static int point_prepare(struct pingpong *p)
 {
     uint32_t rank = p->workload->rank;
     p->message = (size_t)(p->bytes * p->descriptors);
-    // The message ends on a word, which is what a rank can poll.
+    // The message ends at a word boundary, because a rank polls whole words.
     p->offset = is_pio(p) ? (8 - p->message % 8) % 8 : 0;
     region_fill(&p->send, p->offset, p->message, seed_of(p, rank));
     region_fill(&p->receive, p->offset, p->message, seed_of(p, 1 - rank));
@@ -267,7 +267,7 @@ static int point_measure(struct pingpong *p)
         return error;
     }
     uint64_t end_ps = w->rank == 0 ? backend->ops->time_ps(backend->ctx) : 0;
-    barrier(p); // what was sent last has arrived
+    barrier(p); // the last message has arrived
     error = point_check(p, (uint64_t)w->warmup + w->iterations - 1);
     if (error == 0 && w->rank == 0) {
         uint64_t operations = 2 * (uint64_t)w->iterations;

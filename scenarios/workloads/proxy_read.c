@@ -1,5 +1,5 @@
-// Remote read by proxy: rank 0 asks the driver of rank 1's node for memory there, one request at a time. Timed from the
-// request until its completion word is seen.
+// Remote read by proxy: rank 0 asks the driver of rank 1's node for memory there, one request at a time. The time is
+// from the request until its completion word is seen.
 #include "scenarios/workloads/workload.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct letter {
 struct proxy_read {
     struct workload *workload;
     const struct backend *backend;
-    struct region region; // what is read, or where it goes
+    struct region region; // what is read, or the destination
     struct letter owner;
     peach2_reader_t *reader;
 };
@@ -65,7 +65,7 @@ static int point_measure(struct proxy_read *p, uint64_t bytes, uint32_t seed)
     return 0;
 }
 
-// The owner only keeps its memory as it is said to be.
+// The owner only fills its memory and keeps it.
 static int points_run(struct proxy_read *p)
 {
     struct workload *w = p->workload;

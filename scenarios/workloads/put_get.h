@@ -1,4 +1,4 @@
-// What acp_put_get and mpi_put_get have in common: sizes, repetitions, the pattern, the table.
+// Shared by acp_put_get and mpi_put_get: sizes, repetitions, the pattern, the table.
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum {
     PUT_GET_LARGEST = 4 << 20,
     PUT_GET_WARM_UP = 3,
     PUT_GET_ROUNDS = 50,
-    PUT_GET_VOLUME = 16 << 20 // of all repetitions of a size, but 4
+    PUT_GET_VOLUME = 16 << 20 // bytes of all repetitions of a size, but at least 4 repetitions
 };
 
 static inline int put_get_rounds(size_t bytes)
@@ -24,7 +24,7 @@ static inline unsigned char put_get_byte(size_t bytes, size_t at)
     return (unsigned char)(at * 31 + bytes % 251 + 1);
 }
 
-// The source at the front; where data arrive, something else.
+// Writes the pattern to the source, at the front, and other values to the destination.
 static inline void put_get_fill(unsigned char *data, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {

@@ -129,7 +129,7 @@ uint64_t region_window_offset(const struct region *region)
     return region->window_offset + GUARD_BYTES;
 }
 
-// Differs between neighbours, between pages, and between seeds.
+// Differs between neighbouring bytes, between pages, and between seeds.
 static uint8_t pattern_byte(size_t index, uint32_t seed)
 {
     return (uint8_t)(index * 13 + (index >> 8) * 101 + (index >> 16) * 37 + seed * 89 + 7);
@@ -187,7 +187,7 @@ bool region_is_guarded(const struct region *region)
     return true;
 }
 
-void region_spoil(const struct region *region, size_t offset, size_t bytes, uint32_t seed)
+void region_invert(const struct region *region, size_t offset, size_t bytes, uint32_t seed)
 {
     uint8_t *data = region_data(region) + offset;
     for (size_t i = 0; i < bytes; i++) {
@@ -218,7 +218,7 @@ static uint32_t pattern_word(size_t index, uint32_t seed)
     return word;
 }
 
-// The stamp behind the one at index; bytes: there is none.
+// The position of the stamp after the one at index; bytes: there is none.
 static size_t stamp_next(size_t index, size_t bytes)
 {
     size_t last = bytes - sizeof(uint32_t);

@@ -1,5 +1,5 @@
-// Neighbour exchange on a ring: every rank sends to the next and to the one before at once, and waits for both of
-// theirs. The ranks are the nodes in their order.
+// Neighbour exchange on a ring: every rank sends to the next and to the previous one at once, and waits for the
+// messages of both. The ranks are the nodes in their order.
 #include "scenarios/workloads/group.h"
 
 enum message { FROM_LEFT, FROM_RIGHT, MESSAGES };
@@ -20,8 +20,8 @@ static uint32_t messages(const struct workload *workload)
     return MESSAGES;
 }
 
-// What goes to the right is message FROM_LEFT there, and lies at its place here as well. With two ranks both messages
-// have the same pattern.
+// The message to the right is message FROM_LEFT there, and has the same slot here. With two ranks both messages have
+// the same pattern.
 static int prepare(struct group *group)
 {
     group_fill(group, FROM_LEFT, right_of(group), 0);

@@ -1,10 +1,10 @@
-// A stream to the next node: every rank sends `iterations` messages to the next rank, one behind the other, each to a
-// place of its own and followed by a completion word. Nobody waits for the receiver, so that the program also ends
-// where a cable is pulled on the way.
+// A stream to the next node: every rank sends `iterations` messages to the next rank, one after the other, each to its
+// own address and followed by a completion word. No rank waits for its receiver, so the program also ends if a cable on
+// the path is pulled.
 //
 // Rank 0 reports its own stream: the operations are the messages whose completion word arrived, each with the mean time
-// that it took to send one. What arrived must be whole, and nothing may arrive behind the first message that did not,
-// as posted writes keep their order.
+// of sending one. What arrived must be complete, and nothing may arrive after the first message that did not, because
+// posted writes keep their order.
 #include "scenarios/workloads/workload.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 
 #include "scenarios/workloads/region.h"
 
-// For a completion word after everything was sent, and for an own DMA; longer than any message takes.
+// Limit for a completion word after everything was sent, and for the own DMA; longer than any message takes.
 #define TIMEOUT_NS 1000000ull
 
 struct addresses {
-    uint64_t messages, words; // on the bus of the node that says them
+    uint64_t messages, words; // bus addresses of the sending node
 };
 
 struct stream {
@@ -24,9 +24,9 @@ struct stream {
     const struct backend *backend;
     struct region send, receive;
     struct backend_buffer transfers; // of one message
-    struct backend_buffer words;     // of the messages that come, and one of the own DMA
+    struct backend_buffer words;     // for received messages, and one for the own DMA
     uint64_t to_messages, to_words;  // window addresses
-    // of the point under way
+    // of the current point
     uint32_t point;
     size_t bytes, message; // of a descriptor; of a message
     uint32_t descriptors;
@@ -55,10 +55,10 @@ static int message_prepare(struct stream *s, uint32_t index, const struct peach2
 {
     struct workload *w = s->workload;
     struct peach2_transfer *transfers = s->transfers.address;
-    size_t place = index * s->message;
+    size_t offset = index * s->message;
     for (uint32_t i = 0; i < s->descriptors; i++) {
-        transfers[i] = (struct peach2_transfer){.source = region_bus_address(&s->send) + place + i * s->bytes,
-                                                .destination = s->to_messages + place + i * s->bytes,
+        transfers[i] = (struct peach2_transfer){.source = region_bus_address(&s->send) + offset + i * s->bytes,
+                                                .destination = s->to_messages + offset + i * s->bytes,
                                                 .bytes = (uint32_t)s->bytes};
     }
     *chain_out = NULL;
@@ -73,7 +73,7 @@ static int message_prepare(struct stream *s, uint32_t index, const struct peach2
 static int message_send(struct stream *s, uint32_t index)
 {
     struct workload *w = s->workload;
-    const size_t own = w->iterations * sizeof(uint64_t); // behind the words of messages
+    const size_t own = w->iterations * sizeof(uint64_t); // after the words of messages
     const struct peach2_notify notify = {.local_address = s->words.bus_address + own,
                                          .remote_address = s->to_words + index * sizeof(uint64_t),
                                          .value = index + 1};
@@ -134,26 +134,26 @@ static int message_receive(struct stream *s, uint32_t index)
     return 0;
 }
 
-// The own messages have left: their region shows what it looked like before.
+// The own messages have left: their region is used for the contents that the receive region had before.
 static bool is_untouched(const struct stream *s, uint32_t index)
 {
-    region_spoil(&s->send, 0, s->message, seed_of(s, rank_before(s->workload), index));
+    region_invert(&s->send, 0, s->message, seed_of(s, rank_before(s->workload), index));
     return memcmp(region_data(&s->receive) + index * s->message, region_data(&s->send), s->message) == 0;
 }
 
-// Of what is behind `arrived` messages the first may have come in part, the others not at all.
+// Of the messages after the first `arrived` ones, the first may have arrived in part, the others not at all.
 static int rest_check(struct stream *s, uint32_t arrived)
 {
     const volatile uint64_t *words = s->words.address;
     for (uint32_t i = 0; i < s->workload->iterations; i++) {
         if (words[i] != 0) {
-            return bad_data(s, i, i < arrived ? "was told to be complete twice" : "came behind one that did not");
+            return bad_data(s, i, i < arrived ? "was reported complete twice" : "arrived after one that did not");
         }
         if (i > arrived && !is_untouched(s, i)) {
-            return bad_data(s, i, "came in part behind one that did not come");
+            return bad_data(s, i, "arrived in part after one that did not arrive");
         }
     }
-    return region_is_guarded(&s->receive) ? 0 : bad_data(s, arrived, "went beside its place");
+    return region_is_guarded(&s->receive) ? 0 : bad_data(s, arrived, "was written beside its target");
 }
 
 static int all_receive(struct stream *s, uint32_t *arrived_out)
@@ -175,7 +175,7 @@ static void point_prepare(struct stream *s)
     const struct workload *w = s->workload;
     for (uint32_t i = 0; i < w->iterations; i++) {
         region_fill(&s->send, i * s->message, s->message, seed_of(s, w->rank, i));
-        region_spoil(&s->receive, i * s->message, s->message, seed_of(s, rank_before(w), i));
+        region_invert(&s->receive, i * s->message, s->message, seed_of(s, rank_before(w), i));
     }
 }
 
@@ -185,7 +185,7 @@ static int point_run(struct stream *s)
     struct workload_point point = {.bytes = s->message, .descriptors = s->descriptors};
     uint32_t arrived = 0, all[WORKLOAD_RANKS_MAX];
     point_prepare(s);
-    w->gather(w->ctx, &arrived, all, sizeof arrived); // nobody sends before everybody is prepared
+    w->gather(w->ctx, &arrived, all, sizeof arrived); // no rank sends before all ranks are prepared
     int error = all_send(s, &point.total_ps);
     if (error == 0) {
         error = all_receive(s, &arrived);
@@ -198,7 +198,7 @@ static int point_run(struct stream *s)
     if (error == 0 && w->rank == 0) {
         point.operations = all[1 % w->ranks];
         point.min_ps = point.max_ps = point.total_ps / w->iterations;
-        point.total_ps = point.total_ps * point.operations / w->iterations; // of those that arrived
+        point.total_ps = point.total_ps * point.operations / w->iterations; // the share of those that arrived
         w->report(w->ctx, &point);
     }
     return error;
@@ -220,7 +220,7 @@ static int points_run(struct stream *s)
     return error;
 }
 
-static int places_exchange(struct stream *s)
+static int addresses_exchange(struct stream *s)
 {
     struct workload *w = s->workload;
     struct letter {
@@ -255,6 +255,6 @@ int workload_stream(struct workload *workload)
         return give_up(&s, error, "no pinned memory for all messages");
     }
     region_guard(&s.receive);
-    error = places_exchange(&s);
+    error = addresses_exchange(&s);
     return error == 0 ? points_run(&s) : give_up(&s, error, "memory beyond the window");
 }

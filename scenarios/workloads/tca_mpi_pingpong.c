@@ -1,13 +1,14 @@
 // Ping-pong between two MPI ranks on the TCA library, as programs for HA-PACS/TCA are written: MPI sets up, libtca
-// moves data. An outside program: nothing of the simulator is in it, and it is not one of the programs of `tcasim run`.
+// moves data. A program from outside: it knows nothing of the simulator, and it is not one of the workloads of `tcasim
+// run`.
 //
 //     mpicc tca_mpi_pingpong.c -o tca_mpi_pingpong $(pkg-config --cflags --libs tcasim)
 //     tca_mpi_pingpong [-s BYTES] [-n ITERATIONS] [-w WARM-UP] [-g] [-b]
 //
 // Each rank has memory for a message that it sends and one that it receives, in the host or (-g) in GPU 0. The
 // descriptor is set once, in host memory or (-b) in the board's; a turn is one start and one wait for the notification.
-// In host memory the first and last word of a message change from turn to turn and are looked at in each; every byte is
-// checked after the last one. Without -s all sizes from 4 B to 1 MiB. Printed: bytes and microseconds of half a round
+// In host memory the first and last word of a message change from turn to turn and are checked in each; every byte is
+// checked after the last one. Without -s all sizes from 4 B to 1 MiB. Prints bytes and microseconds of half a round
 // trip, the mean of a block of round trips.
 #include <cuda_runtime.h>
 #include <mpi.h>
@@ -31,9 +32,9 @@ struct pingpong {
     struct options options;
     int rank;
     size_t capacity;
-    void *send, *receive;               // what the boards reach
-    uint32_t *send_host, *receive_host; // the same in host memory; of GPU memory copies
-    tcaHandle send_handle, *receivers;  // receivers: one a rank
+    void *send, *receive;               // memory for the boards
+    uint32_t *send_host, *receive_host; // the same if in host memory; copies of GPU memory
+    tcaHandle send_handle, *receivers;  // receivers: one for each rank
 };
 
 static void die(const char *what, const char *why)
@@ -122,7 +123,7 @@ static void turns_run(struct pingpong *p, size_t bytes, uint32_t first, uint32_t
     }
 }
 
-// What is sent carries the pattern; what will be received differs from it everywhere.
+// The source gets the pattern; the destination gets values that differ from it everywhere.
 static void messages_prepare(struct pingpong *p, size_t bytes)
 {
     message_fill(p->send_host, p->rank, bytes, 0);
@@ -138,7 +139,7 @@ static void messages_judge(struct pingpong *p, size_t bytes, uint32_t turn)
 {
     if (p->options.gpu) {
         cuda(cudaMemcpy(p->receive_host, p->receive, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
-        turn = 0; // they were not stamped
+        turn = 0; // messages in GPU memory are not stamped
     }
     message_check(p->receive_host, 1 - p->rank, bytes, 1, turn);
 }

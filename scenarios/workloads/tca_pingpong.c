@@ -1,11 +1,11 @@
 // Ping-pong between two nodes on libtca, as sato2015 2.6 measures it: the descriptor is set once; a turn is one start
 // and one wait for the notification. A block of round trips is timed as a whole; an operation is half a round trip.
 //
-// Messages in host memory are stamped and checked in every turn, those in a GPU's memory only after the last one: the
-// processor has no business there while the clock runs.
+// Messages in host memory are stamped and checked in every turn. Those in a GPU's memory are checked only after the
+// last turn, because the processor must not access them while the clock runs.
 //
 // Staged (hanawa2013 4.3): the DMA does not read the GPU's memory. Each turn first copies the message from there into
-// pinned host memory by cudaMemcpy, and the DMA sends it on from there.
+// pinned host memory with cudaMemcpy, and the DMA sends it from there.
 #include <cuda_runtime.h>
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct pingpong {
     void *staging; // in host memory; NULL: not staged
 };
 
-// The own message before has been read by then: its answer has come.
+// The previous own message has been read by then, because its answer has arrived.
 static int turn_send(struct pingpong *p, uint32_t turn)
 {
     struct group *group = &p->group;
@@ -103,7 +103,7 @@ static int point_run(struct pingpong *p)
     group_fill(group, 0, other, 0);
     group_expect(group, 0, other);
     if (p->staging != NULL) {
-        memset(p->staging, 0, (size_t)group->bytes); // nothing of the point before
+        memset(p->staging, 0, (size_t)group->bytes); // clears data of the previous point
     }
     if (error == 0) {
         error = group_push(group);
@@ -117,7 +117,7 @@ static int point_run(struct pingpong *p)
     return error == 0 ? point_measure(p) : error;
 }
 
-// What is sent lies in pinned host memory, not in the GPU's.
+// The staged message is in pinned host memory, not in the GPU's.
 static int staging_alloc(struct pingpong *p)
 {
     struct group *group = &p->group;

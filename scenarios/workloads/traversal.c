@@ -1,6 +1,6 @@
-// What one more chip on the way costs: rank 0 plays ping-pong by PIO with rank 1, its neighbour on the way to rank 2,
-// and then with rank 2. An operation is a chip that is passed on the way to rank 2 and not to rank 1, so a row's
-// latency is one traversal, cable included.
+// The cost of one more chip on the path: rank 0 plays ping-pong by PIO with rank 1, its neighbour on the path to rank
+// 2, and then with rank 2. An operation is a chip on the path to rank 2 that is not on the path to rank 1, so a row's
+// latency is one traversal, including the cable.
 #include "scenarios/workloads/workload.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@ struct traversal {
     struct workload *workload;
     const struct backend *backend;
     struct backend_buffer word;
-    uint64_t addresses[WORKLOAD_RANKS_MAX]; // bus addresses of everyone's word
+    uint64_t addresses[WORKLOAD_RANKS_MAX]; // bus addresses of every rank's word
     uint32_t nodes[WORKLOAD_RANKS_MAX];
 };
 
@@ -24,7 +24,7 @@ static int word_wait(struct traversal *t, uint64_t value)
     return t->backend->ops->wait_word(t->backend->ctx, t->word.address, UINT64_MAX, value, 0);
 }
 
-// Round trips first + 1 .. first + count of rank 0 with `other`; no two have the same number.
+// Round trips first + 1 .. first + count of rank 0 with `other`; every number is used once.
 static int turns_run(struct traversal *t, uint32_t other, uint64_t first, uint64_t count)
 {
     uint32_t rank = t->workload->rank;
@@ -43,7 +43,7 @@ static int turns_run(struct traversal *t, uint32_t other, uint64_t first, uint64
     return error;
 }
 
-// Time of the measured round trips with `other`, on rank 0.
+// The time of the measured round trips with `other`, on rank 0.
 static int pair_measure(struct traversal *t, uint32_t other, uint64_t *total_ps_out)
 {
     const struct workload *w = t->workload;

@@ -1,8 +1,8 @@
-// Two flows that share a link: rank 0 and rank 1, which lies on the way from rank 0, both send to rank 2. The flow that
+// Two flows that share a link: rank 0 and rank 1, which is on the path from rank 0, both send to rank 2. The flow that
 // passes through rank 1's board and the one that begins there compete for its output.
 //
 // The row's bytes are those of both flows, so that its bandwidth is the shared link's; smallest and largest latency are
-// those of single flows and tell how fairly it is shared.
+// those of single flows and show how fairly it is shared.
 #include "scenarios/workloads/group.h"
 
 #define FLOWS    2u

@@ -1,22 +1,22 @@
 // Bandwidth of one operation on libibverbs, with the loop of perftest (ib_send_bw, ib_write_bw, ib_read_bw,
-// ib_atomic_bw): requests are posted while the queue pairs have room, by turns; every cq_mod-th of a queue pair asks
-// for a completion, and a poll takes up to 16 of them. The time is from the first post to the last completion; each
-// queue pair makes all repetitions. Both directions: the later end of the two counts.
+// ib_atomic_bw): requests are posted while the queue pairs have room, in round-robin order; every cq_mod-th of a queue
+// pair asks for a completion, and a poll takes up to 16 of them. The time is from the first post to the last
+// completion; each queue pair makes all repetitions. With both directions the end that finishes later counts.
 //
-// And the flow that interferes with a measured one (akimoto2012, 5.2: a bandwidth program repeated in processes of its
+// Also the flow that interferes with a measured one (akimoto2012, 5.2: a bandwidth program repeated in processes of its
 // own on the same two nodes): the same loop, until the measured flow has ended.
 #include "scenarios/workloads/flow.h"
 
 #define WITHOUT_END UINT32_MAX
 
-// Of a queue pair that makes `count` requests from now on.
+// Posts the next request of a queue pair that makes `until` requests in all.
 static int request_post(struct flow_end *end, uint32_t qp, uint32_t until)
 {
     uint32_t number = end->sent[qp] + 1;
     return flow_post(end, qp, number % end->cq_mod == 0 || number == until);
 }
 
-// As many as there is room for, one of each queue pair by turns.
+// Posts as many as there is room for, in round-robin order over the queue pairs.
 static int requests_post(struct flow_end *end, uint32_t until)
 {
     int error = 0;
@@ -32,7 +32,7 @@ static int requests_post(struct flow_end *end, uint32_t until)
     return error;
 }
 
-// Both directions of messages: two completion queues, in turn.
+// Messages in both directions: polls both completion queues in turn.
 static int both_take(struct flow_end *end)
 {
     int error = flow_take_received(end, FLOW_BATCH);
@@ -118,8 +118,8 @@ int workload_verbs_bandwidth(struct workload *workload)
 
 // --- beside ---------------------------------------------------------------------------------------------------------
 
-// The queue is full all the time, from before the measured flow begins; a last request, behind all others, tells when
-// they are done.
+// The queue is full all the time, from before the measured flow begins; the completion of a last request, after all
+// others, shows that they are complete.
 static int beside_send(struct flow_end *end)
 {
     int error = requests_post(end, WITHOUT_END);

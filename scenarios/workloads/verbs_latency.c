@@ -1,10 +1,10 @@
 // Latency of one operation on libibverbs, with the loops of perftest.
 //
 // send, send-imm, write-imm (ib_send_lat): a ping-pong; each side takes the message from its completion queue and posts
-// its own, of which every cq_mod-th asks for a completion, which is taken before the next message is waited for.
-// write (ib_write_lat): the same, but the message is seen by its last byte in memory, and every request's completion is
-// taken. Both: an operation is half a round trip.
-// read, compare-swap, fetch-add (ib_read_lat, ib_atomic_lat): one request under way; an operation is all of it.
+// its own. Every cq_mod-th of these asks for a completion, which is taken before the wait for the next message. write
+// (ib_write_lat): the same, but the message is detected by its last byte in memory, and every request's completion is
+// taken. For both, an operation is half a round trip. read, compare-swap, fetch-add (ib_read_lat, ib_atomic_lat): one
+// outstanding request; an operation is the whole request.
 #include <errno.h>
 
 #include "scenarios/workloads/flow.h"
@@ -12,7 +12,7 @@
 struct latency {
     struct flow_end end;
     uint64_t first_ps, last_ps; // of the measured repetitions
-    uint64_t min_ps, max_ps;    // of one, or of one round trip
+    uint64_t min_ps, max_ps;    // of one request, or of one round trip
 };
 
 // A repetition begins; number 0 is the first measured one.

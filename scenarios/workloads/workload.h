@@ -1,4 +1,4 @@
-// What a workload program gets: its place, its parameters, its board, and where to report. Workloads are ordinary C
+// What a workload program gets: its rank, its parameters, its board, and where to report. Workloads are ordinary C
 // programs on verbs-shim; nothing in them knows that the devices are simulated.
 #pragma once
 
@@ -21,11 +21,11 @@ enum workload_method {
     WORKLOAD_CHAIN_BOARD,
     WORKLOAD_UVA, // copies between GPUs with peer access, and without
     WORKLOAD_NO_UVA,
-    WORKLOAD_DIRECT, // an FPGA's DMA, straight to the other device
-    WORKLOAD_VIA_CPU // or to host memory, and a copy of the GPU
+    WORKLOAD_DIRECT, // an FPGA's DMA, directly to the other device
+    WORKLOAD_VIA_CPU // or to host memory, with a copy to or from the GPU
 };
 
-// What a program on libibverbs does, with perftest's options.
+// The operation of a program on libibverbs, with perftest's options.
 enum workload_operation {
     WORKLOAD_SEND,
     WORKLOAD_SEND_IMM,
@@ -46,9 +46,9 @@ struct workload_verbs {
     enum workload_transport transport;
     uint32_t queue_pairs, depth, receive_depth, cq_mod;
     uint32_t inline_bytes;
-    bool inline_or_less; // as much of it as the device takes
+    bool inline_or_less; // inline data: as much as possible up to the given number
     bool bidirectional;
-    uint64_t volume_bytes; // repetitions of large messages are as many as fit into it; 0: no limit
+    uint64_t volume_bytes; // limits the repetitions of large messages; 0: no limit
     uint64_t beside_bytes; // of the flow beside the measured one; 0: there is none
 };
 
@@ -70,12 +70,12 @@ struct workload_point {
 
 struct workload_shared {
     volatile bool over;         // the measured flow has ended
-    volatile uint32_t arrivals; // at barriers where a rank must not stand still
+    volatile uint32_t arrivals; // at barriers where a rank must not block
 };
 
 struct workload {
     void *ctx;
-    uint32_t rank, ranks; // 0 reports
+    uint32_t rank, ranks; // rank 0 reports
     uint32_t node, peer_node;
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;           // NULL: the node has none, or the program needs none
@@ -87,19 +87,19 @@ struct workload {
     const uint64_t *descriptors;
     uint32_t descriptors_count;
     uint32_t iterations, warmup;
-    int source_gpu, destination_gpu; // whose memory the data lies in and goes to; or HOST, FPGA
-    bool notify_board;               // where libtca's notifications go
+    int source_gpu, destination_gpu; // the memory of the data and of its destination; or HOST, FPGA
+    bool notify_board;               // libtca's notifications go to the board's memory
     uint32_t columns;                // of a grid
     struct workload_verbs verbs;
-    // Seen by all ranks at once, outside the fabric, as a signal is.
+    // Visible to all ranks at once, outside the fabric.
     struct workload_shared *shared;
-    const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it runs none
+    const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it has none
     // Set-up exchange between the ranks, outside the fabric and outside measured time: gives `mine` to the other rank
     // and returns when `theirs` has arrived. Also a barrier.
     void (*exchange)(void *ctx, const void *mine, void *theirs, size_t bytes);
     // The same between all ranks: `all` receives everyone's, in rank order. At most WORKLOAD_LETTER_MAX bytes.
     void (*gather)(void *ctx, const void *mine, void *all, size_t bytes);
-    // Pinned memory that the calling process has from its drivers.
+    // The pinned memory that the calling process has from its drivers.
     uint64_t (*pinned_bytes)(void *ctx);
     void (*report)(void *ctx, const struct workload_point *point);
     // Ends the series as failed with a message.
