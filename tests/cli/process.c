@@ -123,7 +123,7 @@ static void words_split(char *words, char *argv[WORDS_MAX])
     argv[count] = NULL;
 }
 
-// Waits for a new entry, half a minute at most, and sends the signal; 0: lets it run.
+// Waits at most half a minute for a new entry, and sends the signal; 0: lets the program run.
 static void stop(const struct process *process, pid_t child, unsigned entries, int signal_number)
 {
     for (unsigned i = 0; signal_number != 0 && i < 3000 && process_entries(process) <= entries; i++) {

@@ -6,10 +6,10 @@
 #define PROCESS_PROGRAM TCASIM_BINARY_DIR "/tcasim"
 
 struct process {
-    char directory[64]; // a scratch directory of its own, in which it runs; removed by process_fini
+    char directory[64]; // its own scratch directory, in which it runs; removed by process_fini
     char *output;       // standard output of the last run
-    char *errors;       // standard error of it
-    int status;         // exit status, 128 + signal when killed
+    char *errors;       // standard error of the last run
+    int status;         // exit status, 128 + signal if it was killed
 };
 
 void process_init(struct process *process);
@@ -23,7 +23,7 @@ void process_run_stopped(struct process *process, const char *words, int signal_
 
 // Writes a file into the scratch directory.
 void process_file_write(const struct process *process, const char *name, const char *text);
-// Reads one whole; the caller frees. NULL when there is none.
+// Reads a whole file; the caller frees. NULL if it does not exist.
 char *process_file_read(const struct process *process, const char *name);
 // The number of entries of the scratch directory.
 unsigned process_entries(const struct process *process);

@@ -1,4 +1,4 @@
-// What `tcasim crosscheck` lets pass and what it does not.
+// What `tcasim crosscheck` accepts as equal and what it does not.
 #include "sim/cli/agreement.h"
 
 #include <stdlib.h>
@@ -140,7 +140,7 @@ TEST(Agreement, HoldsThePointsThatWereNotMeasuredOnEither)
     expect_wrong(&pair, 1);
 }
 
-// A node whose core has polled so many times, and a counter of what passed.
+// A node whose core has polled so many times, and a counter of the packets that passed.
 static void expect_polled(uint64_t rtl_polls, uint64_t twin_polls, const char *component, uint64_t rtl, uint64_t twin,
                           size_t wrong)
 {

@@ -78,7 +78,7 @@ TEST(CompareCommand, RefusesWhatIsNoDirectoryOfResults)
     EXPECT_EQ(process.status, 2);
     process_run(&process, "compare a b --out a");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "--out a: it is one of the directories that are compared");
+    EXPECT_CONTAINS(process.errors, "--out a: this is one of the directories that are compared");
     process_file_write(&process, "a/data.csv", "\"\n\n\n");
     process_run(&process, "compare a b");
     EXPECT_EQ(process.status, 2);

@@ -1,4 +1,4 @@
-// The command that holds the twin to the RTL.
+// The command that compares the twin with the RTL.
 #include <stdio.h>
 
 #include "process.h"

@@ -108,7 +108,7 @@ TEST(ExecCommand, NamesTheSignalThatEndedAProgram)
     process_fini(&process);
 }
 
-// pause(2) ends by a signal alone, and nobody sends one.
+// pause(2) returns only after a signal, and none is sent.
 TEST(ExecCommand, NamesAProgramThatWaitsForEver)
 {
     struct process process;
@@ -121,7 +121,7 @@ TEST(ExecCommand, NamesAProgramThatWaitsForEver)
     process_fini(&process);
 }
 
-// A million turns of an interpreter's loop between two looks at the clock.
+// A million iterations of an interpreter's loop between two reads of the clock.
 TEST(ExecCommand, ChargesComputingWhereItIsToldTo)
 {
     static const char command[] = "--on node0 perl_-MTime::HiRes=time_-e_'$a=time;"
@@ -159,7 +159,7 @@ TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
     struct process process;
     process_init(&process);
     process_file_write(&process, "f.yaml", HARDWARE);
-    // Sleeping would be over at once, in simulated time.
+    // A sleep would end at once, because its time is simulated.
     process_run_stopped(
         &process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'", SIGINT);
     EXPECT_EQ(process.status, 130);

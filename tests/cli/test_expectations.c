@@ -1,4 +1,4 @@
-// Expectations about programs and counters as a user meets them: run, exec, check; baseline files; JUnit's XML.
+// Expectations about programs and counters at the command line: run, exec, check; baseline files; JUnit XML.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ TEST(Expectations, OutputIsStillShownInItsOrder)
     process_fini(&process);
 }
 
-// Also beside a program that nothing is expected of, which prints by itself.
+// Also with a program without expectations, which writes to standard output directly.
 TEST(Expectations, OutputIsShownInTheOrderOfSimulatedTime)
 {
     struct process process;
@@ -255,7 +255,7 @@ TEST(Baselines, NothingToRecordIsAMistake)
               "tcasim: f.yaml: --update-baseline: no expectation has of: with a baseline file\n");
 }
 
-// Side by side, into one file.
+// Parallel runs write to one file.
 TEST(Baselines, OfSeveralScenariosShareAFile)
 {
     struct process process;
@@ -322,16 +322,15 @@ TEST(JunitOption, OfARunThatGotStuckSkipsItsExpectations)
     EXPECT_EQ(process.status, 3);
     char *text = process_file_read(&process, "j.xml");
     ASSERT_TRUE(text != NULL);
-    EXPECT_CONTAINS(text,
-                    "name=\"simulation\" file=\"f.yaml\" time=\"0\">\n      <error message=\"the simulation could "
-                    "not go on\" type=\"simulation\">");
+    EXPECT_CONTAINS(text, "name=\"simulation\" file=\"f.yaml\" time=\"0\">\n      <error message=\"the simulation did "
+                          "not complete\" type=\"simulation\">");
     EXPECT_CONTAINS(text, "name=\"server: took ([0-9.]+) us\" file=\"f.yaml\" line=\"11\" time=\"0\">\n      <skipped "
                           "message=\"the simulation did not complete\"/>");
     free(text);
     process_fini(&process);
 }
 
-// One crashed, and the other waits for it.
+// One program crashed, and the other waits for it.
 TEST(JunitOption, OfARunThatGotStuckSaysWhoCrashed)
 {
     struct process process;

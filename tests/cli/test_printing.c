@@ -79,9 +79,9 @@ static void fails(const char *program, int status, const char *error)
 TEST(Printing, WhatGoesWrongIsToldInALine)
 {
     fails("command: no-such-program, results: {series: s, format: csv}", 2,
-          "no-such-program is not installed, or needs a program that is not\n");
+          "no-such-program is not installed, or needs a program that is not installed\n");
     fails("command: sh -c no-such-program, results: {series: s, format: csv}", 2,
-          "sh is not installed, or needs a program that is not\n");
+          "sh is not installed, or needs a program that is not installed\n");
     fails("command: echo hello, results: {series: s, format: csv}", 2,
           "s.yaml: series 's': echo: it printed no results\nhello\n");
     fails("command: 'false', results: {series: s, format: csv}", 1, "s.yaml: a program ended with 1\n");

@@ -50,7 +50,7 @@ TEST(Program, RefusesUnknownWordsWithASuggestion)
 TEST(Program, ListsTheKeys)
 {
     run_is("params lanes", 0, "lanes", "");
-    run_is("params depth", 0, " 512 ", ""); // perftest's
+    run_is("params depth", 0, " 512 ", ""); // as in perftest
     run_is("params flihgt", 2, "", "no key contains 'flihgt'; did you mean 'flight'?");
     run_is("params nonsense", 2, "", "no key contains 'nonsense'; 'tcasim params' lists them all");
 }
@@ -72,7 +72,7 @@ static void folder_make(const struct process *process, const char *name)
     EXPECT_EQ(mkdir(path, 0700), 0);
 }
 
-// A home whose smallest scenario takes longer than it may, on any machine of today. Copies, no links.
+// A home whose smallest scenario exceeds its limit on any present machine. Its files are copies, not links.
 static void slow_home_make(struct process *process)
 {
     static const char *const folders[] = {"scenarios", "scenarios/smoke", "results", "results/reference"};

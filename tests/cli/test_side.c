@@ -1,4 +1,4 @@
-// Several scenarios side by side, and scenarios of nodes without a board.
+// Several scenarios in parallel, and scenarios of nodes without a board.
 #include <stdlib.h>
 
 #include "process.h"
@@ -52,7 +52,7 @@ TEST(SetCommand, PassesOverNodesWithoutABoard)
     struct process process;
     start(&process);
     process_run(&process, "run a.yaml b.yaml --out out --jobs 2 --quiet --set nodes.*.board.fidelity=twin");
-    EXPECT_EQ(process.status, 1); // b expects too much
+    EXPECT_EQ(process.status, 1); // the expectation of b does not hold
     EXPECT_STREQ(process.output, "");
     char *resolved = process_file_read(&process, "out/a/resolved.yaml");
     EXPECT_CONTAINS(resolved, "fidelity: twin");

@@ -1,4 +1,4 @@
-// Sweeps: points side by side, kept, merged, named when they fail.
+// Sweeps: points run in parallel, are kept and merged, and are named when they fail.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ TEST(SweepRun, MeasuresEveryCombinationOnceIntoOneTableAndOnePlot)
     char *plot = process_file_read(&process, "out/plot.svg");
     EXPECT_CONTAINS(plot, "dma, 250 MHz, 16");
     EXPECT_CONTAINS(plot, "dma, 4 KiB");
-    EXPECT_CONTAINS(plot, ">clock, dmac"); // gnuplot may set an underscore apart
+    EXPECT_CONTAINS(plot, ">clock, dmac"); // gnuplot may split a text at an underscore
     free(plot);
     free(data);
     process_fini(&process);
@@ -86,7 +86,7 @@ TEST(SweepRun, KeepsWhatWasMeasuredUnlessToldToStartAnew)
     process_run(&process, "run s.yaml --out one");
     EXPECT_CONTAINS(process.output, "4 points, 4 of them kept");
     process_run(&process, "run s.yaml --out one --set expect.0.max=0.1");
-    EXPECT_CONTAINS(process.output, "4 points, 4 of them kept"); // what is asked of results measures nothing
+    EXPECT_CONTAINS(process.output, "4 points, 4 of them kept"); // a changed expectation needs no new measurement
     EXPECT_EQ(process.status, 1);
     process_run(&process, "run s.yaml --out one --fresh");
     EXPECT_CONTAINS(process.output, "4 points, 0 of them kept");
@@ -100,7 +100,7 @@ TEST(SweepRun, MeasuresOnlyTheValuesThatAreNew)
     process_run(&process, "run s.yaml");
     process_run(&process, "run s.yaml --set sweep={nodes.*.board.clock:_[250_MHz,_300_MHz]}");
     EXPECT_CONTAINS(process.output, "2 points, 1 of them kept");
-    process_run(&process, "run s.yaml"); // 125 MHz was no part of the latest results
+    process_run(&process, "run s.yaml"); // 125 MHz was not in the latest results
     EXPECT_CONTAINS(process.output, "2 points, 1 of them kept");
     process_fini(&process);
 }
@@ -145,7 +145,7 @@ TEST(SweepRun, GoesOnWhereItWasStopped)
     start(&process, HEAD "sweep: {runs.0.iterations: [2, 20000000]}\n" RUNS);
     process_run_stopped(&process, "run s.yaml --jobs 1", SIGINT);
     EXPECT_EQ(process.status, 128 + SIGINT);
-    EXPECT_CONTAINS(process.errors, "tcasim: interrupted; points that are done are kept, and the same command goes on "
+    EXPECT_CONTAINS(process.errors, "tcasim: interrupted; finished points are kept, and the same command continues "
                                     "from there\n");
     char *data = process_file_read(&process, "results/s/data.csv");
     EXPECT_TRUE(data == NULL);

@@ -1,4 +1,4 @@
-// Traces and waveforms of a run, and what is left of a run that was stopped.
+// Traces and waveforms of a run, and the files that remain of a run that was stopped.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ TEST(TraceOption, RefusesAtOnceWhatCannotBeWritten)
     refused("run small.yaml other.yaml --trace t.csv", "--trace takes one scenario at a time");
 }
 
-// A rename over a device file, as root, would take the device away from everybody.
+// A rename over a device file, as root, would remove the device for all users.
 TEST(TraceOption, ReplacesNothingButOrdinaryFiles)
 {
     struct process process;

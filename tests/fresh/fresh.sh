@@ -1,9 +1,9 @@
 #!/bin/sh
-# fresh.sh <source tree> [root|job]: what somebody meets who has a bare Debian and a clone. Makes a minimal root from this machine's
-# own package sources and settings, and there, in a path with a space in it: an ordinary user without sudo is told which packages are
-# missing; root's first command (the README's, or with "job" the CI job's) installs exactly these, builds and plots; the ordinary
-# user builds anew and runs both. A compiler cache makes the second build short.
-# Status 77: this machine cannot (the reason is printed).
+# fresh.sh <source tree> [root|job]: the first steps of a user with a bare Debian and a clone. Makes a minimal root from
+# this machine's own package sources and settings. In it, in a path with a space: an ordinary user without sudo gets the
+# list of missing packages; root's first command (the README's, or with "job" the CI job's) installs exactly these,
+# builds and plots; the ordinary user builds again and runs both. A compiler cache makes the second build short. Status
+# 77: not possible on this machine (the reason is printed).
 set -eu
 source=$1
 first=${2:-root}
@@ -30,14 +30,14 @@ done
 
 root=$(mktemp -d)
 child=
-# What runs inside goes with its name space, and all mounts with it.
+# Processes in it end with its name space, and so do all mounts.
 trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null; wait; rm -rf --one-file-system "$root"' EXIT
 trap 'exit 1' INT TERM HUP
 
 mkdir "$root/probe"
 unshare -mpf sh -c "mount -t proc proc '$root/probe' && mount --rbind /dev '$root/probe'" 2>/dev/null ||
     skip 'this container lets nobody mount'
-export GIT_CONFIG_GLOBAL="$root/gitconfig" # a clone of somebody else's is taken all the same
+export GIT_CONFIG_GLOBAL="$root/gitconfig" # allows a clone that belongs to another user
 git config --global safe.directory '*'
 git -C "$source" rev-parse -q --verify HEAD >/dev/null || skip "$source is no clone"
 
@@ -45,7 +45,7 @@ git -C "$source" rev-parse -q --verify HEAD >/dev/null || skip "$source is no cl
 
 set --
 for file in /etc/apt/apt.conf /etc/apt/apt.conf.d/*; do
-    if grep -qs '^ *Acquire' "$file"; then # proxies, credentials, and how far to trust the clock
+    if grep -qs '^ *Acquire' "$file"; then # proxies, credentials, and tolerance of the clock
         set -- "$@" --aptopt="$file"
     fi
 done
@@ -87,7 +87,7 @@ inside() {
     return $status
 }
 
-# The results are whole, and something is drawn.
+# Checks that the results are complete and the plot shows curves.
 expect_plot() {
     results=$root/machine$tree/results/$figure
     [ "$(wc -l <"$results/data.csv")" -gt 20 ] || fail "data.csv has too few rows"
@@ -99,22 +99,22 @@ expect_plot() {
 # --- what happens there -----------------------------------------------------------------------------------------------
 
 chroot "$root/machine" chown -R visitor: "$tree"
-told=0
-inside visitor './tcasim run --quiet' >"$root/told" 2>&1 || told=$?
-cat "$root/told"
-[ $told = 2 ] || fail "status $told instead of 2 where packages are missing"
-missing=$(sed -n 's/^tcasim: these Debian packages are missing: \(.*\) (not root.*/\1/p' "$root/told")
+refused=0
+inside visitor './tcasim run --quiet' >"$root/output" 2>&1 || refused=$?
+cat "$root/output"
+[ $refused = 2 ] || fail "status $refused instead of 2 where packages are missing"
+missing=$(sed -n 's/^tcasim: these Debian packages are missing: \(.*\) (not root.*/\1/p' "$root/output")
 [ -n "$missing" ] || fail 'no packages were named'
 
 command='./tcasim run --quiet'
 [ "$first" = root ] || command=scenarios/attached/ci/job.sh
-inside root "$command" >"$root/told" 2>&1 || {
-    cat "$root/told"
+inside root "$command" >"$root/output" 2>&1 || {
+    cat "$root/output"
     fail "root's first command: $command"
 }
-cat "$root/told"
-installed=$(sed -n 's/^tcasim: installing //p' "$root/told")
-[ "$installed" = "$missing" ] || fail "root was given '$installed', the visitor was told of '$missing'"
+cat "$root/output"
+installed=$(sed -n 's/^tcasim: installing //p' "$root/output")
+[ "$installed" = "$missing" ] || fail "root was given '$installed', the visitor was asked for '$missing'"
 [ "$first" != root ] || expect_plot
 inside root 'ninja -C build/release -t targets all' >"$root/targets" || fail 'the list of targets'
 grep -q 'tcasim: ' "$root/targets" || fail 'no target is called tcasim'

@@ -7,14 +7,14 @@ struct fixture {
     sim_t *sim;
     observe_t *observe;
     observe_process_t *node0, *node1;
-    char lines[16384];  // of diagnoses and checks
+    char lines[16384];  // diagnoses and checks
     char traced[16384]; // "time component point field=value ..."
 };
 
-// Options that are not about lines and traces are the caller's.
+// The caller sets the options that are not about lines and traces.
 void fixture_open(struct fixture *fixture, const struct observe_options *options);
 void fixture_close(struct fixture *fixture);
-// A call that ended at that time.
+// Passes a call that ended at that time.
 void fixture_note(observe_process_t *process, uint64_t at_ps, const struct journal_record *record);
 // Device, region of 4 KiB at 0x1000 with that key, completion queue 2 and queue pair 1, connected to queue pair 1 of
 // the other LID, and ready.

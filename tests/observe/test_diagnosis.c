@@ -1,4 +1,4 @@
-// What is said of completions in error and of refused calls; and that records may be anything.
+// Messages about completions in error and refused calls; and records with arbitrary contents.
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
@@ -44,7 +44,7 @@ TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
     fixture_close(&fixture);
 }
 
-// What programs send that forgot to exchange them.
+// Programs that do not exchange their numbers send these values.
 TEST(Diagnosis, OfAnAddressAndAKeyOfZeroPrintsThem)
 {
     connected();
@@ -195,7 +195,7 @@ TEST(Diagnosis, OfARefusedCallHasItsReasonWithNumbers)
     fixture_close(&fixture);
 }
 
-// Each call with every bit set, and with an unknown reason: nothing of a record is an index.
+// Each call with every bit set, and with an unknown reason: no value of a record is used as an index.
 TEST(Records, MayBeAnything)
 {
     connected();
@@ -233,7 +233,7 @@ TEST(Records, OfMoreRegionsThanAreRememberedKeepTheLivingOnes)
     fixture_close(&fixture);
 }
 
-// A program may say that it has anything; the simulator's memory is its own.
+// A program may claim any number of objects; the simulator's memory stays limited.
 TEST(Records, OfEndlessObjectsAndRequestsTakeBoundedMemory)
 {
     fixture_open(&fixture, &(struct observe_options){0});

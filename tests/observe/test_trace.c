@@ -1,4 +1,4 @@
-// Verbs calls between the trace points of devices, and what is counted of them.
+// Verbs calls between the trace points of devices, and the counts of calls.
 #include <infiniband/verbs.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static char *summary_of(observe_t *observe)
     return text;
 }
 
-// A completion is of the requests before it as well that asked for none.
+// A completion also completes earlier requests that asked for none.
 TEST(VerbsSummary, CountsTheMostRequestsUnderWay)
 {
     fixture_open(&fixture, &(struct observe_options){.summary = true});

@@ -1,8 +1,8 @@
 #!/bin/sh
 # acp.sh <tcasim> <scenario> <device> <what>: programs on ACP, as users build and start them.
 #   random    three and eight ranks (as many as there are nodes), every byte checked, the same in each of two runs
-#   ten       the same ten times, printed times and all
-#   mistakes  ranks that die, abort, or never call the library: acprun's status, and what it says
+#   ten       the same ten times, including the printed times
+#   mistakes  ranks that die, abort, or never call the library: acprun's status, and its messages
 #   agrees    puts and gets attached and inside the simulator, within 5 %
 set -eu
 tcasim=$1 scenario=$2 device=$3 what=$4

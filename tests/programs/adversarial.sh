@@ -1,7 +1,8 @@
 #!/bin/sh
-# adversarial.sh <tcasim> <scenario> <program> <server> <client> [A..B]: the server on node1 and the client on node0 end well with
-# every seed; with one seed twice the run's hash is the same, with another it is another one, and without any it is that of
-# every run. MPI: <server> is empty, PROGRAM in <client> is what <program> compiles from $SOURCE. 77: the program is not installed.
+# adversarial.sh <tcasim> <scenario> <program> <server> <client> [A..B]: the server on node1 and the client on node0
+# succeed with every seed. One seed twice gives the same hash of the run, another seed gives another hash, and runs
+# without a seed all have the same hash. MPI: <server> is empty, PROGRAM in <client> is compiled from $SOURCE by
+# <program>. 77: program not installed.
 set -eu
 tcasim=$1 scenario=$2 program=$3 server=$4 client=$5 seeds=${6:-1..10}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# agrees.sh <tcasim> <scenario> <operation> <bytes> <device>: perftest's typical latency on the scenario's nodes is that of
-# verbs-latency there, within 5 %. 77: perftest is not installed. With its 512 receives perftest posts none of them anew, as
+# agrees.sh <tcasim> <scenario> <operation> <bytes> <device>: perftest's typical latency on the scenario's nodes is that
+# of verbs-latency there, within 5 %. 77: perftest is not installed. perftest does not post its 512 receives again, as
 # verbs-latency does for each message, so it gets fewer.
 set -eu
 tcasim=$1

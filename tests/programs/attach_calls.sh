@@ -1,6 +1,6 @@
 #!/bin/sh
-# attach_calls.sh <tcasim> <scenario> <most> <program> [argument ...]: the program as server on node1 and as its client on node0
-# crosses to the simulator at most so often. 77: it is not installed.
+# attach_calls.sh <tcasim> <scenario> <most> <program> [argument ...]: the program as server on node1 and as its client
+# on node0 make at most this number of attach calls. 77: it is not installed.
 set -eu
 tcasim=$1 scenario=$2 most=$3
 shift 3

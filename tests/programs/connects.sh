@@ -1,6 +1,6 @@
 #!/bin/sh
-# connects.sh <tcasim> <scenario> <text> <server> <client>: the server on node1 and the client on node0 end well, twice, say
-# the same and the text among it. 77: a program is not installed.
+# connects.sh <tcasim> <scenario> <text> <server> <client>: the server on node1 and the client on node0 succeed, twice,
+# and print the same, including the text. 77: a program is not installed.
 set -eu
 tcasim=$1 scenario=$2 text=$3 server=$4 client=$5
 for program in "${server%% *}" "${client%% *}"; do

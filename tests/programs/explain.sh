@@ -1,6 +1,6 @@
 #!/bin/sh
-# explain.sh <tcasim> <scenario> <device>: --explain opens operations of perftest, UCX and an MPI ping-pong, and the pieces add up to
-# what they took (breakdown.csv); the same run without it takes as long. 77: a program is not installed.
+# explain.sh <tcasim> <scenario> <device>: --explain splits operations of perftest, UCX and an MPI ping-pong, and the
+# pieces add up to their times (breakdown.csv); the same run without it takes as long. 77: a program is not installed.
 set -eu
 tcasim=$1 scenario=$2 device=$3
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -13,7 +13,7 @@ done
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# adds_up <folder>: pieces of each series follow one another from 0 on.
+# adds_up <folder>: the pieces of each series follow one another from 0 on.
 adds_up() {
     awk -F'","|",|,' 'NR > 1 { n = split($0, f, ","); begin = f[n - 2]; end = f[n - 1]; piece = f[n]
             series = $0; match(series, /",[0-9]+,/); series = substr(series, 1, RSTART + RLENGTH)
@@ -21,7 +21,7 @@ adds_up() {
             last[series] = end; rows++ }
         END { if (rows < 5) { print rows " pieces"; bad = 1 } exit bad }' "$1/breakdown.csv"
 }
-# opens <kind> <what it says> <option ...>: --explain of that kind
+# opens <kind> <printed text> <option ...>: --explain of that kind
 opens() {
     kind=$1 words=$2
     shift 2
@@ -42,7 +42,7 @@ opens() {
 opens send '^SEND, node[01] to node[01] #[0-9]+, 2 B: .* of 50 from' --on node0 "ib_send_lat -n 50 -d $device" \
     --on node1 "ib_send_lat -n 50 -d $device node0"
 opens 'read #7' '^RDMA_READ, node1 to node0 #7, 2 B: ' --on node0 "ib_read_lat -n 50 -d $device" --on node1 "ib_read_lat -n 50 -d $device node0"
-if [ "$device" = ibsim0 ]; then # where devices write to a program's own memory
+if [ "$device" = ibsim0 ]; then # its device writes to a program's own memory
     opens write '^RDMA_WRITE until found in memory, node[01] to node[01] #[0-9]+, 2 B: ' --on node0 "ib_write_lat -n 50 -d $device" \
         --on node1 "ib_write_lat -n 50 -d $device node0"
 fi
@@ -75,7 +75,7 @@ mpicc.openmpi -o "$folder/pp" "$folder/pp.c"
 opens '' '^(RDMA_WRITE|SEND|SEND_WITH_IMM), node[01] to node[01] #[0-9]+, [0-9]+ B: ' --on node0 "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 \
     --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_if_include $device --host node0,node1 $folder/pp"
 
-# Nothing of it changes what is simulated.
+# The option does not change what is simulated.
 plain() {
     timeout 60 "$tcasim" exec "$scenario" "$@" --out "$folder/plain" --on node0 "ib_send_lat -n 50 -d $device" \
         --on node1 "ib_send_lat -n 50 -d $device node0" >/dev/null 2>&1 || :
@@ -96,7 +96,7 @@ hash=$(plain)
 grep -q 'verbs,ibv_post_send,.*opcode=SEND' "$folder/t.csv"
 awk -F, 'NR > 1 && $2 < last { print "not in order: " $0; exit 1 } { last = $2 + 0 }' "$folder/t.csv"
 
-# Nor where a program's memory lies, and so how it is cut into packets.
+# Nor does it change the addresses of a program's memory, and so the division into packets.
 cat >"$folder/addresses.c" <<'C'
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -126,16 +126,16 @@ cc -o "$folder/addresses" "$folder/addresses.c" -libverbs
 addresses() {
     timeout 60 "$tcasim" exec "$scenario" "$@" --on node0 "$folder/addresses" 2>/dev/null
 }
-places=$(addresses)
-[ "${places%% *}" = 0 ] && for option in --check --explain --summary "--trace $folder/t.csv"; do
+expected=$(addresses)
+[ "${expected%% *}" = 0 ] && for option in --check --explain --summary "--trace $folder/t.csv"; do
     # shellcheck disable=SC2086 # an option and its value
-    addresses $option | grep -qx "$places" || {
-        echo "$option moves a program's memory: $places, and $(addresses $option)" >&2
+    addresses $option | grep -qx "$expected" || {
+        echo "$option moves a program's memory: $expected, and $(addresses $option)" >&2
         exit 1
     }
 done
 
-# The times of a summary are parts of what a process lived, also where it sleeps until an event.
+# The times of a summary are parts of the lifetime of a process, also if it sleeps until an event.
 timeout 60 "$tcasim" exec "$scenario" --out "$folder/sums" --on node0 "ib_send_bw -n 50 -e -d $device" \
     --on node1 "ib_send_bw -n 50 -e -d $device node0" >/dev/null 2>&1
 awk '/lived_ps:/ { lived = $2; sum = 0 } /(calls|polling|events|waiting)_ps:/ { sum += $2 }

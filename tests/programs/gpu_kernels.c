@@ -1,5 +1,5 @@
-// Kernels that compute, in a process of its own: 100 steps of a stencil on a GPU with copies beside them, checked
-// against the same steps on the host. argv[1]: what else is to be tried.
+// Kernels in a separate process: 100 steps of a stencil on a GPU, with copies at the same time, compared with the same
+// steps on the host. argv[1]: a further check.
 #include <cuda_runtime.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     CHECK(cudaEventElapsedTime(&ms, start, end));
     CHECK(cudaMemcpy(got, buffers[STEPS % 2], sizeof got, cudaMemcpyDeviceToHost));
     int wrong = memcmp(got, expected[STEPS % 2], sizeof got) != 0;
-    // Freed memory is another's, and zero, when it is given again.
+    // Freed memory may go to the other process, and is zero when it is allocated again.
     CHECK(cudaFree(buffers[0]));
     CHECK(cudaMalloc(&buffers[0], NUMBERS * sizeof(float)));
     launch(buffers[1], buffers[0], stream);
@@ -112,6 +112,6 @@ int main(int argc, char **argv)
         wrong += got[i] != 0;
     }
     printf("%d steps: %.3f us each, %d wrong\n", STEPS, 1e3 * (double)ms / STEPS, wrong);
-    launch(buffers[0], buffers[1], stream); // under way at the end
+    launch(buffers[0], buffers[1], stream); // in flight when the program ends
     return wrong != 0;
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# junit.sh tcasim scenario: the XML of --junit is read by a reader of XML, whatever programs print.
+# junit.sh tcasim scenario: an XML parser reads the XML of --junit, whatever programs print.
 set -eu
 tcasim=$1
 scenario=$2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# life.sh <tcasim> <scenario> <claim>: what a run leaves to others, and what it stands. 77: something is not installed.
+# life.sh <tcasim> <scenario> <claim>: what a run leaves behind, and what it survives. 77: something is not installed.
 set -eu
 tcasim=$1
 scenario=$2
@@ -20,12 +20,12 @@ fail() {
     exit 1
 }
 
-# Until the condition holds; at most 10 s.
+# Waits until the condition holds; at most 10 s.
 await() {
     tries=0
     until eval "$1"; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] || fail "in vain: $1"
+        [ $tries -lt 200 ] || fail "gave up waiting: $1"
         sleep 0.05
     done
 }
@@ -77,7 +77,7 @@ PYTHON
     run_stop -TERM
     [ $status = 130 ] || fail "status $status"
     ;;
-twice) # two runs at a time have addresses and names of their own
+twice) # two parallel runs have their own addresses and names
     serve="python3 -c 'import socket
 listener = socket.create_server((\"node1\", 7000))
 connection = listener.accept()[0]
@@ -93,12 +93,12 @@ print(socket.create_connection((\"node1\", 7000)).recv(4).decode())'"
 here
 here" ] || fail "not all have talked"
     ;;
-closed) # output to somebody who has gone
+closed) # the reader of the output has gone away
     "$tcasim" exec "$scenario" --on node0 "sh -c 'while echo word; do :; done'" 2>"$folder/errors" | head -n 1 >"$folder/said"
     [ "$(cat "$folder/said")" = word ] || fail "no output"
-    grep -q "node0's sh (process [0-9]*) was killed by signal 13 (SIGPIPE) at" "$folder/errors" || fail "not told"
+    grep -q "node0's sh (process [0-9]*) was killed by signal 13 (SIGPIPE) at" "$folder/errors" || fail "not reported"
     ;;
-descriptors) # one that closes everything, and one that has no more of them
+descriptors) # a program that closes all descriptors, and one that has no more of them
     said=$("$tcasim" exec "$scenario" --on node0 "/usr/bin/python3 -c 'import ctypes, os, time
 os.closerange(3, 2000)
 ctypes.CDLL(None).closefrom(3)
@@ -110,7 +110,7 @@ except OSError: time.sleep(5)
 print(round(time.time() - began))'")
     [ "$said" = 10 ] || fail "it said $said"
     ;;
-threads) # a hundred at a time
+threads) # a hundred at once
     said=$("$tcasim" exec "$scenario" --on node0 "/usr/bin/python3 -c 'import threading, time
 threads = [threading.Thread(target=time.sleep, args=(60,)) for _ in range(100)]
 for thread in threads: thread.start()

@@ -1,8 +1,9 @@
 #!/bin/sh
-# matrix.sh <tcasim> <scenario> [quick] [program ...]: perftest's programs with each of the options -a -b -n -t -e -D that
-# they have (as --help says), between node1 and node0, twice; a table of what became of each: "same" where both runs printed
-# the same, and the seconds of both together, of the real machine. quick: few iterations, and no -D; else perftest's own
-# numbers, which takes an hour or two. MATRIX_LIMIT is what one run may take, in seconds. 77: perftest is not installed.
+# matrix.sh <tcasim> <scenario> [quick] [program ...]: runs perftest's programs with each of the options -a -b -n -t -e
+# -D that they have (see --help), between node1 and node0, twice. Prints a table of the results: "same" if both runs
+# printed the same, and the seconds of real time of both together. quick: few iterations, and no -D; otherwise
+# perftest's own numbers, which takes an hour or two. MATRIX_LIMIT: the limit of one run in seconds. 77: perftest is not
+# installed.
 set -u
 tcasim=$1 scenario=$2
 shift 2
@@ -28,7 +29,7 @@ run_once() {
     return $status
 }
 
-# Prints what became of it.
+# Prints the result.
 cell() {
     run_once "$1" first || {
         echo "status $?: $(sort "$folder/first.err" "$folder/first.out" | grep -iE 'fail|error|tcasim|couldn' | head -1)"

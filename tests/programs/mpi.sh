@@ -1,8 +1,8 @@
 #!/bin/sh
-# mpi.sh <tcasim> <scenario> <launcher> <source [argument ...]> <hosts or alone> <from us> <to us> <launcher's argument ...>: compiles the
-# program and runs it twice with a rank on each host, or without a launcher. It ends well, has found nothing wrong and prints
-# the same twice, 8 B within the range where it prints times. launcher: openmpi (mpirun), mpich (mpiexec), shmem (oshrun).
-# 77: it is not installed.
+# mpi.sh <tcasim> <scenario> <launcher> <source [argument ...]> <hosts or alone> <from us> <to us> <launcher's argument
+# ...>: compiles the program and runs it twice with a rank on each host, or without a launcher. It succeeds, finds
+# nothing wrong and prints the same twice; if it prints times, 8 B is in the range. launcher: openmpi (mpirun), mpich
+# (mpiexec), shmem (oshrun). 77: it is not installed.
 set -eu
 tcasim=$1 scenario=$2 launcher=$3 source=$4 hosts=$5 from=$6 to=$7
 shift 7

@@ -1,6 +1,6 @@
 #!/bin/sh
-# mpi_mistakes.sh <tcasim> <scenario> <device> <source>: what becomes of MPI programs on device memory whose ranks die, or
-# whose GPU has too small a BAR: all end, with MPI's status, and who died or what was refused is said. 77: no Open MPI.
+# mpi_mistakes.sh <tcasim> <scenario> <device> <source>: MPI programs on device memory whose ranks die, or whose GPU has
+# too small a BAR: all end with MPI's status, and a message names the dead rank or the refused call. 77: no Open MPI.
 set -eu
 tcasim=$1 scenario=$2 device=$3 source=$4
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# pyverbs.sh <tcasim> <device> <list>: rdma-core's own tests, as Debian ships them with python3-pyverbs, on the scenario's
-# device: what passes, is skipped and fails is what the list says. 77: they are not installed.
+# pyverbs.sh <tcasim> <device> <list>: rdma-core's own tests, as Debian ships them with python3-pyverbs, on the
+# scenario's device: they pass, are skipped or fail as in the list. 77: they are not installed.
 #
 # TCASIM_PYVERBS_WRITE=1 writes the list.
 set -eu

@@ -1,7 +1,8 @@
 #!/bin/sh
-# same.sh <tcasim> <scenario> <program> <server> <client> [<pattern>]: the server on node1 and the client on node0, twice, and
-# twice more while all processors are busy: each run ends well, prints the same, and has the same hash. What they print has a
-# line with the pattern. Ports of the machine are left out. RUNS=2: not on the busy machine. 77: the program is not installed.
+# same.sh <tcasim> <scenario> <program> <server> <client> [<pattern>]: the server on node1 and the client on node0,
+# twice, and twice more while all processors are busy: each run succeeds, prints the same, and has the same hash. The
+# output has a line with the pattern. Ports of the machine are ignored. RUNS=2: not on the busy machine. 77: the program
+# is not installed.
 set -eu
 tcasim=$1 scenario=$2 program=$3 server=$4 client=$5 pattern=${6:-.}
 command -v "$program" >/dev/null || {

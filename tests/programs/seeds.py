@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-# seeds.py <tcasim> <scenario>: Ctrl-C during `exec --seeds` ends all of its runs and their programs. (A shell starts
-# what runs in the background with SIGINT ignored, so this is no shell's.)
+# seeds.py <tcasim> <scenario>: Ctrl-C during `exec --seeds` ends all of its runs and their programs. (A shell would
+# start background programs with SIGINT ignored, so this is not a shell script.)
 import os
 import signal
 import subprocess

@@ -1,5 +1,5 @@
 #!/bin/sh
-# serves.sh <seconds> <server...>: a server that serves for ever is ended after so many seconds of simulated time.
+# serves.sh <seconds> <server...>: ends a server that runs for ever after this number of seconds of simulated time.
 seconds=$1
 shift
 "$@" &

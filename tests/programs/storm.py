@@ -12,7 +12,7 @@ import tempfile
 import time
 
 TCASIM, SCENARIO, ROUNDS, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-# A second or more each, so that none is over when its moment comes.
+# A second or more each, so that none is finished when its signal comes.
 PROGRAMS = ["ib_send_lat -n 50000", "ib_write_bw -n 5000", "ib_read_lat -n 50000", "ib_send_bw -e -n 5000",
             "ib_atomic_lat -n 50000"]
 END_S, LIMIT_S = 20, 40  # of real time, on a busy machine: a hang would take the limit
@@ -59,7 +59,7 @@ def strike(dice, run, what):
     """Returns the statuses that may follow."""
     if what == "interrupt":
         run.send_signal(signal.SIGINT)
-        return [130, -signal.SIGINT]  # it may come before anything has begun
+        return [130, -signal.SIGINT]  # the signal may come before the program has set up its handler
     if what == "simulator":
         run.kill()
         return [-signal.SIGKILL]
@@ -75,7 +75,7 @@ def strike(dice, run, what):
 
 
 def leftovers(folder, mark):
-    for _ in range(100):  # what a killed simulator leaves goes within a moment
+    for _ in range(100):  # programs of a killed simulator end within a moment
         left = [marked(b"STORM=" + mark.encode()), os.listdir(folder)]
         if left == [[], []]:
             return None

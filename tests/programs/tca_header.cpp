@@ -1,4 +1,4 @@
-// C++ programs include the TCA library's headers as they are.
+// C++ programs include the TCA library's headers without changes.
 #include <cuda_runtime.h>
 #include <tca-api.h>
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# tca_mpi.sh <tcasim> <program> <scenario> <bytes> ...: the program for HA-PACS/TCA, started by mpirun on both nodes, finds the
-# latency that the ping-pong inside the simulator has, within 5 %, and all of its sizes come to an end. 77: MPI is not
+# tca_mpi.sh <tcasim> <program> <scenario> <bytes> ...: the program for HA-PACS/TCA, started by mpirun on both nodes,
+# measures the latency of the ping-pong inside the simulator, within 5 %, and completes all of its sizes. 77: MPI is not
 # installed.
 set -eu
 tcasim=$1

@@ -1,6 +1,6 @@
 // A program of the older generation: tables of descriptors by index, lists of handles that are shorter than the world,
-// a gigabyte of GPU memory in one piece, and messages by stores of the processor. Ranks 0 and 1 exchange; of the others
-// rank 2 asks for the short lists as well, rank 3 does not.
+// a gigabyte of contiguous GPU memory, and messages by stores of the processor. Ranks 0 and 1 exchange messages; of the
+// others, rank 2 also asks for the short lists, and rank 3 does not.
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ static tcaDMAFlag flags_of(bool last)
     return last ? tcaDMANotify | tcaDMANotifySelf : tcaDMAContinue;
 }
 
-// The far end of a gigabyte goes to the other rank's near end, in two pieces.
+// The end of a gigabyte goes to the beginning of the other rank's, in two pieces.
 static void exchange(const tcaHandle *list, char *device, char *host)
 {
     int peer = 1 - rank, slot = 0, first, table = -1;
@@ -60,7 +60,7 @@ static void exchange(const tcaHandle *list, char *device, char *host)
     }
 }
 
-// The mark behind the data says that they are there.
+// The mark after the data shows that the data are there.
 static void message(const tcaHandle *list, char *memory)
 {
     tcaPIOHandle pio;

@@ -1,8 +1,8 @@
 #!/bin/sh
-# tca_program.sh <tcasim> <pkg-config folder> <source> <scenario> <exec argument ...>: compiles the program as users do, by pkg-config,
-# and runs the scenario's command in the folder where it lies, twice: it ends well (its own checks hold) and prints the same. The
-# runs' hashes are not compared, as mpirun reads what ranks print from terminals, which the kernel serves in its own time. 77: there
-# is no Open MPI.
+# tca_program.sh <tcasim> <pkg-config folder> <source> <scenario> <exec argument ...>: compiles the program as users do,
+# with pkg-config, and runs the scenario's command in its folder, twice: it succeeds (its own checks hold) and prints
+# the same. The runs' hashes are not compared, because mpirun reads the output of ranks from terminals, which the kernel
+# serves in real time. 77: Open MPI is not installed.
 set -eu
 tcasim=$1 packages=$2 source=$3 scenario=$4
 shift 4

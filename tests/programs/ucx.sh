@@ -1,6 +1,6 @@
 #!/bin/sh
-# ucx.sh <tcasim> <scenario> <UCX_TLS> <from us> <to us> <ucx_perftest argument ...>: between node1 and node0; the average
-# lies in the range. 77: the program is not installed.
+# ucx.sh <tcasim> <scenario> <UCX_TLS> <from us> <to us> <ucx_perftest argument ...>: between node1 and node0; the
+# average is in the range. 77: the program is not installed.
 set -eu
 tcasim=$1 scenario=$2
 export UCX_TLS=$3 UCX_NET_DEVICES=ibsim0:1

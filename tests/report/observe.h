@@ -1,4 +1,4 @@
-// Expectations about one program, "client", and about counters, and what becomes of them.
+// Expectations about one program, "client", and about counters, and their outcomes.
 #pragma once
 
 #include "fixture.h"
@@ -7,8 +7,8 @@
 // An expectation without bounds; program or counter may be NULL. Its name is "it".
 struct scn_check *observe_add(struct fixture *fixture, const char *program, const char *match, const char *counter);
 
-// The program ran, and printed that.
+// The program ran and printed this text.
 void observe_printed(struct fixture *fixture, const char *text);
 
-// The one outcome's message, "" where it holds, and behind a newline its details.
+// The only outcome's message, "" if it holds; its details follow after a newline.
 void observe_is(const struct fixture *fixture, const char *expected);

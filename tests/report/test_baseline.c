@@ -1,4 +1,4 @@
-// Numbers held against a baseline file, and the file itself.
+// Numbers compared with a baseline file, and the file itself.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static void file_put(const struct fixture *fixture, const char *text)
     fclose(out);
 }
 
-// A number of what the client printed, within so much of that in b.yaml.
+// A number that the client printed is within this tolerance of the one in b.yaml.
 static void start(struct fixture *fixture, const char *printed, double within_percent)
 {
     static char directory[256];
@@ -107,7 +107,7 @@ TEST(Baseline, RefusesWhatIsNoBaselineWithItsPlace)
     fixture_destroy(&fixture);
 }
 
-// Records, and returns what was said of it; to be freed.
+// Records, and returns what was printed; to be freed.
 static char *recorded(const struct fixture *fixture)
 {
     struct report_outcomes outcomes;
@@ -155,7 +155,7 @@ TEST(Baseline, RecordingKeepsTheEntriesOfOthersAndSorts)
     free(recorded(&fixture));
     char *text = fixture_read(&fixture, ".", "b.yaml");
     ASSERT_TRUE(text != NULL);
-    char *entries = strchr(text, '\n') + 1; // behind the comment
+    char *entries = strchr(text, '\n') + 1; // after the comment
     EXPECT_STREQ(entries, ENTRY("ant", "1, 2") ENTRY("example", "2") ENTRY("zoo", "7.25"));
     free(text);
     fixture_destroy(&fixture);

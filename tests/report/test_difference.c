@@ -1,4 +1,4 @@
-// Two directories of results beside each other, written by hand; what is no directory of results.
+// Comparison of two result directories written by hand; and of directories that are not results.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void file_put(const struct pair *pair, unsigned side, const char *name, c
     fclose(out);
 }
 
-// Both sides with the same counters; data as given.
+// Both sides have the same counters; the rows are given.
 static void pair_create(struct pair *pair, const char *first, const char *second)
 {
     const char *data[] = {first, second};
@@ -72,7 +72,7 @@ TEST(Difference, CountsWhatIsFartherThanAllowed)
     count_is(DATA_HEAD ROW("8", "2.00"), DATA_HEAD ROW("8", "2.04"), 0, 1);
     count_is(DATA_HEAD ROW("8", "2.00"), DATA_HEAD ROW("8", "2.04"), 2, 0);
     count_is(DATA_HEAD ROW("8", "2.00"), DATA_HEAD ROW("8", "2.041"), 2, 1);
-    count_is(DATA_HEAD ROW("8", "0"), DATA_HEAD ROW("8", "0.1"), 50, 1); // of nothing nothing is a part
+    count_is(DATA_HEAD ROW("8", "0"), DATA_HEAD ROW("8", "0.1"), 50, 1); // no percentage of 0 is 0.1
 }
 
 TEST(Difference, ARowOnOneSideCountsWithAllItsNumbers)
@@ -196,11 +196,11 @@ static void drawn(const char *first, const char *second)
 TEST(Difference, DrawsWhateverThereIs)
 {
     drawn(DATA_HEAD ROW("8", "1") ROW("64", "2"),
-          DATA_HEAD "other,8,3,,1,10,,\nother,16,4,,1,10,,\n");                            // nothing in both
+          DATA_HEAD "other,8,3,,1,10,,\nother,16,4,,1,10,,\n");                            // no common series
     drawn(DATA_HEAD ROW("8", "1"), DATA_HEAD ROW("8", "1"));                               // one size
-    drawn(DATA_HEAD ROW("0", "1") ROW("8", "2"), DATA_HEAD ROW("0", "1") ROW("8", "2"));   // no logarithm
-    drawn(DATA_HEAD ROW("8", "0") ROW("16", "0"), DATA_HEAD ROW("8", "0") ROW("16", "1")); // of nothing
-    drawn(DATA_HEAD "it's \"\"\"odd\"\"\" $x `y`,8,1,1,1,1,1,1\n", DATA_HEAD);             // names
+    drawn(DATA_HEAD ROW("0", "1") ROW("8", "2"), DATA_HEAD ROW("0", "1") ROW("8", "2"));   // 0 has no logarithm
+    drawn(DATA_HEAD ROW("8", "0") ROW("16", "0"), DATA_HEAD ROW("8", "0") ROW("16", "1")); // differences from 0
+    drawn(DATA_HEAD "it's \"\"\"odd\"\"\" $x `y`,8,1,1,1,1,1,1\n", DATA_HEAD);             // special characters
     drawn(DATA_HEAD, DATA_HEAD ROW("8", "-1") ROW("16", "1e300"));
 }
 
@@ -248,7 +248,7 @@ TEST(Difference, RefusesADirectoryOfSomethingElse)
     fixture_destroy(&fixture);
 }
 
-// Whatever the bytes are, they are read or refused.
+// Arbitrary bytes are either read or refused.
 TEST(Difference, AnyBytesAreReadOrRefused)
 {
     struct pair pair;

@@ -1,4 +1,4 @@
-// JUnit's XML as text; a reader of XML reads it in tests/programs/junit.sh.
+// JUnit XML as text; tests/programs/junit.sh reads it with an XML parser.
 #include <stdio.h>
 #include <stdlib.h>
 

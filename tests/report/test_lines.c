@@ -1,4 +1,4 @@
-// Texts as lines: their difference, and bytes that are no text.
+// Texts as lines: their difference, and bytes that are not text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ TEST(Lines, ALongDifferenceIsCut)
     free(text);
 }
 
-// What does not fit the table of the common subsequence counts as replaced.
+// Texts that are too long for the table of the common subsequence count as replaced.
 TEST(Lines, AVeryLongDifferenceEnds)
 {
     enum { LINES = 100000 };
@@ -95,10 +95,10 @@ TEST(Lines, WhatIsNoTextIsShownAsBytes)
 {
     shown_is("a\tµs €\xf0\x9f\x98\x80", 13, "a\tµs €\xf0\x9f\x98\x80");
     shown_is("\x00\x1b\x7f\r", 4, "\\x00\\x1b\\x7f\\x0d");
-    shown_is("\xc0\xaf", 2, "\\xc0\\xaf");                   // too long a form
-    shown_is("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");          // half of a pair
-    shown_is("\xef\xbf\xbf", 3, "\\xef\\xbf\\xbf");          // no character
-    shown_is("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"); // beyond the last
+    shown_is("\xc0\xaf", 2, "\\xc0\\xaf");                   // longer than necessary
+    shown_is("\xed\xa0\x80", 3, "\\xed\\xa0\\x80");          // half of a surrogate pair
+    shown_is("\xef\xbf\xbf", 3, "\\xef\\xbf\\xbf");          // not a character
+    shown_is("\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"); // beyond the last code
     shown_is("\xe2\x82", 2, "\\xe2\\x82");                   // cut off
     shown_is("\xc2\x85", 2, "\\xc2\\x85");                   // a control character of ISO 6429
 }

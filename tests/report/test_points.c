@@ -1,4 +1,4 @@
-// Points of a sweep: kept as files, named by what decides over them, merged.
+// Points of a sweep: kept as files, named by what determines their results, and merged.
 #include <stdlib.h>
 #include <string.h>
 

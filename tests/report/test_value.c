@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "tests/shim/test.h"
 
-// In millionths; UINT64_MAX when nothing was found.
+// In millionths; UINT64_MAX if nothing was found.
 static uint64_t taken(const struct fixture *fixture, const struct scn_check *check)
 {
     struct report_value value = report_value_take(fixture->report, check);
@@ -146,7 +146,7 @@ TEST(Values, PerRowDividesEachRowByItsPartner)
     struct fixture fixture;
     fixture_create(&fixture);
     fixture_rows_add(&fixture);
-    fixture_row_add(&fixture, "pio", 16384, 1, 90000000); // without a partner
+    fixture_row_add(&fixture, "pio", 16384, 1, 90000000); // a row without a partner
     struct scn_check check = {.value = fixture_value("pio", "latency_us", SCN_TAKE_MAX),
                               .over = fixture_value("dma, \"fast\"", "latency_us", SCN_TAKE_MAX),
                               .per_row = true};
@@ -225,7 +225,7 @@ static void scale_is(const struct scn_check *check, const char *unit, double exp
     EXPECT_TRUE(scale == expected);
 }
 
-// MB/s are those of perftest, 2^20 bytes.
+// MB/s are those of perftest, 2^20 bytes per second.
 TEST(Values, PublishedUnitsAreConvertedTo)
 {
     struct scn_check check = {.value = fixture_value("pio", "bandwidth_GBps", SCN_TAKE_MAX)};

@@ -180,7 +180,7 @@ TEST(Plot, OfAnEarlierRunDoesNotOutliveItsPanels)
     fixture_destroy(&fixture);
 }
 
-// What plot.gp says behind a title.
+// The text of plot.gp after a title.
 static void drawn_as(const struct fixture *fixture, const char *rows, const char *title)
 {
     char *script = fixture_read(fixture, "out", "plot.gp");

@@ -1,4 +1,4 @@
-// mistakes WHAT: a program of three ranks on ACP whose rank 1 does what it should not.
+// mistakes WHAT: a program of three ranks on ACP whose rank 1 makes a mistake.
 #include <acp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "never") == 0) {
-        return 0; // no ACP program at all
+        return 0; // does not use ACP at all
     }
     if (strcmp(what, "early") == 0) {
         for (int i = 1; i + 1 < argc; i++) {
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "quiet") == 0 && rank == 0) {
         usleep(1000);
     }
-    if (rank == 0 && strcmp(what, "sync") != 0) { // to the one that is not there any more
+    if (rank == 0 && strcmp(what, "sync") != 0) { // a copy to the rank that has ended
         acp_complete(acp_copy(acp_query_starter_ga(1) + 8, own, 8, ACP_HANDLE_NULL));
         printf("the copy is complete\n");
     }

@@ -1,5 +1,5 @@
-// random [SEEDS]: random programs on ACP (tests/acp/walk.h) as a program of acprun. Prints a line a rank and seed with
-// the simulated time; exit status 1: something was wrong.
+// random [SEEDS]: random programs on ACP (tests/acp/walk.h) as a program of acprun. Prints a line with the simulated
+// time for each rank and seed; exit status 1: wrong data.
 #include <acp.h>
 #include <stdio.h>
 #include <stdlib.h>

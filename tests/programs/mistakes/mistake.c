@@ -1,4 +1,5 @@
-// Classic mistakes of verbs programs, one a run: mistake DEVICE NAME wrong|right [SERVER]. Without a server it is one.
+// Classic mistakes of verbs programs, one in each run: mistake DEVICE NAME wrong|right [SERVER]. Without SERVER: a
+// server.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static void unsignalled(struct pair *pair, bool wrong)
     }
 }
 
-// The buffer of a read is looked at before the read is done.
+// The buffer of a read is accessed before the read is complete.
 static void early_read(struct pair *pair, bool wrong)
 {
     pair_connect(pair);
@@ -118,7 +119,7 @@ static void early_read(struct pair *pair, bool wrong)
     }
 }
 
-// The buffer of a send is written again before the send is done.
+// The buffer of a send is written again before the send is complete.
 static void early_write(struct pair *pair, bool wrong)
 {
     pair_connect(pair);
@@ -141,7 +142,7 @@ static void leaked_qp(struct pair *pair, bool wrong)
     }
 }
 
-// The memory of a region is given back before the region.
+// The memory of a region is freed before the region is deregistered.
 static void early_free(struct pair *pair, bool wrong)
 {
     pair_connect(pair);
@@ -173,7 +174,7 @@ static void early_unmap(struct pair *pair, bool wrong)
     }
 }
 
-// More reads under way than the other side has agreed to.
+// More outstanding reads than the other side has agreed to.
 static void many_reads(struct pair *pair, bool wrong)
 {
     pair->reads = wrong ? 4 : 1;
@@ -197,7 +198,7 @@ static void overlap(struct pair *pair, bool wrong)
     pair_meet(pair);
 }
 
-// More signalled requests under way than the completion queue has entries.
+// More outstanding signalled requests than the completion queue has entries.
 static void cq_overrun(struct pair *pair, bool wrong)
 {
     unsigned count = wrong ? PAIR_DEPTH : 4;
@@ -210,7 +211,7 @@ static void cq_overrun(struct pair *pair, bool wrong)
     }
 }
 
-// A request is posted to a queue pair that a failure has brought to the error state.
+// A request is posted to a queue pair that is in the error state after a failure.
 static void error_post(struct pair *pair, bool wrong)
 {
     wrong_rkey(pair, wrong);
@@ -220,7 +221,7 @@ static void error_post(struct pair *pair, bool wrong)
     }
 }
 
-// A queue pair goes before its request is known to be complete.
+// A queue pair is destroyed before its request is known to be complete.
 static void early_destroy(struct pair *pair, bool wrong)
 {
     pair_connect(pair);
@@ -232,7 +233,7 @@ static void early_destroy(struct pair *pair, bool wrong)
     }
 }
 
-// What it sends from is unmapped while the request is under way.
+// The source buffer is unmapped while the request is in flight.
 static void unmap_in_flight(struct pair *pair, bool wrong)
 {
     pair_connect(pair);
@@ -246,7 +247,7 @@ static void unmap_in_flight(struct pair *pair, bool wrong)
     pair->buffer = memory;
     pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
     if (wrong) {
-        usleep(100); // what the request needs is sent by then
+        usleep(100); // the request's data are sent by then
         munmap(memory, PAIR_BYTES);
     }
     (void)pair_wait(pair->cq);
@@ -260,7 +261,7 @@ static void unmap_in_flight(struct pair *pair, bool wrong)
 
 // --- correct programs that a careless check would blame -------------------------------------------------------------
 
-// Posts until the queue is full, polls one, fills its buffer again.
+// Posts until the queue is full, polls one completion, fills its buffer again.
 static void full_queue(struct pair *pair, bool wrong)
 {
     unsigned done = 0, posted = 0;
@@ -287,7 +288,7 @@ static void receives_fill(struct pair *pair)
     }
 }
 
-// Requests that nobody answered are forgotten, and their buffers posted again.
+// Requests without an answer are dropped by a reset, and their buffers posted again.
 static void reset_again(struct pair *pair, bool wrong)
 {
     struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
@@ -301,7 +302,7 @@ static void reset_again(struct pair *pair, bool wrong)
     pair->buffer[0]++;
 }
 
-// A server with one completion queue and a queue pair for each connection, which grows.
+// A server with one completion queue, which grows, and a queue pair for each connection.
 static void many_connections(struct pair *pair, bool wrong)
 {
     (void)wrong;

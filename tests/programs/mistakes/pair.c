@@ -66,7 +66,7 @@ void pair_open(struct pair *pair, const char *device, const char *server)
         .sq_sig_all = !pair->selective};
     pair->qp = ibv_create_qp(pair->pd, &init);
     pair_need(pair->mr != NULL && pair->qp != NULL && ibv_query_port(pair->context, 1, &port) == 0, "objects");
-    pair->own = (struct pair_place){pair->qp->qp_num, pair->mr->rkey, (uintptr_t)pair->buffer, port.lid};
+    pair->own = (struct pair_address){pair->qp->qp_num, pair->mr->rkey, (uintptr_t)pair->buffer, port.lid};
     pair->socket = socket_make(server);
     pair_need(write(pair->socket, &pair->own, sizeof pair->own) == sizeof pair->own &&
                   read(pair->socket, &pair->peer, sizeof pair->peer) == sizeof pair->peer,
@@ -109,7 +109,7 @@ void pair_meet(struct pair *pair)
 {
     char byte = 'x';
     pair_need(write(pair->socket, &byte, 1) == 1, "write");
-    (void)!read(pair->socket, &byte, 1); // or the other one has ended
+    (void)!read(pair->socket, &byte, 1); // fails if the other process has ended
 }
 
 void pair_connect(struct pair *pair)

@@ -1,5 +1,5 @@
 // Device pointers in calls of MPI: messages of all kinds and lengths, datatypes with gaps, collectives and one-sided
-// calls. Every byte is checked, and those beside it. Two ranks at least; each rank has its own device memory. Printed:
+// calls. Every byte is checked, and those beside it. At least two ranks; each rank has its own device memory. Prints
 // "LENGTH B half a round trip's us", and how many bytes were wrong.
 #include <cuda_runtime.h>
 #include <mpi.h>
@@ -95,7 +95,7 @@ static void one_way(size_t bytes)
     }
 }
 
-// A device's to a host's memory and back, shorter than there is room for.
+// From a device's to a host's memory and back, shorter than the receive buffer.
 static void between(size_t bytes)
 {
     if (rank == 0) {
@@ -195,31 +195,31 @@ static double round_trip(size_t bytes)
 
 // --- datatypes ------------------------------------------------------------------------------------------------------
 
-// What the datatype takes of a device goes through a host's packed buffer, and the other way.
+// Sends the datatype's data from a device to a host's packed buffer, and back.
 static void type_check(MPI_Datatype type, int count, const char *what)
 {
     MPI_Aint lower, extent;
-    int size, place = 0;
+    int size, position = 0;
     static unsigned char packed[ROOM], wanted[ROOM];
     MPI_Type_commit(&type);
     MPI_Type_size(type, &size);
     MPI_Type_get_extent(type, &lower, &extent);
     size_t span = (size_t)(extent * count) + 2 * sizeof(float) * ROWS * COLUMNS; // a datatype may reach beyond its extent
     fill(device, span, 0, 30); // the host has the same
-    MPI_Pack(host, count, type, wanted, ROOM, &place, MPI_COMM_SELF);
-    THAT(place == size * count);
+    MPI_Pack(host, count, type, wanted, ROOM, &position, MPI_COMM_SELF);
+    THAT(position == size * count);
     if (rank == 0) {
         MPI_Send(device, count, type, 1, 0, MPI_COMM_WORLD);
-        MPI_Send(wanted, place, MPI_PACKED, 1, 0, MPI_COMM_WORLD);
+        MPI_Send(wanted, position, MPI_PACKED, 1, 0, MPI_COMM_WORLD);
     } else {
         MPI_Recv(packed, ROOM, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        that(memcmp(packed, wanted, (size_t)place) == 0, what);
+        that(memcmp(packed, wanted, (size_t)position) == 0, what);
         clear(other, span);
         MPI_Recv(other, count, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         CUDA(cudaMemcpy(seen, other, span, cudaMemcpyDeviceToHost));
         memset(host, 0xee, span);
-        place = 0;
-        MPI_Unpack(wanted, size * count, &place, host, count, type, MPI_COMM_SELF);
+        position = 0;
+        MPI_Unpack(wanted, size * count, &position, host, count, type, MPI_COMM_SELF);
         that(memcmp(seen, host, span) == 0, what);
     }
     MPI_Type_free(&type);
@@ -228,14 +228,14 @@ static void type_check(MPI_Datatype type, int count, const char *what)
 static void types(void)
 {
     MPI_Datatype column, pairs, indexed, structure, resized, row;
-    int lengths[] = {3, 1, 5}, places[] = {0, 7, 10};
+    int lengths[] = {3, 1, 5}, displacements[] = {0, 7, 10};
     MPI_Aint bytes[] = {0, 100, 40};
     MPI_Datatype parts[3];
     MPI_Type_vector(ROWS, 1, COLUMNS, MPI_FLOAT, &column);
     MPI_Type_contiguous(2, MPI_DOUBLE, &row);
-    MPI_Type_vector(5, 2, 3, row, &pairs); // of a datatype that is freed before it is used
+    MPI_Type_vector(5, 2, 3, row, &pairs); // uses a datatype that is freed before this one is used
     MPI_Type_free(&row);
-    MPI_Type_indexed(3, lengths, places, MPI_INT, &indexed);
+    MPI_Type_indexed(3, lengths, displacements, MPI_INT, &indexed);
     parts[0] = MPI_INT;
     parts[1] = MPI_DOUBLE;
     parts[2] = MPI_CHAR;
@@ -279,7 +279,7 @@ static void ints_expect(const char *from, int count, int begin, int step, const 
 
 static void collectives(void)
 {
-    int sum = ranks * (ranks - 1) / 2, counts[64], places[64];
+    int sum = ranks * (ranks - 1) / 2, counts[64], displacements[64];
     ints_put(device, INTS, rank == 1 ? 5 : 0);
     MPI_Bcast(device, INTS, MPI_INT, 1, MPI_COMM_WORLD);
     ints_expect(device, INTS, 5, 1, "MPI_Bcast");
@@ -310,18 +310,19 @@ static void collectives(void)
     }
     for (int i = 0; i < ranks; i++) {
         counts[i] = INTS / ranks;
-        places[i] = i * (INTS / ranks + 2);
+        displacements[i] = i * (INTS / ranks + 2);
     }
     clear(other, ROOM);
-    MPI_Allgatherv(device, counts[0], MPI_INT, other, counts, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgatherv(device, counts[0], MPI_INT, other, counts, displacements, MPI_INT, MPI_COMM_WORLD);
     for (int i = 0; i < ranks; i++) {
-        ints_expect(other + places[i] * (int)sizeof(int), counts[i], INTS * i, 1, "MPI_Allgatherv");
-        untouched(other + (places[i] + counts[i]) * (int)sizeof(int), 2 * sizeof(int), "MPI_Allgatherv");
+        ints_expect(other + displacements[i] * (int)sizeof(int), counts[i], INTS * i, 1, "MPI_Allgatherv");
+        untouched(other + (displacements[i] + counts[i]) * (int)sizeof(int), 2 * sizeof(int), "MPI_Allgatherv");
     }
-    MPI_Alltoallv(device, counts, places, MPI_INT, other, counts, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallv(device, counts, displacements, MPI_INT, other, counts, displacements, MPI_INT, MPI_COMM_WORLD);
     for (int i = 0; i < ranks; i++) {
-        ints_expect(other + places[i] * (int)sizeof(int), places[rank] + counts[i] <= INTS ? counts[i] : 0,
-                    INTS * i + places[rank], 1, "MPI_Alltoallv");
+        ints_expect(other + displacements[i] * (int)sizeof(int),
+                    displacements[rank] + counts[i] <= INTS ? counts[i] : 0, INTS * i + displacements[rank], 1,
+                    "MPI_Alltoallv");
     }
     MPI_Alltoall(device, INTS / ranks, MPI_INT, other, INTS / ranks, MPI_INT, MPI_COMM_WORLD);
     for (int i = 0; i < ranks; i++) {

@@ -1,7 +1,7 @@
-// Messages of device memory that are longer than a chunk, in the ways a program may ask for them: by probes, into host
-// memory with and without gaps, with too little room, and while both ends send. Two ranks. Every byte is checked.
-// A message takes clearly less than its copies and its transfer one after the other; MPI_Send does not wait for a
-// receiver that looks for no chunks. Printed: half a round trip's us of a long message, and "2 ranks, N wrong".
+// Messages of device memory that are longer than a chunk, received in different ways: with probes, into host memory
+// with and without gaps, with too little room, and while both ends send. Two ranks. Every byte is checked. A message
+// takes clearly less time than its copies and its transfer one after the other; MPI_Send does not wait for a receiver
+// that does not expect chunks. Prints half a round trip in us of a long message, and "2 ranks, N wrong".
 #include <cuda_runtime.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void status_is(MPI_Status *status, int tag, int bytes, const char *what)
 
 // --- probes ---------------------------------------------------------------------------------------------------------
 
-// A long message, and one of as many bytes as the library's own, between short ones.
+// A long message, and one of the size of the library's own messages, between short ones.
 static void probed_send(int bytes)
 {
     memset(host, 7, RTS);
@@ -147,7 +147,7 @@ static void matched(int bytes, int way)
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
-// Both send before either receives what it asked for; a request's status can be had before it is over.
+// Both ranks send before either receives; a request's status can be queried before it is complete.
 static void across(int bytes)
 {
     MPI_Request requests[2];
@@ -208,7 +208,7 @@ static double overlap(int bytes)
     return together * 1e6;
 }
 
-// The receiver has asked for the message, and waits for the sender in another call.
+// The receiver has posted the receive, and waits for the sender in another call.
 static void late(int bytes)
 {
     MPI_Request request;
@@ -230,7 +230,7 @@ static void late(int bytes)
     }
 }
 
-// Sends that are over at once share MPI's request, and so does MPI_PROC_NULL.
+// Sends that complete at once share MPI's request, and so does MPI_PROC_NULL.
 static void at_once(int bytes)
 {
     MPI_Request requests[5];
@@ -247,7 +247,7 @@ static void at_once(int bytes)
     is(seen, bytes, 1 - rank, "a long one beside it");
 }
 
-// A send that is freed before it is over, and data that are there when the request's status says so.
+// A send request that is freed before it is complete; and data that are there when the request's status reports it.
 static void freed(int bytes)
 {
     MPI_Request request;
@@ -272,14 +272,14 @@ static void freed(int bytes)
             CUDA(cudaDeviceSynchronize());
             MPI_Wait(&request, MPI_STATUS_IGNORE);
             CUDA(cudaMemcpy(seen, other, 16, cudaMemcpyDeviceToHost));
-            THAT(seen[0] == 0 && seen[15] == 0); // brought once
+            THAT(seen[0] == 0 && seen[15] == 0); // delivered once
         }
     }
 }
 
 // --- datatypes, mistakes --------------------------------------------------------------------------------------------
 
-// Every other group of four bytes, from a device's to a host's memory, and back; freed while the message is under way.
+// Every other group of four bytes, from a device's to a host's memory, and back; freed while the message is in flight.
 static void gaps(int bytes)
 {
     MPI_Datatype type;
@@ -308,7 +308,7 @@ static void gaps(int bytes)
     }
 }
 
-// A message that is shorter than an element with gaps.
+// A message shorter than an element with gaps.
 static void part(int bytes)
 {
     MPI_Datatype type;

@@ -1,5 +1,5 @@
-// Neighbours in rank play ping-pong, which on one node is over shared memory: no message may be late, as nothing but
-// stores tells of it. Prints half a round trip. neighbours [rounds]
+// Neighbours in rank play ping-pong, which on one node uses shared memory: no message may be late, although only stores
+// announce it. Prints half a round trip. neighbours [rounds]
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// One-sided: put and get of 8 B to 64 KiB between ranks 0 and 1, and accumulate of 8 KiB to 512 KiB, every element
-// checked. Prints a put with its fence and a barrier, of each size.
+// One-sided: put and get of 8 B to 64 KiB between ranks 0 and 1, and accumulate of 8 KiB to 512 KiB, with a check of
+// every element. Prints the time of a put with its fence and a barrier, for each size.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Two threads of OpenMP a rank, each with a ping-pong of its own beside the other's (MPI_THREAD_MULTIPLE): threads
-// share locks of the MPI library, and one that polls must let the other one in. Prints the time of a round of both.
+// Two threads of OpenMP in each rank, with a ping-pong each at the same time (MPI_THREAD_MULTIPLE): threads share locks
+// of the MPI library, and a polling thread must let the other one in. Prints the time of a round of both.
 #include <mpi.h>
 #include <omp.h>
 #include <stdio.h>
