@@ -90,7 +90,7 @@ int flow_beside_wait(struct flow_end *end)
     return end->workload->verbs.beside_bytes != 0 ? flow_barrier(end) : 0;
 }
 
-// --- behind ---------------------------------------------------------------------------------------------------------
+// --- after ----------------------------------------------------------------------------------------------------------
 
 // The bytes of a slot after the message, and for datagrams those before its GRH, must be unchanged.
 static int rest_check(const struct flow_end *end, uint32_t qp)

@@ -384,7 +384,7 @@ static long check(float residual)
     return sum;
 }
 
-// --- where ranks stand ----------------------------------------------------------------------------------------------
+// --- positions of ranks ---------------------------------------------------------------------------------------------
 
 static int ladder(int rung, int side)
 {

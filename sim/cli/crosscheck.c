@@ -9,7 +9,7 @@
 #include "sim/cli/load.h"
 #include "sim/platform/platform.h"
 
-// --- what a series gave ---------------------------------------------------------------------------------------------
+// --- results of a series --------------------------------------------------------------------------------------------
 
 struct outcome {
     struct agreement_side side;

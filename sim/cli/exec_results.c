@@ -41,7 +41,7 @@ bool cli_exec_expectations_check(const struct cli_exec *exec)
     return good;
 }
 
-// --- what there is to judge -----------------------------------------------------------------------------------------
+// --- results to judge -----------------------------------------------------------------------------------------------
 
 static bool is_named(const struct scn_scenario *scenario, const char *series)
 {

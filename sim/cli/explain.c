@@ -50,7 +50,7 @@ static const struct cli_syntax syntax = {
     .operand = "a scenario file",
 };
 
-// --- what is run ---------------------------------------------------------------------------------------------------
+// --- selection of runs ---------------------------------------------------------------------------------------------
 
 static bool is_chosen(const struct explain_options *given, const struct scn_run *run)
 {

@@ -33,7 +33,7 @@ bool cli_printing_is_asked(const struct scn_scenario *scenario)
     return printed || (counters && scenario->outside_count > 0);
 }
 
-// --- what must be there ---------------------------------------------------------------------------------------------
+// --- prerequisites --------------------------------------------------------------------------------------------------
 
 static bool is_program(const char *directory, size_t length, const char *name)
 {

@@ -238,7 +238,7 @@ int cli_programs_run(const struct scn_scenario *scenario, const struct attach_ru
     return came;
 }
 
-// --- ends -----------------------------------------------------------------------------------------------------------
+// --- exit statuses --------------------------------------------------------------------------------------------------
 
 static void ends_print(const char *lines)
 {

@@ -113,7 +113,7 @@ static void receive_check(observe_process_t *process, const struct observe_call 
     }
 }
 
-// --- ends -----------------------------------------------------------------------------------------------------------
+// --- deregistration and destruction ---------------------------------------------------------------------------------
 
 struct region {
     const struct journal_mr *mr;
@@ -171,7 +171,7 @@ static void destroy_check(observe_process_t *process, const struct observe_call 
     }
 }
 
-// --- what is left ---------------------------------------------------------------------------------------------------
+// --- leaks ----------------------------------------------------------------------------------------------------------
 
 static const char *leak_name(const struct observe_object *object)
 {
@@ -253,7 +253,7 @@ static void close_check(observe_process_t *process, const struct journal_record 
     observe_objects_visit(process, leak_visit, &leaks);
 }
 
-// --- what the program's libraries saw -------------------------------------------------------------------------------
+// --- reports of the program's libraries -----------------------------------------------------------------------------
 
 static void mistake_report(observe_process_t *process, const struct observe_call *call,
                            const struct journal_record *record)

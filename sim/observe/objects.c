@@ -32,7 +32,7 @@ struct observe_object *observe_object_find(const observe_process_t *process, enu
     return found != NULL ? *found : NULL;
 }
 
-// --- made and ended -------------------------------------------------------------------------------------------------
+// --- creation and end -----------------------------------------------------------------------------------------------
 
 static void object_free(void *node)
 {
@@ -282,7 +282,7 @@ void observe_objects_note(observe_process_t *process, const struct observe_call 
     }
 }
 
-// --- looking --------------------------------------------------------------------------------------------------------
+// --- searching ------------------------------------------------------------------------------------------------------
 
 struct visiting {
     observe_visit_fn visit;

@@ -47,7 +47,7 @@ struct picture {
 // The columns of a data block.
 enum part { PART_FIRST, PART_SECOND, PART_PERCENT };
 
-// --- what is shown --------------------------------------------------------------------------------------------------
+// --- selection ------------------------------------------------------------------------------------------------------
 
 static int largest_first(const void *left, const void *right)
 {

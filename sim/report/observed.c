@@ -67,7 +67,7 @@ static void series_take(const report_t *report, const struct scn_check *expect, 
     }
 }
 
-// --- what a program printed -----------------------------------------------------------------------------------------
+// --- output of programs ---------------------------------------------------------------------------------------------
 
 // NULL: the program did not run; the message is set.
 static const struct report_output *output_of(const report_t *report, const struct scn_check *expect,

@@ -39,7 +39,7 @@ struct drawing {
     double width, height;
 };
 
-// --- where the nodes are -------------------------------------------------------------------------------------------
+// --- positions of the nodes ----------------------------------------------------------------------------------------
 
 // The radius at which neighbours keep their distance.
 static double circle_radius(uint32_t count)
@@ -196,7 +196,7 @@ static void nodes_lay(struct drawing *drawing)
     }
 }
 
-// --- what is drawn -------------------------------------------------------------------------------------------------
+// --- drawing -------------------------------------------------------------------------------------------------------
 
 static void text_write(FILE *out, const char *text)
 {
