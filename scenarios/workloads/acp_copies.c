@@ -2,9 +2,9 @@
 //
 // acp-latency: each operation is complete before the next begins, as in the paper's imitation of IMB; the row's
 // latencies are those of rank 0. put, get: between ranks 0 and 1. remote-copy: rank 0 requests a copy from rank 1 to
-// rank 2. fetch-add: on a word of rank 1, by all others at once. barrier: of all. acp-bandwidth: `depth` operations are
-// in the command queue, but never more than it holds; the time is from the first call to the last completion, for
-// fetch-add of all ranks.
+// rank 2. fetch-add: on a word of rank 1, by all others at once. barrier: of all.
+// acp-bandwidth: `depth` operations are in the command queue, but never more than it holds; the time is from the first
+// call to the last completion, for fetch-add of all ranks.
 #include <errno.h>
 #include <string.h>
 

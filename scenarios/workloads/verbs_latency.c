@@ -1,10 +1,11 @@
 // Latency of one operation on libibverbs, with the loops of perftest.
 //
 // send, send-imm, write-imm (ib_send_lat): a ping-pong; each side takes the message from its completion queue and posts
-// its own. Every cq_mod-th of these asks for a completion, which is taken before the wait for the next message. write
-// (ib_write_lat): the same, but the message is detected by its last byte in memory, and every request's completion is
-// taken. For both, an operation is half a round trip. read, compare-swap, fetch-add (ib_read_lat, ib_atomic_lat): one
-// outstanding request; an operation is the whole request.
+// its own. Every cq_mod-th of these asks for a completion, which is taken before the wait for the next message.
+// write (ib_write_lat): the same, but the message is detected by its last byte in memory, and every request's
+// completion is taken. For both, an operation is half a round trip.
+// read, compare-swap, fetch-add (ib_read_lat, ib_atomic_lat): one outstanding request; an operation is the whole
+// request.
 #include <errno.h>
 
 #include "scenarios/workloads/flow.h"

@@ -29,8 +29,8 @@ struct cli_observing {
     bool inexact;        // the pieces of an operation did not add up; printed
 };
 
-// Sets the options of attach_run. Their ctx is the caller's, who passes calls on to the functions below. false: printed
-// why.
+// Sets the options of attach_run. Their ctx belongs to the caller, which passes calls on to the functions below. false:
+// printed why.
 bool cli_observing_begin(struct cli_observing *observing, const struct cli_observing_options *given,
                          const char *scenario_path, const struct cli_paths *paths, struct attach_run_options *run);
 // Completes the trace, prints the breakdown and writes it into the directory (NULL: not written). false: printed why.

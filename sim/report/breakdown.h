@@ -1,4 +1,4 @@
-// Where the time of an operation goes: the pieces of its critical path as CSV, as a table by part, as stacked bars and
+// Splits the time of an operation: the pieces of its critical path as CSV, as a table by part, as stacked bars and
 // as a timeline.
 //
 // The input is each piece as the simulation recorded it (sim/kernel/cause.h); neighbours of the same kind become one
