@@ -46,7 +46,8 @@ TEST(ExpectMatch, WithoutAMatchShowsWhatWasPrinted)
 
 TEST(ExpectMatch, AMatchThatIsNoNumberFails)
 {
-    match_is("latency ([a-z]+) us", "latency nan us\n", 1.1, "the matched text is not a number, in line 1: latency nan us");
+    match_is("latency ([a-z]+) us", "latency nan us\n", 1.1,
+             "the matched text is not a number, in line 1: latency nan us");
     match_is("latency ([0-9.]*) us", "latency  us\n", 1.1, "the matched text is not a number, in line 1: latency  us");
     match_is("x|latency ([0-9.]*) us", "x\n", 1.1, "the matched text is not a number, in line 1: x");
     match_is("([0-9.]+)", "1.2.3\n", 1.1, "the matched text is not a number, in line 1: 1.2.3");
