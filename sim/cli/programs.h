@@ -1,7 +1,7 @@
 // Programs that a scenario or the command line names: their words, and how they end.
 //
 // In a command, its environment and what it needs, `${NAME}` is a parameter of the scenario, and `${PATH}` with a dot
-// is the value of a key as `tcasim check --list` shows it. Any other name is a variable of the environment.
+// is the value of a key as in `resolved.yaml`. Any other name is a variable of the environment.
 #pragma once
 
 #include <wordexp.h>
