@@ -3,8 +3,8 @@
 // the requester's own completion.
 //
 // The kernel's records (sim/kernel/cause.h) hold a path only for a limited time, so each operation is analysed when it
-// ends. The totals are kept (up to TOTALS_MAX of each kind of operation), and up to PATHS_MAX paths, evenly over the run.
-// The path shown at the end is the one whose total is the median or nearest to it.
+// ends. The totals are kept (up to TOTALS_MAX of each kind of operation), and up to PATHS_MAX paths, evenly over the
+// run. The path shown at the end is the one whose total is the median or nearest to it.
 #include <stdlib.h>
 #include <string.h>
 
