@@ -8,7 +8,7 @@
 #include "scenarios/workloads/region.h"
 
 struct letter {
-    struct peach2_proxy_place place;
+    struct peach2_proxy_address place;
     uint64_t source;
 };
 

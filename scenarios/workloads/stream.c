@@ -65,7 +65,7 @@ static int message_prepare(struct stream *s, uint32_t index, const struct peach2
     if (w->method == WORKLOAD_REGISTER) {
         return peach2_dma_prepare(w->board, w->channel, transfers, notify);
     }
-    enum peach2_chain_place where = w->method == WORKLOAD_CHAIN_HOST ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
+    enum peach2_chain_memory where = w->method == WORKLOAD_CHAIN_HOST ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
     int error = peach2_chain_create(w->board, where, 0, transfers, s->descriptors, chain_out);
     return error == 0 ? peach2_chain_prepare(w->board, w->channel, *chain_out, notify) : error;
 }

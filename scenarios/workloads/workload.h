@@ -93,7 +93,7 @@ struct workload {
     struct workload_verbs verbs;
     // Visible to all ranks at once, outside the fabric.
     struct workload_shared *shared;
-    const struct peach2_proxy_place *proxy; // of the own node's service for remote reads; NULL: it has none
+    const struct peach2_proxy_address *proxy; // of the own node's service for remote reads; NULL: it has none
     // Set-up exchange between the ranks, outside the fabric and outside measured time: gives `mine` to the other rank
     // and returns when `theirs` has arrived. Also a barrier.
     void (*exchange)(void *ctx, const void *mine, void *theirs, size_t bytes);

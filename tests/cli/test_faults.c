@@ -73,6 +73,6 @@ TEST(FaultCommand, AProgramWhoseWaitsEndEndsWithOneAndTheReason)
     EXPECT_CONTAINS(process.output, "Nothing was measured.");
     EXPECT_TRUE(strstr(process.output, "Results:") == NULL);
     EXPECT_CONTAINS(process.errors, "of 64 B: tcaWaitDMARecvDesc: tag ");
-    EXPECT_CONTAINS(process.errors, " within 1 s: look at the sender");
+    EXPECT_CONTAINS(process.errors, " within 1 s: check the sender");
     process_fini(&process);
 }

@@ -83,7 +83,7 @@ TEST(DriverOpen, PaysOneLibraryCall)
 // A program that is abandoned destroys nothing itself.
 TEST(DriverClose, ReleasesReadersThatStillExist)
 {
-    const struct peach2_proxy_place place = {.ring = 0x1000, .node = 2};
+    const struct peach2_proxy_address place = {.ring = 0x1000, .node = 2};
     peach2_reader_t *readers[3];
     struct machine m;
     machine_init(&m);

@@ -107,7 +107,7 @@ TEST(ProcessOfItsOwn, FindsItsChannelReadableWhileAnEventIsThere)
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, 8);
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_SEND, &sge);
     EXPECT_EQ(pair_send(&pair, &wr), 0);
-    ibverbs_look(&pair.fixture->processes[1]);
+    ibverbs_events_poll(&pair.fixture->processes[1]);
     EXPECT_TRUE(readable(to->channel->fd));
     EXPECT_EQ(seen.signals, 1);
     EXPECT_EQ(ibv_get_cq_event(to->channel, &cq, &user), 0);

@@ -67,7 +67,7 @@ TEST(Dma, TellsBothSidesWhenItIsDone)
     site_fini(&site);
 }
 
-static void chain_dma(struct site *site, peach2_handle_t *board, enum peach2_chain_place place)
+static void chain_dma(struct site *site, peach2_handle_t *board, enum peach2_chain_memory place)
 {
     struct backend_buffer source = site_pinned(board, 65536);
     struct peach2_transfer transfers[9];

@@ -82,7 +82,7 @@ TEST(DmaErrors, NameASourceThatNobodyClaims)
 
 struct chain_attempt {
     struct site site;
-    enum peach2_chain_place place;
+    enum peach2_chain_memory place;
     uint32_t index, next; // relinked
     unsigned error;
 };
@@ -104,7 +104,7 @@ static void try_chain(void *arg, peach2_handle_t *board)
     EXPECT_EQ(peach2_dma_wait(board, 0, &attempt->error), -EREMOTEIO);
 }
 
-static void expect_chain_error(enum peach2_chain_place place, uint32_t index, uint32_t next,
+static void expect_chain_error(enum peach2_chain_memory place, uint32_t index, uint32_t next,
                                enum peach2_dma_error error)
 {
     struct chain_attempt attempt = {.place = place, .index = index, .next = next, .error = 99};

@@ -59,7 +59,7 @@ static void round_by_chains(struct shuffle *s, peach2_handle_t *board, peach2_ch
         for (uint32_t i = 0; i < count; i++) {
             transfers[i] = place(s, board, 700);
         }
-        enum peach2_chain_place where = channel % 2 == 0 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
+        enum peach2_chain_memory where = channel % 2 == 0 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
         EXPECT_EQ(peach2_chain_create(board, where, 100 * channel, transfers, count, &chains[channel]), 0);
         EXPECT_EQ(peach2_chain_prepare(board, channel, chains[channel], NULL), 0);
     }

@@ -164,7 +164,7 @@ static void channel_prepare(struct player *player, peach2_handle_t *board, unsig
         EXPECT_EQ(peach2_dma_prepare(board, channel, transfers, &notify), 0);
         return;
     }
-    enum peach2_chain_place place = kind == 1 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
+    enum peach2_chain_memory place = kind == 1 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
     peach2_chain_t **chain = &player->chains[channel];
     EXPECT_EQ(peach2_chain_create(board, place, 100 * channel, transfers, count, chain), 0);
     if (player->play->mistakes_in != 0 && dice(player, 2 * player->play->mistakes_in) == 0) {

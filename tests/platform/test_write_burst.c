@@ -56,7 +56,7 @@ static void message_prepare(struct burst *burst, peach2_handle_t *board, unsigne
         EXPECT_EQ(peach2_dma_prepare(board, channel, transfers, &notify), 0);
         return;
     }
-    enum peach2_chain_place where = channel % 2 == 0 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
+    enum peach2_chain_memory where = channel % 2 == 0 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
     EXPECT_EQ(peach2_chain_create(board, where, channel * PIECES, transfers, pieces, chain_out), 0);
     EXPECT_EQ(peach2_chain_prepare(board, channel, *chain_out, &notify), 0);
 }

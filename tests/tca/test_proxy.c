@@ -70,7 +70,7 @@ TEST(Interrupts, TellOfADmaAndOfADescriptor)
 // Node 1 serves in its own thread; node 0 reads and ends the service.
 struct reading {
     struct cluster cluster;
-    struct peach2_proxy_place place;
+    struct peach2_proxy_address place;
     uint64_t source;
     bool placed, given_up;
 };
@@ -83,7 +83,7 @@ static void server(void *arg, peach2_handle_t *board)
     site_fill(buffer.address, 16384, 6);
     r->source = buffer.bus_address;
     EXPECT_EQ(peach2_proxy_create(board, 0, &proxy), 0);
-    r->place = peach2_proxy_place(proxy);
+    r->place = peach2_proxy_address(proxy);
     r->placed = true;
     EXPECT_EQ(peach2_proxy_serve(proxy), 0);
     peach2_proxy_destroy(proxy);
@@ -128,7 +128,7 @@ static void idle_server(void *arg, peach2_handle_t *board)
     struct reading *r = arg;
     peach2_proxy_t *proxy = NULL;
     EXPECT_EQ(peach2_proxy_create(board, 0, &proxy), 0);
-    r->place = peach2_proxy_place(proxy);
+    r->place = peach2_proxy_address(proxy);
     r->placed = true;
     cluster_await(board, &r->given_up);
     peach2_proxy_destroy(proxy);

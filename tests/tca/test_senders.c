@@ -67,7 +67,7 @@ static void waits_by_another_handle(void *arg, peach2_handle_t *board)
     backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 50000);
     EXPECT_EQ(tcaSetTimeout(200000), tcaSuccess);
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaErrorTimeout); // the own one
-    EXPECT_CONTAINS(tcaLastMessage(), "from node 0 within 200 us: look at the sender and at the cables between; the "
+    EXPECT_CONTAINS(tcaLastMessage(), "from node 0 within 200 us: check the sender and the cables in between; the "
                                       "same tag has come there from node 1");
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 2), tcaErrorTimeout);
     EXPECT_CONTAINS(tcaLastMessage(), "; tag 1 of that node lies in the slot");

@@ -21,7 +21,7 @@ static void receiver(void *arg, peach2_handle_t *board)
     uint64_t start_ps = backend->ops->time_ps(backend->ctx);
     late->codes[0] = tcaWaitDMARecvDesc(&c->handles[0], 0, 1);
     late->waited_ps = backend->ops->time_ps(backend->ctx) - start_ps;
-    EXPECT_CONTAINS(tcaLastMessage(), "tag 1 did not come to slot 0 from node 0 within 300 us: look at the sender");
+    EXPECT_CONTAINS(tcaLastMessage(), "tag 1 did not come to slot 0 from node 0 within 300 us: check the sender");
     c->flag = true;
     EXPECT_EQ(tcaSetTimeout(tcaTimeoutDefault), tcaSuccess);
     late->codes[1] = late->send ? tcaWaitDMARecvDesc(&c->handles[0], 0, 1) : tcaErrorTimeout;

@@ -1,12 +1,12 @@
 // The journal: what libraries report of a program's calls, for traces, summaries and diagnoses.
 //
-// A library writes a record when a call returns. Calls that make, change or end objects, calls that are refused, and
-// completions in error are always reported; posts, polls and waits only where somebody asked for all (--trace,
-// --summary). A record says what the call was given and what it answered; who made it and when is added by the backend.
-// Numbers are those that the program sees: queue pair numbers, keys, wr_id; other objects by their handle, which is
+// A library writes a record when a call returns. Calls that make, change or destroy objects, calls that are refused,
+// and completions in error are always reported; posts, polls and waits only if all calls are asked for (--trace,
+// --summary). A record holds what the call was given and what it answered; the backend adds the caller and the time.
+// Numbers are those that the program sees: queue pair numbers, keys, wr_id; other objects have a handle, which is
 // unique within a context (`context` of the record).
 //
-// Writing a record takes no simulated time. Records come from programs: who reads them believes nothing.
+// Writing a record takes no simulated time. Records come from programs, so a reader must validate them.
 #pragma once
 
 #include <stdatomic.h>
@@ -114,8 +114,8 @@ enum journal_reason {
 };
 
 // --- why a request failed -------------------------------------------------------------------------------------------
-// What programs find in the vendor_err of a completion in error; on either device. A responder's reason comes with its
-// NAK. name, what is wrong.
+// Values of vendor_err in a completion in error, for both devices. A responder's reason comes with its NAK. name, what
+// is wrong.
 
 #define JOURNAL_FAULTS(F)                                                                                              \
     F(NONE, "")                                                                                                        \
@@ -174,7 +174,7 @@ struct journal_device {
 struct journal_mr {
     uint64_t address, bytes, iova;
     uint32_t handle, pd, lkey, rkey, access;
-    uint32_t is_copied; // the device does not reach it: the processor copies what is sent from and to there
+    uint32_t is_copied; // the device cannot reach it: the processor copies what is sent from it or to it
 };
 
 struct journal_cq {
@@ -187,7 +187,7 @@ struct journal_qp {
     uint32_t all_signaled;
 };
 
-// Attributes that the mask (IBV_QP_*) does not name mean nothing.
+// Only the attributes that the mask (IBV_QP_*) names are valid.
 struct journal_modify {
     uint32_t number, mask, from, to;
     uint32_t dest, dlid, mtu_bytes, access, send_psn, receive_psn, qkey;
@@ -197,7 +197,7 @@ struct journal_modify {
 struct journal_send {
     uint64_t wr_id, bytes, address, remote_address; // address: of the first segment
     uint32_t qp, opcode, flags, segments, lkey, rkey;
-    uint32_t signaled; // a completion tells when it is done
+    uint32_t signaled; // a completion reports that it is done
 };
 
 struct journal_receive {
@@ -206,26 +206,26 @@ struct journal_receive {
     char poster[JOURNAL_NAME_BYTES]; // the program or library whose code posted it, cut after 15 characters
 };
 
-// is_known: the device knows the request of a completion in error, and what follows is of it.
+// is_known: the device knows the request of a completion in error, so the fields of that request are valid.
 struct journal_completion {
     uint64_t wr_id, bytes, remote_address, posted_bytes, address, first_bytes; // address: of the first segment
     uint32_t is_known, segments, cq, qp, status, opcode, vendor_error, source_qp, rkey, lkey;
     uint32_t is_receive;
 };
 
-// qp, wr_id, opcode (of a send; is_receive: none): of the request whose memory it is. CHANGED, ACCESSED only.
+// qp, wr_id, opcode (of a send; not if is_receive): the request that uses the memory. CHANGED and ACCESSED only.
 struct journal_check {
     uint64_t address, bytes, wr_id;
     uint32_t mistake, qp, opcode, is_receive; // mistake: enum journal_mistake
 };
 
-// bytes: of the copies that the descriptor has, of START. sender, slot, tag: of WAIT_RECEIVE.
+// bytes: total of the descriptor's copies, TCA_START only. sender, slot, tag: TCA_WAIT_RECEIVE only.
 struct journal_dma {
     uint64_t bytes;
     uint32_t channel, sender, slot, tag;
 };
 
-// Of a call of libtca that is refused: the library's own sentence, which begins with the call's name.
+// A refused call of libtca: the library's own message, which begins with the name of the call.
 #define JOURNAL_SENTENCE_BYTES 160
 struct journal_refusal {
     char sentence[JOURNAL_SENTENCE_BYTES];
@@ -234,12 +234,12 @@ struct journal_refusal {
 struct journal_record {
     uint16_t call; // enum journal_call
     uint16_t reason;
-    int32_t error;     // an errno value; 0: the call did what it was asked for
+    int32_t error;     // an errno value; 0: the call succeeded
     uint64_t a, b;     // numbers of the reason
     uint64_t began_ps; // the caller's own time when the call began
     uint64_t place;    // of CHECK: the instruction that did it, where that is known; else 0
     uint32_t context;
-    uint32_t follows; // of a call with several records (a list, a poll): not its first one
+    uint32_t follows; // of a call with several records (a list, a poll): this is not the first one
     union {
         struct journal_object object;
         struct journal_device device;
@@ -257,7 +257,7 @@ struct journal_record {
 };
 
 // --- states ---------------------------------------------------------------------------------------------------------
-// How queues stand, when somebody asks: of a run that is stuck, or of a side that did not take a message.
+// The state of queues, on request: of a run that makes no progress, or of a side that did not receive a message.
 
 struct journal_request {
     uint64_t wr_id;
@@ -265,20 +265,20 @@ struct journal_request {
 };
 
 struct journal_qp_state {
-    uint64_t sends_posted, receives_posted, last_receive_ps; // last_receive_ps: when one was posted last
+    uint64_t sends_posted, receives_posted, last_receive_ps; // last_receive_ps: when the last receive was posted
     uint32_t state, sends_outstanding, receives_outstanding;
-    uint32_t unsignaled; // sends behind the last one that asked for a completion
+    uint32_t unsignaled; // sends after the last signalled one
 };
 
 enum journal_armed { JOURNAL_ARMED_NO_CHANNEL, JOURNAL_ARMED_NOT, JOURNAL_ARMED_ALL, JOURNAL_ARMED_SOLICITED };
 
 struct journal_cq_state {
     uint64_t taken, taken_ps;           // completions that the program took, and when it took the last
-    struct journal_request first, last; // of those that wait; that was taken last
+    struct journal_request first, last; // first: of those that wait; last: the last one taken
     uint32_t waiting;
     uint32_t is_polled;      // the program's last empty poll was here
     uint32_t armed;          // enum journal_armed, as the program knows it
-    uint32_t unacknowledged; // events that it took
+    uint32_t unacknowledged; // events that the program has taken
 };
 
 struct journal_state {
@@ -289,12 +289,12 @@ struct journal_state {
     };
 };
 
-// What a backend has that listens. All functions may be called from any thread of the process.
+// Implemented by a backend that keeps a journal. All functions may be called from any thread of the process.
 struct backend_journal_ops {
     bool (*all)(void *ctx);    // are posts, polls and waits to be reported as well?
-    bool (*checks)(void *ctx); // and mistakes to be looked for, which takes the libraries' time (not the simulated)?
-    uint64_t (*now_ps)(void *ctx); // the caller's own time, which takes none
-    // When a thread of the process got its turn last: for a time that is kept at every call and seldom asked for.
+    bool (*checks)(void *ctx); // must mistakes be detected? This takes real time of the libraries, no simulated time
+    uint64_t (*now_ps)(void *ctx); // the caller's own time; the call takes none
+    // When a thread of the process was last scheduled: cheap to record at every call, for a time that is seldom needed.
     const _Atomic uint64_t *(*turn_ps)(void *ctx);
     void (*note)(void *ctx, const struct journal_record *record); // copied
     // For checks. watch: from now on accesses of the calling thread to the first and the last bytes of the memory are
@@ -302,10 +302,10 @@ struct backend_journal_ops {
     // there been any? place_out: the instruction behind the first, or 0.
     int (*watch)(void *ctx, const void *address, size_t bytes);
     bool (*unwatch)(void *ctx, int watch, uint64_t *place_out);
-    // The memory is registered, or no more; who frees it meanwhile is reported.
+    // The memory is registered, or no longer registered. Freeing it while it is registered is reported.
     void (*memory)(void *ctx, const void *address, size_t bytes, bool registered);
-    // From now on describe() is asked how queues stand: by a thread of the process, which may be anywhere, so it takes
-    // no locks and waits for nothing. Returns how many of `room` it filled in.
+    // From now on the backend calls describe() to learn the state of queues. A thread of the process calls it at any
+    // point, so it takes no locks and does not wait. It returns how many of `room` entries it filled in.
     void (*describe_by)(void *ctx, unsigned (*describe)(void *arg, struct journal_state *states, unsigned room),
                         void *arg);
 };

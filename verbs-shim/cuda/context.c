@@ -4,7 +4,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// The environment calls it when the process has ended, wherever it was.
+// The environment calls it when the process has ended, at whatever point.
 static void context_release(void *library)
 {
     struct cuda_context *context = library;

@@ -1,4 +1,4 @@
-// Copies and fills: what the pointers are, and which way a copy goes.
+// Copies and fills: classifies the pointers and selects the path of a copy.
 #include <string.h>
 
 #include "verbs-shim/cuda/internal.h"
@@ -33,7 +33,7 @@ uint64_t cuda_side_offset(const struct cuda_side *side, const struct cuda_piece 
 
 // --- what the pointers are ------------------------------------------------------------------------------------------
 
-// Bytes from the first to behind the last one; false: too many to count.
+// Bytes from the first one to the end of the last row; false: the number overflows.
 static bool extent(const struct cuda_copy *copy, uint64_t pitch, uint64_t *bytes_out)
 {
     uint64_t gaps;
@@ -54,14 +54,14 @@ static cudaError_t side_find(struct cuda_context *context, const struct cuda_cop
         return cudaErrorInvalidValue;
     }
     if (cuda_pointer_device(context, pointer, &side->gpu, &side->device_address)) {
-        side->place = CUDA_DEVICE;
+        side->kind = CUDA_DEVICE;
         side->allocation = cuda_allocation_around(context, side->gpu, side->device_address);
         bool inside = side->allocation != NULL && is_within(side->device_address - side->allocation->device_address,
                                                             bytes, side->allocation->bytes);
         return inside ? cudaSuccess : cudaErrorInvalidValue;
     }
     const struct cuda_pinned *pinned = cuda_pinned_around(context, pointer);
-    side->place = pinned != NULL ? CUDA_PINNED : CUDA_PAGEABLE;
+    side->kind = pinned != NULL ? CUDA_PINNED : CUDA_PAGEABLE;
     side->host = (char *)(uintptr_t)pointer;
     if (pinned == NULL) {
         return pointer != NULL ? cudaSuccess : cudaErrorInvalidValue;
@@ -73,7 +73,7 @@ static cudaError_t side_find(struct cuda_context *context, const struct cuda_cop
 
 static cudaError_t kind_check(const struct cuda_copy *copy, enum cudaMemcpyKind kind)
 {
-    bool to = copy->to.place == CUDA_DEVICE, from = copy->from.place == CUDA_DEVICE;
+    bool to = copy->to.kind == CUDA_DEVICE, from = copy->from.kind == CUDA_DEVICE;
     bool fits = false;
     switch (kind) {
     case cudaMemcpyHostToHost:
@@ -110,10 +110,10 @@ static cudaError_t copy_inside_host(struct cuda_context *context, const struct c
     return cudaSuccess;
 }
 
-// One piece of work of one GPU: pinned memory and the device's own.
+// One work item of one GPU: between pinned memory and device memory, or inside device memory.
 static cudaError_t copy_direct(struct cuda_context *context, const struct cuda_copy *copy)
 {
-    bool to_device = copy->to.place == CUDA_DEVICE, from_device = copy->from.place == CUDA_DEVICE;
+    bool to_device = copy->to.kind == CUDA_DEVICE, from_device = copy->from.kind == CUDA_DEVICE;
     const struct cuda_side *device = to_device ? &copy->to : &copy->from;
     const struct cuda_side *other = to_device ? &copy->from : &copy->to;
     struct cuda_queue *queue;
@@ -140,23 +140,23 @@ static cudaError_t copy_direct(struct cuda_context *context, const struct cuda_c
 
 static bool is_inside_devices(const struct cuda_copy *copy)
 {
-    return copy->to.place == CUDA_DEVICE && copy->from.place == CUDA_DEVICE;
+    return copy->to.kind == CUDA_DEVICE && copy->from.kind == CUDA_DEVICE;
 }
 
-// Pageable memory: the call takes part in the copy, whatever it is named.
+// Pageable memory: the call itself takes part in the copy, even if it is an Async call.
 static bool is_staged(const struct cuda_copy *copy)
 {
-    return copy->to.place == CUDA_PAGEABLE || copy->from.place == CUDA_PAGEABLE;
+    return copy->to.kind == CUDA_PAGEABLE || copy->from.kind == CUDA_PAGEABLE;
 }
 
 static bool is_inside_host(const struct cuda_copy *copy)
 {
-    return copy->to.place != CUDA_DEVICE && copy->from.place != CUDA_DEVICE;
+    return copy->to.kind != CUDA_DEVICE && copy->from.kind != CUDA_DEVICE;
 }
 
 static bool wants_sync(const struct cuda_side *side)
 {
-    return side->place == CUDA_DEVICE && side->allocation->sync_memops;
+    return side->kind == CUDA_DEVICE && side->allocation->sync_memops;
 }
 
 static bool is_waited_for(const struct cuda_copy *copy)
@@ -179,14 +179,14 @@ static cudaError_t copy_go(struct cuda_context *context, const struct cuda_copy 
     return peer ? cuda_copy_peer(context, copy) : copy_direct(context, copy);
 }
 
-// A call without a stream is in order with the default streams of all devices that take part.
+// A call without a stream is ordered with the default streams of all devices that take part.
 static cudaError_t sides_join(struct cuda_context *context, const struct cuda_copy *copy)
 {
     cudaError_t error = cudaSuccess;
-    if (copy->waits && copy->to.place == CUDA_DEVICE) {
+    if (copy->waits && copy->to.kind == CUDA_DEVICE) {
         error = cuda_submit_after_device(context, copy->queue, copy->to.gpu);
     }
-    if (error == cudaSuccess && copy->waits && copy->from.place == CUDA_DEVICE) {
+    if (error == cudaSuccess && copy->waits && copy->from.kind == CUDA_DEVICE) {
         error = cuda_submit_after_device(context, copy->queue, copy->from.gpu);
     }
     return error;
@@ -195,7 +195,7 @@ static cudaError_t sides_join(struct cuda_context *context, const struct cuda_co
 static cudaError_t side_follow(struct cuda_context *context, const struct cuda_copy *copy, const struct cuda_side *side)
 {
     struct cuda_device *device;
-    if (!copy->waits || side->place != CUDA_DEVICE || side->gpu == copy->queue->gpu) {
+    if (!copy->waits || side->kind != CUDA_DEVICE || side->gpu == copy->queue->gpu) {
         return cudaSuccess;
     }
     cudaError_t error = cuda_device_use(context, side->gpu, &device);
@@ -217,14 +217,14 @@ static cudaError_t copy_run(struct cuda_context *context, const struct cuda_copy
     if (error == cudaSuccess) {
         error = side_follow(context, copy, &copy->from);
     }
-    // What is staged knows itself how long it waits.
+    // A staged copy has already waited as long as it must.
     return error == cudaSuccess && waited && !is_staged(copy) ? cuda_wait(context, copy->queue, copy->queue->last)
                                                               : error;
 }
 
 // --- calls ----------------------------------------------------------------------------------------------------------
 
-// Without gaps rows are one run.
+// Rows without gaps are merged into one run.
 static void rows_merge(struct cuda_copy *copy)
 {
     uint64_t bytes;

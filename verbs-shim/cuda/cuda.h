@@ -1,5 +1,6 @@
-// The few calls of the CUDA driver API that communication programs make beside the runtime: what a pointer is. Named
-// after the public API (CUDA 10.2). Contexts are those of the runtime; cuInit, or any call of the runtime, comes first.
+// The calls of the CUDA driver API that communication programs make beside the runtime: they classify pointers. The
+// names are those of the public API (CUDA 10.2). Contexts are those of the runtime; cuInit, or any call of the runtime,
+// must come first.
 #pragma once
 
 #include <stddef.h>
@@ -40,7 +41,7 @@ typedef enum CUpointer_attribute_enum {
     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9
 } CUpointer_attribute;
 
-// For gdr_pin_buffer; of this process and device alone.
+// For gdr_pin_buffer; valid only for this process and device.
 typedef struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st {
     unsigned long long p2pToken;
     unsigned int vaSpaceToken;
@@ -52,8 +53,7 @@ CUresult cuDeviceGetCount(int *count);
 CUresult cuDeviceGet(CUdevice *device, int ordinal);
 // CUDA_ERROR_INVALID_VALUE: pageable memory, freed memory, or an attribute that this kind of memory does not have.
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer);
-// SYNC_MEMOPS of device memory: copies and fills of the allocation that would not wait do wait from now on, but for the
-// Async calls.
+// SYNC_MEMOPS of device memory: from then on, copies and fills of the allocation always wait, except the Async calls.
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer);
 CUresult cuGetErrorName(CUresult error, const char **name);

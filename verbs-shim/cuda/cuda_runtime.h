@@ -1,15 +1,15 @@
-// What programs include. Kernels cannot be compiled here; tcasim_kernel.h launches declared ones.
+// The header that programs include. Kernels cannot be compiled here; tcasim_kernel.h launches declared ones.
 #pragma once
 
 #include "cuda_runtime_api.h"
 
-static inline cudaError_t cudaThreadSynchronize(void) // its name before CUDA 4
+static inline cudaError_t cudaThreadSynchronize(void) // the name before CUDA 4
 {
     return cudaDeviceSynchronize();
 }
 
 #ifdef __cplusplus
-// Pointers of any type, and the default stream where none is named.
+// Pointers of any type, and the default stream as the default argument.
 template <class T> static inline cudaError_t cudaMalloc(T **pointer, size_t bytes)
 {
     return cudaMalloc((void **)(void *)pointer, bytes);

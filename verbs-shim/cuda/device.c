@@ -141,7 +141,7 @@ cudaError_t cudaDeviceReset(void)
     struct cuda_device *device = &context->devices[gpu];
     cuda_pay_ns(context, device->info.manage_call_ns);
     for (struct cuda_queue *queue = device->queues; queue != NULL; queue = queue->next) {
-        (void)cuda_wait(context, queue, queue->last); // a failure ends here
+        (void)cuda_wait(context, queue, queue->last); // the failure is dropped with the device's state
     }
     context->broken = context->last = cudaSuccess;
     cudaError_t error = cuda_allocations_drop(context, gpu);

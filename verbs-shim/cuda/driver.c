@@ -7,7 +7,7 @@
 
 static CUresult result_of(cudaError_t error)
 {
-    return (CUresult)error; // the codes that both have are equal
+    return (CUresult)error; // codes that both APIs have are equal
 }
 
 CUresult cuInit(unsigned flags)
@@ -24,7 +24,7 @@ CUresult cuDriverGetVersion(int *version)
     return result_of(cudaDriverGetVersion(version));
 }
 
-// The runtime's state is made on first use; before that nobody called cuInit.
+// The runtime's state is made on first use; if there is none, cuInit was not called.
 static CUresult enter(struct cuda_context **context_out)
 {
     struct backend_process *process = backend_current();
@@ -63,34 +63,34 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal)
 
 // --- pointers -------------------------------------------------------------------------------------------------------
 
-struct place {
+struct pointer_info {
     struct cuda_context *context;
     struct cuda_allocation *allocation; // NULL: pinned host memory
     unsigned gpu;
     void *pointer;
 };
 
-static CUresult place_find(CUdeviceptr pointer, struct place *place)
+static CUresult pointer_find(CUdeviceptr pointer, struct pointer_info *info)
 {
     uint64_t device_address;
-    CUresult result = enter(&place->context);
+    CUresult result = enter(&info->context);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    place->pointer = (void *)(uintptr_t)pointer;
-    place->allocation = NULL;
-    if (cuda_pointer_device(place->context, place->pointer, &place->gpu, &device_address)) {
-        place->allocation = cuda_allocation_around(place->context, place->gpu, device_address);
-        return place->allocation != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    info->pointer = (void *)(uintptr_t)pointer;
+    info->allocation = NULL;
+    if (cuda_pointer_device(info->context, info->pointer, &info->gpu, &device_address)) {
+        info->allocation = cuda_allocation_around(info->context, info->gpu, device_address);
+        return info->allocation != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     }
-    place->gpu = place->context->current;
-    return cuda_pinned_around(place->context, place->pointer) != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    info->gpu = info->context->current;
+    return cuda_pinned_around(info->context, info->pointer) != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult tokens_get(void *data, const struct place *place)
+static CUresult tokens_get(void *data, const struct pointer_info *info)
 {
     struct cuda_tokens tokens;
-    if (!cuda_tokens_of(place->pointer, &tokens)) {
+    if (!cuda_tokens_of(info->pointer, &tokens)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const CUDA_POINTER_ATTRIBUTE_P2P_TOKENS value = {tokens.p2p, tokens.va_space};
@@ -98,10 +98,10 @@ static CUresult tokens_get(void *data, const struct place *place)
     return CUDA_SUCCESS;
 }
 
-static CUresult value_get(void *data, CUpointer_attribute attribute, const struct place *place)
+static CUresult value_get(void *data, CUpointer_attribute attribute, const struct pointer_info *info)
 {
-    const struct cuda_allocation *allocation = place->allocation;
-    const uint64_t address = (uintptr_t)place->pointer;
+    const struct cuda_allocation *allocation = info->allocation;
+    const uint64_t address = (uintptr_t)info->pointer;
     const unsigned kind = allocation != NULL ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
     const unsigned sync = allocation != NULL && allocation->sync_memops;
     const uint64_t number = allocation != NULL ? allocation->number : 0;
@@ -121,7 +121,7 @@ static CUresult value_get(void *data, CUpointer_attribute attribute, const struc
         memcpy(data, &address, sizeof address);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_P2P_TOKENS:
-        return tokens_get(data, place);
+        return tokens_get(data, info);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
         memcpy(data, &sync, sizeof sync);
         return CUDA_SUCCESS;
@@ -132,7 +132,7 @@ static CUresult value_get(void *data, CUpointer_attribute attribute, const struc
         memcpy(data, &managed, sizeof managed);
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        memcpy(data, &(int){(int)place->gpu}, sizeof(int));
+        memcpy(data, &(int){(int)info->gpu}, sizeof(int));
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
@@ -140,42 +140,42 @@ static CUresult value_get(void *data, CUpointer_attribute attribute, const struc
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
-    struct place place;
-    CUresult result = place_find(pointer, &place);
+    struct pointer_info info;
+    CUresult result = pointer_find(pointer, &info);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return data != NULL ? value_get(data, attribute, &place) : CUDA_ERROR_INVALID_VALUE;
+    return data != NULL ? value_get(data, attribute, &info) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr pointer)
 {
-    struct place place;
+    struct pointer_info info;
     unsigned sync;
-    CUresult result = place_find(pointer, &place);
+    CUresult result = pointer_find(pointer, &info);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    if (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || place.allocation == NULL) {
+    if (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || info.allocation == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     memcpy(&sync, value, sizeof sync);
-    place.allocation->sync_memops = sync != 0;
+    info.allocation->sync_memops = sync != 0;
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer)
 {
-    struct place place;
-    CUresult result = place_find(pointer, &place);
-    if (result != CUDA_SUCCESS || place.allocation == NULL) {
+    struct pointer_info info;
+    CUresult result = pointer_find(pointer, &info);
+    if (result != CUDA_SUCCESS || info.allocation == NULL) {
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
     }
     if (base != NULL) {
-        *base = (uintptr_t)cuda_pointer_make(place.gpu, place.allocation->device_address);
+        *base = (uintptr_t)cuda_pointer_make(info.gpu, info.allocation->device_address);
     }
     if (bytes != NULL) {
-        *bytes = place.allocation->bytes;
+        *bytes = info.allocation->bytes;
     }
     return CUDA_SUCCESS;
 }

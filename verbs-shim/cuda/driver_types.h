@@ -1,5 +1,5 @@
-// Types of the CUDA runtime calls in cuda_runtime_api.h. Names and values are those of the public documentation of
-// CUDA 10.2; what a program cannot use here is left out, so that using it does not compile.
+// Types of the CUDA runtime calls in cuda_runtime_api.h. Names and values are those of the public documentation of CUDA
+// 10.2; what a program cannot use here is left out, so that its use does not compile.
 #pragma once
 
 #include <stddef.h>
@@ -41,7 +41,7 @@ enum cudaMemcpyKind {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
     cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4 // as the addresses say
+    cudaMemcpyDefault = 4 // derived from the addresses
 };
 
 enum cudaMemoryType {
@@ -52,26 +52,26 @@ enum cudaMemoryType {
 };
 
 struct cudaPointerAttributes {
-    enum cudaMemoryType memoryType; // the older name of type
+    enum cudaMemoryType memoryType; // older name of `type`
     enum cudaMemoryType type;
     int device;
-    void *devicePointer; // NULL for host memory: kernels do not reach it
+    void *devicePointer; // NULL for host memory: kernels cannot access it
     void *hostPointer;   // NULL for device memory
     int isManaged;
 };
 
-// Only what is known of a simulated GPU.
+// Only properties that are known for a simulated GPU.
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
-    int major, minor; // 3.5: the least that GPUDirect RDMA needs; kernels are not compiled for it
+    int major, minor; // 3.5: the minimum for GPUDirect RDMA; kernels are not compiled for it
     int pciBusID, pciDeviceID, pciDomainID;
     int asyncEngineCount, deviceOverlap, concurrentKernels;
     int unifiedAddressing, canMapHostMemory, managedMemory;
     int integrated;
 };
 
-// Of a kernel's grid and its blocks.
+// The dimensions of a kernel's grid and of its blocks.
 typedef struct dim3 {
     unsigned x, y, z;
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// Codes in words.
+// Error codes as text.
 #include "verbs-shim/cuda/internal.h"
 
 #define ROW(code, text)                                                                                                \
@@ -59,7 +59,7 @@ const char *cudaGetErrorName(cudaError_t error)
     return "unrecognized error code";
 }
 
-// A process that is broken stays so.
+// The error of a broken process remains.
 static cudaError_t last(bool forget)
 {
     struct cuda_context *context = cuda_context_current();

@@ -1,4 +1,4 @@
-// Events: places in a queue, and when the GPU came by.
+// Events: positions in a queue, and the times at which the GPU reached them.
 #include <stdlib.h>
 
 #include "verbs-shim/cuda/internal.h"

@@ -1,4 +1,4 @@
-// Filling device memory.
+// Fills of device memory.
 #include "verbs-shim/cuda/internal.h"
 
 static cudaError_t fill_submit(struct cuda_context *context, struct cuda_queue *queue, unsigned gpu,
@@ -12,7 +12,7 @@ static cudaError_t fill_submit(struct cuda_context *context, struct cuda_queue *
     return error == cudaSuccess ? cuda_detour_end(context, queue, detour) : error;
 }
 
-// own_order: in the default stream of the memory's device.
+// own_order: the work is in the order of the default stream of the memory's device.
 static cudaError_t fill(struct cuda_context *context, void *pointer, int value, size_t bytes, cudaStream_t stream,
                         bool own_order)
 {

@@ -1,4 +1,5 @@
-// Kernels: of a declared duration, and those that a program registers with what they compute (tcasim_kernel.h).
+// Kernels of a declared duration, and kernels that a program registers together with their computation
+// (tcasim_kernel.h).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +7,7 @@
 #include "verbs-shim/cuda/internal.h"
 #include "verbs-shim/cuda/tcasim_kernel.h"
 
-// Of all GPUs since 2012 (compute capability 3.0).
+// Limits of all GPUs since 2012 (compute capability 3.0).
 enum { THREADS_MAX = 1024, BLOCK_Z_MAX = 64, GRID_YZ_MAX = 65535 };
 
 struct cuda_kernel {
@@ -15,7 +16,7 @@ struct cuda_kernel {
     struct tcasim_kernel_definition definition;
 };
 
-// One launch with an effect. It belongs to the queue that it is in, and outlives the program's context.
+// One launch with an effect. It belongs to its queue and outlives the program's context.
 struct launch {
     void (*run)(const struct tcasim_launch *launch);
     unsigned gpu;
@@ -24,7 +25,7 @@ struct launch {
     _Alignas(16) unsigned char data[TCASIM_KERNEL_ARGUMENT_BYTES_MAX];
 };
 
-// What a running kernel sees as launch->memory.
+// The target of launch->memory in a running kernel.
 struct running {
     const struct backend_gpu_memory *memory;
     unsigned gpu;
@@ -50,7 +51,7 @@ static struct cuda_kernel *kernel_find(const struct cuda_context *context, const
     return kernel;
 }
 
-// Each argument at a multiple of 16 bytes, so that any type can be read there.
+// Each argument starts at a multiple of 16 bytes, so that a value of any type can be read there.
 static size_t room_of(size_t bytes)
 {
     return (bytes + 15) / 16 * 16;

@@ -1,4 +1,4 @@
-// Memory of the devices, pinned memory of the host, and what a pointer is.
+// Device memory, pinned host memory, and the classification of pointers.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +22,12 @@ bool cuda_pointer_device(const struct cuda_context *context, const void *pointer
 
 bool cuda_pointer_split(const void *pointer, unsigned *gpu_out, uint64_t *device_address_out)
 {
-    uint64_t place = (uint64_t)(uintptr_t)pointer - CUDA_BASE;
-    if ((uintptr_t)pointer < CUDA_BASE || place >> CUDA_DEVICE_SHIFT >= BACKEND_GPUS_MAX) {
+    uint64_t offset = (uint64_t)(uintptr_t)pointer - CUDA_BASE;
+    if ((uintptr_t)pointer < CUDA_BASE || offset >> CUDA_DEVICE_SHIFT >= BACKEND_GPUS_MAX) {
         return false;
     }
-    *gpu_out = (unsigned)(place >> CUDA_DEVICE_SHIFT);
-    *device_address_out = place & ((1ull << CUDA_DEVICE_SHIFT) - 1);
+    *gpu_out = (unsigned)(offset >> CUDA_DEVICE_SHIFT);
+    *device_address_out = offset & ((1ull << CUDA_DEVICE_SHIFT) - 1);
     return true;
 }
 
@@ -206,7 +206,7 @@ static cudaError_t host_allocate(struct cuda_context *context, void **pointer, s
         return cudaErrorMemoryAllocation;
     }
     pinned->number = ++context->allocation_count;
-    pinned->next = context->pinned; // empty until the driver has filled it in
+    pinned->next = context->pinned; // empty until the driver fills it in
     context->pinned = pinned;
     cuda_pay_ns(context, context->devices[context->current].info.manage_call_ns);
     if (context->backend.ops->alloc_pinned(context->backend.ctx, bytes, &pinned->buffer) != 0) {

@@ -1,5 +1,5 @@
-// Copies between two devices: straight into the other one's window, or through the bounce buffers. The GPUs wait for
-// each other; the program waits for nobody.
+// Copies between two devices: straight into the other device's window, or through the bounce buffers. The GPUs wait for
+// each other; the program does not wait.
 #include "verbs-shim/cuda/internal.h"
 
 static bool is_direct(const struct cuda_context *context, const struct cuda_copy *copy)
@@ -28,7 +28,7 @@ static cudaError_t copy_direct(struct cuda_context *context, const struct cuda_c
     return error == cudaSuccess ? cuda_detour_end(context, copy->queue, queue) : error;
 }
 
-// Half of a piece's way: behind what the buffer was used for last.
+// One of the two hops of a piece; it starts after the buffer's last use.
 static cudaError_t half(struct cuda_context *context, struct cuda_queue *queue, const struct cuda_side *side,
                         const struct cuda_piece *piece, struct cuda_bounce *bounce, enum backend_gpu_work_kind kind)
 {

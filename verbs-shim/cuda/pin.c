@@ -6,7 +6,7 @@
 
 #include "verbs-shim/cuda/internal.h"
 
-// in_pages: of the allocation's whole pages.
+// in_pages: the range may extend to the end of the allocation's last page.
 static struct cuda_allocation *allocation_find(const struct cuda_context *context, const void *pointer, size_t bytes,
                                                bool in_pages, unsigned *gpu_out, uint64_t *device_address_out)
 {
@@ -59,7 +59,7 @@ int cuda_pin_create(const void *pointer, size_t bytes, bool in_pages, struct cud
         return -ENOMEM;
     }
     struct cuda_device *device = &context->devices[gpu];
-    *pin = (struct cuda_pin){.next = device->pins, .gpu = gpu, .revoked = true}; // until it is open
+    *pin = (struct cuda_pin){.next = device->pins, .gpu = gpu, .revoked = true}; // until it is opened
     device->pins = pin;
     cuda_pay_ns(context, device->info.manage_call_ns);
     int error = window_open(context, pin, device_address, bytes);
@@ -93,7 +93,7 @@ void cuda_pin_destroy(struct cuda_pin *pin)
     free(pin);
 }
 
-// The first byte asked for tells whose pin it is: the rest of its pages may be a neighbour's.
+// The first requested byte shows which allocation a pin belongs to: the rest of its pages may belong to a neighbour.
 void cuda_pins_revoke(struct cuda_context *context, unsigned gpu, uint64_t device_address, uint64_t bytes)
 {
     for (struct cuda_pin *pin = context->devices[gpu].pins; pin != NULL; pin = pin->next) {
@@ -105,8 +105,8 @@ void cuda_pins_revoke(struct cuda_context *context, unsigned gpu, uint64_t devic
 
 uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer)
 {
-    uint64_t place = ((uint64_t)(uintptr_t)pointer - CUDA_BASE) & ((1ull << CUDA_DEVICE_SHIFT) - 1);
-    return place - pin->device_address;
+    uint64_t offset = ((uint64_t)(uintptr_t)pointer - CUDA_BASE) & ((1ull << CUDA_DEVICE_SHIFT) - 1);
+    return offset - pin->device_address;
 }
 
 bool cuda_host_pinned(const void *pointer, size_t bytes, uint64_t *bus_address_out, uint64_t *number_out)
@@ -122,7 +122,7 @@ bool cuda_host_pinned(const void *pointer, size_t bytes, uint64_t *bus_address_o
     return bytes <= pinned->buffer.bytes - offset;
 }
 
-// Made of what names the process and the device, so that those of another process differ.
+// The tokens encode the process and the device, so tokens of other processes differ.
 bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out)
 {
     const struct cuda_context *context = cuda_context_current();

@@ -1,8 +1,7 @@
-// Windows onto device memory (GPUDirect RDMA), and what else the libraries beside CUDA, gdrcopy
-// and libtca, need to know of its memory.
+// Windows onto device memory (GPUDirect RDMA), and what gdrcopy and libtca need to know about CUDA's memory.
 //
-// A window is of 64 KB pages and lies in the GPU's BAR. cudaFree and cudaDeviceReset close it; it stays in the list of
-// its process, revoked, until whoever made it destroys it.
+// A window consists of 64 KB pages in the GPU's BAR. cudaFree and cudaDeviceReset close it; it then stays in the list
+// of its process, revoked, until its creator destroys it.
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +18,7 @@ struct cuda_pin {
     uint64_t device_address, bytes; // whole pages
     uint64_t bar_offset;            // of the first page in the GPU's BAR
     uint64_t bus_address;           // of the first page, for devices of the node
-    uint64_t start, length;         // what was asked for, from the first page on
+    uint64_t start, length;         // the requested range, counted from the first page
     bool revoked;
 };
 
@@ -28,15 +27,15 @@ struct cuda_tokens {
     uint32_t va_space;
 };
 
-// For bytes at pointer, which lie in one allocation of the calling process; in_pages: or behind it in its last page, as
-// those do who register pages of 4 KiB (Open MPI's openib). Pays the driver's call. -ENODEV: no GPU.
-// -EINVAL: no such memory. -ENOSPC: the BAR is full. -ENOMEM, -EIO.
+// Pins bytes at pointer, which are inside one allocation of the calling process. in_pages: the range may extend to the
+// end of its last page, as libraries register pages of 4 KiB (Open MPI's openib). Pays the driver's call. -ENODEV: no
+// GPU. -EINVAL: no such memory. -ENOSPC: the BAR is full. -ENOMEM, -EIO.
 int cuda_pin_create(const void *pointer, size_t bytes, bool in_pages, struct cuda_pin **pin_out);
 void cuda_pin_destroy(struct cuda_pin *pin);
-// Where pointer, which lies in the pin, is: an offset from the first page.
+// The offset of pointer, which is inside the pin, from the first page.
 uint64_t cuda_pin_offset(const struct cuda_pin *pin, const void *pointer);
-// Of bytes at pointer, which lie in one cudaMallocHost of the calling process: where devices reach them, and which one
-// it is (no later one has its number). False: they do not.
+// For bytes at pointer inside one cudaMallocHost of the calling process: the address for devices, and the number of
+// that allocation (never reused). False: they are not.
 bool cuda_host_pinned(const void *pointer, size_t bytes, uint64_t *bus_address_out, uint64_t *number_out);
 // The tokens of this process for memory of a GPU. False: pointer is not device memory of the process.
 bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out);

@@ -1,4 +1,4 @@
-// Queues of the GPUs: order between them, and waiting.
+// Queues of the GPUs: creation, ordering, waiting.
 #include <stdlib.h>
 
 #include "verbs-shim/cuda/internal.h"
@@ -12,7 +12,7 @@ static cudaError_t queue_make(struct cuda_context *context, unsigned gpu, bool b
         return cudaErrorMemoryAllocation;
     }
     uint32_t id = 0;
-    // In the list from here on, as the driver's call may take time.
+    // It enters the list now, as the driver's call may take time.
     struct cuda_queue **link = &context->devices[gpu].queues;
     while (*link != NULL) {
         link = &(*link)->next;
@@ -93,7 +93,7 @@ cudaError_t cuda_submit_after(struct cuda_context *context, struct cuda_queue *q
     return push(context, queue, &work);
 }
 
-// The default queue behind all that are in order with it.
+// Makes the default queue wait for all queues that are ordered with it.
 static cudaError_t default_join(struct cuda_context *context, struct cuda_queue *first)
 {
     cudaError_t error = cudaSuccess;

@@ -1,5 +1,5 @@
-// Copies of pageable memory: in pieces through two pinned buffers, so that the processor copies one while the GPU
-// moves the other.
+// Copies of pageable memory, in pieces through two pinned buffers: the processor copies one while the GPU transfers the
+// other.
 #include <string.h>
 
 #include "verbs-shim/cuda/internal.h"
@@ -12,7 +12,7 @@ cudaError_t cuda_bounce_prepare(struct cuda_context *context)
     for (unsigned gpu = 0; gpu < context->count; gpu++) {
         uint64_t wanted = context->devices[gpu].info.staging_bytes;
         if (wanted == 0) {
-            return cudaErrorInitializationError; // a driver that cannot stage
+            return cudaErrorInitializationError; // the driver has no bounce buffers
         }
         bytes = wanted > bytes ? wanted : bytes;
     }
@@ -48,7 +48,7 @@ static cudaError_t bounce_wait(struct cuda_context *context, const struct cuda_b
 
 // --- pieces ---------------------------------------------------------------------------------------------------------
 
-// Between a bounce buffer, where rows lie without gaps, and the program's memory.
+// Copies between a bounce buffer, where rows have no gaps, and the program's memory.
 static void piece_copy(struct cuda_context *context, const struct cuda_side *host, const struct cuda_piece *piece,
                        const struct cuda_bounce *bounce, bool into_bounce)
 {
@@ -132,7 +132,7 @@ static cudaError_t to_host(struct cuda_context *context, const struct cuda_copy 
 
 cudaError_t cuda_copy_staged(struct cuda_context *context, const struct cuda_copy *copy)
 {
-    bool down = copy->to.place == CUDA_DEVICE;
+    bool down = copy->to.kind == CUDA_DEVICE;
     unsigned gpu = down ? copy->to.gpu : copy->from.gpu;
     uint64_t limit = context->devices[gpu].info.staging_bytes;
     struct cuda_queue *queue;

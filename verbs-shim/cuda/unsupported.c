@@ -1,4 +1,4 @@
-// Calls that are known by name alone.
+// Calls that exist only by name.
 #include <stdio.h>
 
 #include "verbs-shim/cuda/internal.h"

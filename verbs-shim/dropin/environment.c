@@ -96,14 +96,14 @@ static void *watch(void *arg)
     (void)arg;
     while (true) {
         (void)attach_wait(ATTACH_WAIT_MEMORY, ATTACH_NEVER_PS);
-        ibverbs_look(begun);
+        ibverbs_events_poll(begun);
     }
     return NULL;
 }
 
 static void look(void)
 {
-    ibverbs_look(begun);
+    ibverbs_events_poll(begun);
 }
 
 static void watch_start(void)

@@ -32,7 +32,7 @@ static int control_read(const fpga_handle_t *handle, enum fpga_direction directi
 
 // --- life ------------------------------------------------------------------------------------------------------------
 
-// Forgets half a descriptor that an abandoned program may have left.
+// Resets a descriptor that an abandoned program may have written in part.
 static int controllers_check(const fpga_handle_t *handle)
 {
     for (enum fpga_direction direction = FPGA_READ; direction < FPGA_DIRECTIONS; direction++) {

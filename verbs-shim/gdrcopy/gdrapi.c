@@ -9,7 +9,7 @@
 #include "verbs-shim/cuda/cuda_runtime_api.h"
 #include "verbs-shim/cuda/pin.h"
 
-// Mappings are numbers in a range of the GPU, beside that of device pointers; the range is the GPU's BAR.
+// A mapping is a number in a range of the GPU, apart from the device pointers; the range stands for the GPU's BAR.
 #define MAPPING_BASE  0x4300000000ull
 #define MAPPING_SHIFT 36
 
@@ -32,7 +32,7 @@ struct library {
     struct backend backend;
     struct gdr *opened;
     struct window *windows;
-    unsigned long window_count; // ever made
+    unsigned long window_count; // windows ever made
 };
 
 static void library_release(void *state)
@@ -97,7 +97,7 @@ gdr_t gdr_open(void)
     return gdr;
 }
 
-// Its place in the list; NULL: it is not open, or nothing is.
+// The link in the list; NULL: it is not open, or no handle is open.
 static struct gdr **gdr_link(struct library *library, const struct gdr *gdr)
 {
     struct gdr **link = library != NULL ? &library->opened : NULL;
@@ -122,7 +122,7 @@ static void window_drop(struct window **link)
     struct cuda_pin *pin = window->pin;
     *link = window->next;
     free(window);
-    cuda_pin_destroy(pin); // takes time: nothing is in our hands meanwhile
+    cuda_pin_destroy(pin); // takes time: the window must be out of the list before
 }
 
 int gdr_close(gdr_t g)
@@ -144,7 +144,7 @@ int gdr_close(gdr_t g)
     return 0;
 }
 
-// The handle's window; NULL: it is none of this process and this gdr. g NULL: of any.
+// The window of a handle; NULL: it is not of this process and this gdr. g NULL: any gdr.
 static struct window *window_find(gdr_t g, gdr_mh_t handle)
 {
     struct library *library = library_find();
@@ -258,8 +258,8 @@ int gdr_unmap(gdr_t g, gdr_mh_t handle, void *va, size_t size)
     return 0;
 }
 
-// Offset in the GPU's BAR; false: it does not lie in the mapping, or the window is closed.
-static bool place_find(const struct window *window, const void *mapped, size_t size, uint64_t *offset_out)
+// Offset in the GPU's BAR; false: not inside the mapping, or the window is closed.
+static bool offset_find(const struct window *window, const void *mapped, size_t size, uint64_t *offset_out)
 {
     if (window == NULL || window->mapped_bytes == 0 || window->pin->revoked) {
         return false;
@@ -278,7 +278,7 @@ int gdr_copy_to_mapping(gdr_mh_t handle, void *map_d_ptr, const void *h_ptr, siz
 {
     const struct window *window = window_find(NULL, handle);
     uint64_t offset;
-    if (!place_find(window, map_d_ptr, size, &offset) || (h_ptr == NULL && size != 0)) {
+    if (!offset_find(window, map_d_ptr, size, &offset) || (h_ptr == NULL && size != 0)) {
         return EINVAL;
     }
     const struct backend *backend = &library_find()->backend;
@@ -294,7 +294,7 @@ int gdr_copy_from_mapping(gdr_mh_t handle, void *h_ptr, const void *map_d_ptr, s
 {
     const struct window *window = window_find(NULL, handle);
     uint64_t offset;
-    if (!place_find(window, map_d_ptr, size, &offset) || (h_ptr == NULL && size != 0)) {
+    if (!offset_find(window, map_d_ptr, size, &offset) || (h_ptr == NULL && size != 0)) {
         return EINVAL;
     }
     const struct backend *backend = &library_find()->backend;

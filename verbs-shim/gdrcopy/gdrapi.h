@@ -1,14 +1,14 @@
-// gdrcopy: the processor reads and writes device memory through a window in the GPU's BAR. Named after the public API
-// (2.x), so that C programs compile; not the library itself.
+// gdrcopy: the processor reads and writes device memory through a window in the GPU's BAR. The names are those of the
+// public API (2.x), so that C programs compile; this is not the library itself.
 //
 // A mapping is a number, not an address: it must never be dereferenced. gdr_copy_to_mapping and gdr_copy_from_mapping
-// are the only ways through it. Stores are write-combined and end with a fence; loads are streaming loads of lines of
+// are the only ways to access it. Stores are write-combined and end with a fence; loads are streaming loads of lines of
 // 64 B. Any size and alignment is allowed; whole aligned lines are fastest.
 //
-// Functions that return int give 0, or a positive errno value. Handles belong to the process that made them.
-// cudaFree of the memory closes its window: copies give EINVAL from then on, and gdr_get_callback_flag tells.
+// Functions that return int give 0, or a positive errno value. Handles belong to the process that made them. cudaFree
+// of the memory closes its window: copies then return EINVAL, and gdr_get_callback_flag reports it.
 //
-// Left out: persistent and forced-cached mappings, gdr_get_attribute.
+// Not modelled: persistent and forced-cached mappings, gdr_get_attribute.
 #pragma once
 
 #include <stddef.h>
@@ -47,23 +47,23 @@ typedef struct gdr_info_v2 {
 
 // NULL: the node has no GPU.
 gdr_t gdr_open(void);
-// Ends what is still pinned. EINVAL: not what gdr_open gave.
+// Also unpins what is still pinned. EINVAL: not a handle of gdr_open.
 int gdr_close(gdr_t g);
 
-// The pages around size bytes at addr, which lie in one cudaMalloc. The tokens are those of cuPointerGetAttribute, or
-// both 0. EINVAL: no such memory, no bytes, or tokens of another process or device. ENOMEM: the BAR is full.
+// The pages around size bytes at addr, which are inside one cudaMalloc. The tokens are those of cuPointerGetAttribute,
+// or both 0. EINVAL: no such memory, no bytes, or tokens of another process or device. ENOMEM: the BAR is full.
 int gdr_pin_buffer(gdr_t g, unsigned long addr, size_t size, uint64_t p2p_token, uint32_t va_space, gdr_mh_t *handle);
 int gdr_unpin_buffer(gdr_t g, gdr_mh_t handle);
-// Set: cudaFree or cudaDeviceReset closed the window.
+// The flag is set if cudaFree or cudaDeviceReset closed the window.
 int gdr_get_callback_flag(gdr_t g, gdr_mh_t handle, int *flag);
 int gdr_get_info(gdr_t g, gdr_mh_t handle, gdr_info_t *info);
 
-// The first size bytes of the pages: *va is what info.va maps to. EAGAIN: mapped already. EINVAL: beyond the pages.
+// Maps the first size bytes of the pages: *va corresponds to info.va. EAGAIN: mapped already. EINVAL: beyond the pages.
 int gdr_map(gdr_t g, gdr_mh_t handle, void **va, size_t size);
-// va and size as they were mapped.
+// va and size must be those of the mapping.
 int gdr_unmap(gdr_t g, gdr_mh_t handle, void *va, size_t size);
 
-// map_d_ptr lies anywhere in the mapping. EINVAL: not mapped, or beyond it. EIO: the GPU did not answer.
+// map_d_ptr may be anywhere in the mapping. EINVAL: not mapped, or beyond its end. EIO: the GPU did not answer.
 int gdr_copy_to_mapping(gdr_mh_t handle, void *map_d_ptr, const void *h_ptr, size_t size);
 int gdr_copy_from_mapping(gdr_mh_t handle, void *h_ptr, const void *map_d_ptr, size_t size);
 

@@ -1,4 +1,4 @@
-// The device as a process opens it, protection domains, regions, address handles, events.
+// The device as a process opens it; protection domains, memory regions, address handles, events.
 #include <stdlib.h>
 #include <string.h>
 
@@ -226,7 +226,7 @@ int hca_xrcd_destroy(hca_xrcd_t *xrcd)
     const hca_context_t *context = xrcd->pd->context;
     int status = xrcd->pd->users > 0 ? -EBUSY : hca_command_plain(context, HCA_CMD_XRCD_DESTROY, xrcd->number);
     if (status == 0) {
-        (void)hca_pd_destroy(xrcd->pd); // nobody uses it
+        (void)hca_pd_destroy(xrcd->pd); // it has no users
         free(xrcd);
     }
     return status;

@@ -1,4 +1,4 @@
-// Completion queues: taking entries, waiting, arming.
+// Completion queues: poll, wait, arm.
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { RECORD_BYTES = 64, CQE_WORDS = sizeof(struct hca_cqe) / 8 };
 
-// One place is left for the entry that ends a ring.
+// One entry is reserved for the entry that ends a ring.
 static uint32_t ring_entries(unsigned entries)
 {
     return hca_round_up(entries + 1, 2);
@@ -114,14 +114,14 @@ static bool entry_is_there(const hca_cq_t *cq, uint32_t count)
     return ((volatile struct hca_cqe *)entry_at(cq, count))->owner == owner_at(cq, count);
 }
 
-// Requests before it that asked for no completion are done as well.
+// Unsignalled requests before it are done as well.
 static uint64_t send_take(hca_qp_t *qp, uint32_t index)
 {
     qp->send_done += (uint16_t)(index - qp->send_done);
     return qp->wr_ids[qp->send_done++ & (qp->send_entries - 1)];
 }
 
-// Its entry in the send queue is not written again before its completion was taken.
+// The send queue does not overwrite this entry before its completion is taken.
 static struct hca_failure send_failure(const hca_qp_t *qp, uint32_t index)
 {
     const uint8_t *entry = qp->send_ring + (size_t)(index & (qp->send_entries - 1)) * qp->send_stride_bytes;
@@ -156,19 +156,19 @@ static struct hca_failure send_failure(const hca_qp_t *qp, uint32_t index)
 
 static struct hca_failure receive_failure(const struct hca_receive_ring *receive, uint32_t cookie)
 {
-    const struct hca_received *place = cookie < receive->entries ? &receive->places[cookie] : NULL;
-    struct hca_failure failure = {.known = place != NULL, .is_receive = true};
-    if (place != NULL) {
-        failure.bytes = place->bytes;
-        failure.address = place->address;
-        failure.first_bytes = place->first_bytes;
-        failure.lkey = place->lkey;
-        failure.segments = place->segments;
+    const struct hca_receive_buffer *buffer = cookie < receive->entries ? &receive->buffers[cookie] : NULL;
+    struct hca_failure failure = {.known = buffer != NULL, .is_receive = true};
+    if (buffer != NULL) {
+        failure.bytes = buffer->bytes;
+        failure.address = buffer->address;
+        failure.first_bytes = buffer->first_bytes;
+        failure.lkey = buffer->lkey;
+        failure.segments = buffer->segments;
     }
     return failure;
 }
 
-// Before the completion is taken.
+// Called before the completion is taken.
 static void failure_note(const struct hca_cqe *cqe, hca_qp_t *qp, const hca_srq_t *srq)
 {
     if (cqe->status != HCA_OK && cqe->status != HCA_FLUSHED && qp != NULL) {
@@ -178,12 +178,12 @@ static void failure_note(const struct hca_cqe *cqe, hca_qp_t *qp, const hca_srq_
     }
 }
 
-// false: it was on its way when its queue pair was destroyed.
+// false: the queue pair was destroyed while the completion was in flight.
 static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *wc)
 {
     hca_qp_t *qp = hca_numbered_get(&cq->context->qps, cqe->qpn);
     hca_srq_t *srq = qp != NULL ? qp->srq : NULL;
-    if (cqe->srqn != HCA_NO_SRQ) { // by XRC
+    if (cqe->srqn != HCA_NO_SRQ) { // an XRC receive
         srq = hca_numbered_get(&cq->context->srqs, cqe->srqn);
     }
     if (srq == NULL && (qp == NULL || cqe->srqn != HCA_NO_SRQ)) {
@@ -247,7 +247,7 @@ static int entry_wait(const hca_cq_t *cq, uint32_t count, uint64_t timeout_ns)
                                    (uint64_t)owner_at(cq, count) << 56, timeout_ns);
 }
 
-const volatile uint64_t *hca_cq_place(const hca_cq_t *cq)
+const volatile uint64_t *hca_cq_next_word(const hca_cq_t *cq)
 {
     return entry_word(cq, cq->consumer);
 }
@@ -264,7 +264,7 @@ int hca_cq_arm(hca_cq_t *cq, bool solicited_only)
     return 0;
 }
 
-// Entries of the queue pair that nobody polled go; the others move up behind the ones that stay.
+// Removes the queue pair's entries that were not polled; the entries that stay close the gaps.
 static void clean(hca_cq_t *cq, const hca_qp_t *qp, uint32_t srqn)
 {
     uint32_t end = cq->consumer, gone = 0;
@@ -301,7 +301,7 @@ void hca_cq_clean_srq(hca_cq_t *cq, uint32_t srqn)
 
 // --- another size ----------------------------------------------------------------------------------------------------
 
-// Nothing is there, wherever the counting goes on.
+// Marks every entry as empty for a consumer that starts at `count`.
 static void ring_clear(const hca_cq_t *cq, uint32_t count)
 {
     for (uint32_t i = 0; i < cq->entries; i++) {
@@ -310,7 +310,7 @@ static void ring_clear(const hca_cq_t *cq, uint32_t count)
     hca_cost(cq->context, BACKEND_COST_LOAD_STORE, cq->entries);
 }
 
-// What was not taken from the old ring, up to its last entry, which may still be on its way.
+// Copies the entries that were not polled from the old ring, up to its last entry, which may still be in flight.
 static int entries_move(const hca_cq_t *old, const hca_cq_t *cq)
 {
     for (uint32_t count = old->consumer;; count++) {

@@ -1,4 +1,4 @@
-// How the parts of the HCA's driver join. Private to the folder.
+// Shared by the parts of the HCA's driver. Private to the folder.
 #pragma once
 
 #include <errno.h>
@@ -30,7 +30,7 @@ struct hca_pd {
 };
 
 struct hca_xrcd {
-    hca_pd_t *pd; // of its targets
+    hca_pd_t *pd; // of the XRC targets
     uint32_t number;
 };
 
@@ -56,26 +56,26 @@ struct hca_cq {
     struct hca_cqe *ring;
 };
 
-// What a receive request has room for; address, lkey, first_bytes: of its first segment.
-struct hca_received {
+// The buffer of a receive request; address, lkey, first_bytes: of its first segment.
+struct hca_receive_buffer {
     uint64_t bytes, address, first_bytes;
     uint32_t lkey, segments;
 };
 
-// A receive queue, a QP's or shared: entries in order, and the requests they stand for by cookie.
+// A receive queue, of one QP or shared: its entries in order, and the posted requests by cookie.
 struct hca_receive_ring {
     uint8_t *ring;
     volatile uint64_t *record;
     uint32_t entries, stride_bytes, segments, posted;
-    uint64_t *wr_ids;            // by cookie
-    struct hca_received *places; // the same
-    uint32_t *cookies;           // free ones
+    uint64_t *wr_ids;                   // by cookie
+    struct hca_receive_buffer *buffers; // by cookie
+    uint32_t *cookies;                  // free ones
     uint32_t free_count;
 };
 
 struct hca_srq {
     hca_pd_t *pd;
-    hca_cq_t *cq; // of XRC; NULL
+    hca_cq_t *cq; // of an XRC receive queue; otherwise NULL
     uint32_t number, users;
     void *user;
     struct backend_buffer buffer;
@@ -85,8 +85,8 @@ struct hca_srq {
 struct hca_qp {
     hca_pd_t *pd;
     enum hca_qp_type type;
-    enum hca_qp_state state; // as last set here
-    bool failed;             // a completion said so
+    enum hca_qp_state state; // as this driver set it last
+    bool failed;             // a completion reported an error
     bool all_signaled;
     uint32_t number;
     void *user;
@@ -105,14 +105,14 @@ static inline int hca_command(const hca_context_t *context, struct hca_command *
 {
     return context->backend.ops->hca_command(context->backend.ctx, command);
 }
-// A command that creates something, whose number it gives.
+// A command that creates an object and returns its number.
 static inline int hca_create(const hca_context_t *context, struct hca_command command, uint32_t *number_out)
 {
     int status = hca_command(context, &command);
     *number_out = command.number;
     return status;
 }
-// A command without operand.
+// A command without operands.
 static inline int hca_command_plain(const hca_context_t *context, enum hca_command_id id, uint32_t number)
 {
     return hca_command(context, &(struct hca_command){.id = id, .number = number});
@@ -135,12 +135,12 @@ static inline void *hca_numbered_get(const struct hca_numbered *numbered, uint32
 
 uint32_t hca_round_up(uint32_t value, uint32_t least); // to a power of two
 uint32_t hca_receive_stride(unsigned segments);
-// ring and record lie in pinned memory. -ENOMEM.
+// ring and record are in pinned memory. -ENOMEM.
 int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_t segments, uint8_t *ring,
                      volatile uint64_t *record);
 void hca_receive_fini(struct hca_receive_ring *receive);
 void hca_receive_reset(struct hca_receive_ring *receive);
-uint64_t hca_receive_take(struct hca_receive_ring *receive, uint32_t cookie); // its wr_id; the entry is free again
-void hca_receive_doorbell(hca_qp_t *qp); // to a queue pair in error: what was posted shall be flushed
+uint64_t hca_receive_take(struct hca_receive_ring *receive, uint32_t cookie); // returns the wr_id; frees the cookie
+void hca_receive_doorbell(hca_qp_t *qp); // for a queue pair in error: the HCA flushes what was posted
 void hca_cq_clean(hca_cq_t *cq, const hca_qp_t *qp);
-void hca_cq_clean_srq(hca_cq_t *cq, uint32_t srqn); // what it received by XRC
+void hca_cq_clean_srq(hca_cq_t *cq, uint32_t srqn); // removes its XRC receives

@@ -1,8 +1,8 @@
-// Work requests: entries written to their rings, and the doorbell.
+// Work requests: entries are written to their rings, and the doorbell is rung.
 //
-// A single request that fits goes to the HCA whole, by write-combined stores (BlueFlame), as libmlx4 does it: one whose
-// data is inline always, another if the process prefers so (its MLX4_POST_SEND_PREFER_BF). Lists and longer requests
-// stay in memory and ring the doorbell once.
+// The driver writes a single request that fits to the HCA with write-combined stores (BlueFlame), as libmlx4 does:
+// always if its data is inline, and otherwise if the process prefers it (its MLX4_POST_SEND_PREFER_BF). Lists and
+// longer requests stay in memory and ring the doorbell once.
 #include <string.h>
 
 #include "verbs-shim/hca/hca_internal.h"
@@ -92,7 +92,7 @@ static size_t heads_write(const hca_qp_t *qp, const struct hca_send_wr *wr, uint
     return at;
 }
 
-// Returns the request's bytes, whole units.
+// Returns the bytes of the request, in whole units.
 static uint32_t request_write(hca_qp_t *qp, const struct hca_send_wr *wr, uint8_t *entry)
 {
     size_t at = sizeof(struct hca_wqe_control);
@@ -137,9 +137,9 @@ int hca_post_send(hca_qp_t *qp, const struct hca_send_wr *wr, const struct hca_s
         if (status != 0) {
             break;
         }
-        uint8_t *place = qp->send_ring + (size_t)(qp->send_posted & (qp->send_entries - 1)) * qp->send_stride_bytes;
-        bytes = request_write(qp, wr, place);
-        entry = place;
+        uint8_t *slot = qp->send_ring + (size_t)(qp->send_posted & (qp->send_entries - 1)) * qp->send_stride_bytes;
+        bytes = request_write(qp, wr, slot);
+        entry = slot;
         inlined = (wr->flags & HCA_WQE_INLINE) != 0;
         posted++;
     }
@@ -169,17 +169,17 @@ static int receive_write(const hca_context_t *context, struct hca_receive_ring *
     uint8_t *entry = receive->ring + (size_t)(receive->posted & (receive->entries - 1)) * receive->stride_bytes;
     const struct hca_wqe_receive head = {.cookie = receive->cookies[--receive->free_count], .segments = wr->sge_count};
     memcpy(entry, &head, sizeof head);
-    struct hca_received *place = &receive->places[head.cookie];
-    *place = (struct hca_received){.segments = wr->sge_count};
+    struct hca_receive_buffer *buffer = &receive->buffers[head.cookie];
+    *buffer = (struct hca_receive_buffer){.segments = wr->sge_count};
     if (wr->sge_count > 0) {
-        place->address = wr->sges[0].address;
-        place->first_bytes = wr->sges[0].bytes;
-        place->lkey = wr->sges[0].lkey;
+        buffer->address = wr->sges[0].address;
+        buffer->first_bytes = wr->sges[0].bytes;
+        buffer->lkey = wr->sges[0].lkey;
     }
     for (unsigned i = 0; i < wr->sge_count; i++) {
         const struct hca_wqe_data data = {
             .address = wr->sges[i].address, .lkey = wr->sges[i].lkey, .bytes = wr->sges[i].bytes};
-        place->bytes += data.bytes;
+        buffer->bytes += data.bytes;
         memcpy(entry + sizeof head + i * sizeof data, &data, sizeof data);
     }
     receive->wr_ids[head.cookie] = wr->wr_id;

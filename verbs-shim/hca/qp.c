@@ -32,9 +32,9 @@ int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_
                                          .segments = segments,
                                          .stride_bytes = hca_receive_stride(segments)};
     receive->wr_ids = malloc(entries * sizeof *receive->wr_ids);
-    receive->places = malloc(entries * sizeof *receive->places);
+    receive->buffers = malloc(entries * sizeof *receive->buffers);
     receive->cookies = malloc(entries * sizeof *receive->cookies);
-    if (receive->wr_ids == NULL || receive->places == NULL || receive->cookies == NULL) {
+    if (receive->wr_ids == NULL || receive->buffers == NULL || receive->cookies == NULL) {
         hca_receive_fini(receive);
         return -ENOMEM;
     }
@@ -45,9 +45,9 @@ int hca_receive_init(struct hca_receive_ring *receive, uint32_t entries, uint32_
 void hca_receive_fini(struct hca_receive_ring *receive)
 {
     free(receive->wr_ids);
-    free(receive->places);
+    free(receive->buffers);
     free(receive->cookies);
-    receive->places = NULL;
+    receive->buffers = NULL;
     receive->wr_ids = NULL;
     receive->cookies = NULL;
 }
@@ -117,8 +117,8 @@ size_t hca_qp_bytes(const struct hca_qp_create *create)
            qp.receive.entries * (sizeof *qp.receive.wr_ids + sizeof *qp.receive.cookies);
 }
 
-// Send ring, receive ring, record. Strides are powers of two below a page, so every entry lies on a multiple of its
-// own.
+// Send ring, receive ring, record. Strides are powers of two smaller than a page, so every entry is aligned to its
+// stride.
 static int memory_create(hca_qp_t *qp, struct hca_qp_init *init)
 {
     hca_context_t *context = qp->pd->context;
@@ -152,7 +152,7 @@ static void qp_free(hca_qp_t *qp)
     if (qp->buffer.bytes > 0) {
         backend->ops->free_pinned(backend->ctx, &qp->buffer);
     }
-    hca_receive_fini(&qp->receive); // nothing, where there is none
+    hca_receive_fini(&qp->receive); // does nothing if there is no receive queue
     free(qp->wr_ids);
     free(qp);
 }
@@ -218,7 +218,7 @@ int hca_qp_create(hca_pd_t *pd, struct hca_qp_create *create, hca_qp_t **qp_out)
 static void completions_forget(hca_qp_t *qp)
 {
     if (qp->send_cq == NULL) {
-        return; // a target's are in the CQs of shared receive queues
+        return; // the completions of a target are in the CQs of shared receive queues
     }
     hca_cq_clean(qp->send_cq, qp);
     if (qp->receive_cq != qp->send_cq) {
@@ -235,7 +235,7 @@ int hca_qp_destroy(hca_qp_t *qp)
     }
     completions_forget(qp);
     (void)hca_numbered_set(&context->qps, qp->number, NULL);
-    users_add(qp, UINT32_MAX); // one less
+    users_add(qp, UINT32_MAX); // one user less
     qp_free(qp);
     return 0;
 }
@@ -282,7 +282,7 @@ int hca_qp_query(hca_qp_t *qp, struct hca_qp_attr *attr_out)
     struct hca_command query = {.id = HCA_CMD_QP_QUERY, .number = qp->number};
     int status = hca_command(context, &query);
     *attr_out = query.qp_query;
-    if (status == 0 && attr_out->state == HCA_ERROR) { // it may have gone there by itself
+    if (status == 0 && attr_out->state == HCA_ERROR) { // it may have gone to ERROR by itself
         qp->state = HCA_ERROR;
     }
     return status;

@@ -7,7 +7,7 @@ int ibsim_cq_create(void *object, unsigned *entries, unsigned vector, void *user
 {
     struct ibsim_context *context = object;
     struct ibsim_cq *cq = calloc(1, sizeof *cq);
-    (void)vector; // there is one
+    (void)vector; // there is only one
     int status = cq != NULL ? hca_cq_create(context->hca, *entries, user, &cq->hca) : -ENOMEM;
     if (status == 0 && !ibsim_scratch_completions(&context->scratch, hca_cq_entries(cq->hca))) {
         (void)hca_cq_destroy(cq->hca);
@@ -35,7 +35,7 @@ int ibsim_cq_destroy(void *cq)
 int ibsim_cq_resize(void *object, unsigned *entries)
 {
     struct ibsim_cq *cq = object;
-    if (!ibsim_scratch_completions(&cq->context->scratch, 2 * *entries)) { // the driver gives less than that
+    if (!ibsim_scratch_completions(&cq->context->scratch, 2 * *entries)) { // the driver returns fewer entries than that
         return -ENOMEM;
     }
     int status = hca_cq_resize(cq->hca, *entries);
@@ -48,9 +48,9 @@ int ibsim_cq_arm(void *cq, bool solicited_only)
     return hca_cq_arm(((struct ibsim_cq *)cq)->hca, solicited_only);
 }
 
-const volatile void *ibsim_cq_place(void *cq)
+const volatile void *ibsim_cq_next_word(void *cq)
 {
-    return hca_cq_place(((struct ibsim_cq *)cq)->hca);
+    return hca_cq_next_word(((struct ibsim_cq *)cq)->hca);
 }
 
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns)
@@ -92,7 +92,7 @@ static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
     case HCA_CQE_RECEIVE_WRITE_IMM:
         return IBV_WC_RECV_RDMA_WITH_IMM;
     case HCA_CQE_SEND:
-    case HCA_CQE_RESIZED: // never one
+    case HCA_CQE_RESIZED: // never in a poll
         break;
     }
     return sends[wc->opcode];
@@ -135,7 +135,7 @@ bool ibsim_qp_failure(void *object, struct ibverbs_failure *failure_out)
     return failure->known;
 }
 
-// Immediate data goes as it lies in memory: in network byte order on both sides.
+// Immediate data keeps its memory order: network byte order on both sides.
 static struct ibv_wc completion_of(const struct hca_wc *wc)
 {
     return (struct ibv_wc){.wr_id = wc->wr_id,

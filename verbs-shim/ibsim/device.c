@@ -1,4 +1,4 @@
-// What the device is, contexts and their events, protection domains, regions, address handles.
+// Attributes of the device, contexts and their events, protection domains, regions, address handles.
 #include <endian.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "verbs-shim/ibsim/ibsim_internal.h"
 
-#define VENDOR_ID    0x02c9  // that of the adapters that are modelled; the first bits of the GUID as well
+#define VENDOR_ID    0x02c9  // of the modelled adapters; also the first bits of the GUID
 #define FIRMWARE     "1.0.0" // of the model
 #define DEFAULT_PKEY 0xffff
 #define GROUPS       8192 // as ibv_devinfo prints them for these adapters
@@ -26,7 +26,7 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
     }
     *info_out = (struct ibverbs_device_info){
         .attr = {.fw_ver = FIRMWARE,
-                 .node_guid = htobe64(port.guid - 1), // as these adapters have it
+                 .node_guid = htobe64(port.guid - 1), // as on these adapters
                  .sys_image_guid = htobe64(port.guid + 2),
                  .max_mr_size = UINT64_MAX,
                  .page_size_cap = 4096,
@@ -45,7 +45,7 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
                  .max_res_rd_atom = (int)(hca.max_responder_reads * hca.max_qp),
                  .max_qp_init_rd_atom = (int)hca.max_initiator_reads,
                  .atomic_cap = IBV_ATOMIC_HCA,
-                 .max_ah = INT_MAX, // memory of the driver
+                 .max_ah = INT_MAX, // limited only by the driver's memory
                  .max_mcast_grp = GROUPS,
                  .max_mcast_qp_attach = GROUP_QPS,
                  .max_total_mcast_qp_attach = GROUPS * GROUP_QPS,
@@ -72,7 +72,7 @@ static enum ibv_mtu mtu_code(uint32_t bytes)
     return mtu;
 }
 
-// PortInfo's code of the rate of one of four lanes (IBA 14.2.5.6): SDR, DDR, QDR; FDR as later revisions have it.
+// PortInfo's code for the rate of one of four lanes (IBA 14.2.5.6): SDR, DDR, QDR; FDR as in later revisions.
 static uint8_t speed_code(uint64_t rate_mbps)
 {
     uint64_t lane_mbps = rate_mbps / 4;
@@ -84,7 +84,7 @@ static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_
     const struct backend *backend = device;
     struct hca_device_info hca;
     struct hca_port_info port;
-    (void)number; // it has one
+    (void)number; // there is only one
     int status = hca_query_device(backend, &hca);
     status = status != 0 ? status : hca_query_port(backend, &port);
     if (status != 0) {
@@ -130,7 +130,7 @@ static int query_pkey(void *device, unsigned number, unsigned index, uint16_t *p
 static int open_context(void *device, struct backend_process *process, void **context_out)
 {
     struct ibsim_context *context = calloc(1, sizeof *context);
-    (void)process; // the device is its backend
+    (void)process; // the device is the backend
     if (context == NULL) {
         return -ENOMEM;
     }
@@ -154,7 +154,7 @@ static int close_context(void *object)
     return status;
 }
 
-// The driver's calls that destroy are commands, which take no time.
+// The driver's destroy calls are commands, which take no time.
 static void abandon_context(void *context)
 {
     (void)context;
@@ -322,7 +322,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .cq_resize = ibsim_cq_resize,
     .cq_poll = ibsim_cq_poll,
     .cq_arm = ibsim_cq_arm,
-    .cq_place = ibsim_cq_place,
+    .cq_next_word = ibsim_cq_next_word,
     .cq_waiting = ibsim_cq_waiting,
     .qp_outstanding = ibsim_qp_outstanding,
     .qp_failure = ibsim_qp_failure,

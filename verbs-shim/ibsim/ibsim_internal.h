@@ -1,4 +1,4 @@
-// How the parts of ibsim0 join. Private to the folder. The device's objects are the driver's own.
+// Shared by the parts of ibsim0. Private to the folder. The device's objects are the driver's own.
 #pragma once
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include "verbs-shim/ibsim/ibsim.h"
 #include "verbs-shim/ibverbs/opcodes.h"
 
-// Work requests and completions are translated here, a list at a time; the process is one thread.
+// Buffers for the translation of work requests and completions, a list at a time; the process is one thread.
 struct ibsim_scratch {
-    struct hca_wc *completions; // as many as the largest CQ has
+    struct hca_wc *completions; // the number of entries of the largest CQ
     struct hca_send_wr *sends;
     struct hca_receive_wr *receives;
     struct hca_sge *sges;
@@ -21,7 +21,7 @@ struct ibsim_context {
     struct ibsim_scratch scratch;
 };
 
-// Who translates lists knows the context.
+// Code that translates lists needs the context.
 struct ibsim_pd {
     struct ibsim_context *context;
     hca_pd_t *hca;
@@ -48,7 +48,7 @@ int ibsim_cq_resize(void *cq, unsigned *entries);
 int ibsim_cq_destroy(void *cq);
 int ibsim_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int ibsim_cq_arm(void *cq, bool solicited_only);
-const volatile void *ibsim_cq_place(void *cq);
+const volatile void *ibsim_cq_next_word(void *cq);
 unsigned ibsim_cq_waiting(void *cq, struct ibv_wc *first_out);
 void ibsim_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out);
 bool ibsim_qp_failure(void *qp, struct ibverbs_failure *failure_out);

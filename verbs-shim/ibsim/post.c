@@ -67,7 +67,7 @@ static bool reserve_receives(struct ibsim_scratch *scratch, const struct ibv_rec
     return done && reserve_sges(scratch, sges);
 }
 
-// Returns where the next request's go.
+// Returns the position for the segments of the next request.
 static struct hca_sge *sges_translate(const struct ibv_sge *from, int count, struct hca_sge *to)
 {
     for (int i = 0; i < count; i++) {
@@ -104,7 +104,7 @@ static struct hca_send_wr send_translate(const struct ibv_send_wr *wr, const str
     struct hca_send_wr to = {.wr_id = wr->wr_id,
                              .sges = sges,
                              .sge_count = (unsigned)wr->num_sge,
-                             .opcode = ibverbs_opcode(wr->opcode)->device, // the face lets no other through
+                             .opcode = ibverbs_opcode(wr->opcode)->device, // the library has checked the opcode
                              .flags = flags_of(wr->send_flags),
                              .immediate = wr->imm_data};
     remote_translate(wr, &to);

@@ -14,7 +14,7 @@ _Static_assert((int)HCA_RESET == IBV_QPS_RESET && (int)HCA_INIT == IBV_QPS_INIT 
 static uint32_t mask_of(int mask)
 {
     static const struct {
-        int face;
+        int verbs;
         uint32_t hca;
     } bits[] = {
         {IBV_QP_STATE, HCA_QP_STATE},
@@ -34,10 +34,10 @@ static uint32_t mask_of(int mask)
         {IBV_QP_MAX_DEST_RD_ATOMIC, HCA_QP_MAX_DEST_RD},
         {IBV_QP_MIN_RNR_TIMER, HCA_QP_MIN_RNR_TIMER},
         {IBV_QP_DEST_QPN, HCA_QP_DEST_QPN},
-    }; // the P_Key index has nothing behind it: there is one P_Key
+    }; // the P_Key index is ignored: there is only one P_Key
     uint32_t translated = 0;
     for (unsigned i = 0; i < sizeof bits / sizeof *bits; i++) {
-        translated |= (mask & bits[i].face) != 0 ? bits[i].hca : 0;
+        translated |= (mask & bits[i].verbs) != 0 ? bits[i].hca : 0;
     }
     return translated;
 }
@@ -89,7 +89,7 @@ static enum hca_qp_type type_of(enum ibv_qp_type type)
                                              [IBV_QPT_UD] = HCA_UD,
                                              [IBV_QPT_XRC_SEND] = HCA_XRC_INITIATOR,
                                              [IBV_QPT_XRC_RECV] = HCA_XRC_TARGET};
-    return types[type]; // the face lets no others through
+    return types[type]; // the library has checked the type
 }
 
 static hca_cq_t *cq_of(void *cq)

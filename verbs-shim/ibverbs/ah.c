@@ -55,7 +55,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *ibv_pd, struct ibv_ah_attr *attr)
 
 int ibverbs_ah_end(struct ibverbs_object *object)
 {
-    struct ibverbs_ah *ah = object->face;
+    struct ibverbs_ah *ah = object->container;
     int status = ibverbs_ops(object)->ah_destroy(object->device);
     if (status == 0) {
         ibverbs_pd_of(ah->base.pd)->object.users--;
@@ -84,7 +84,7 @@ void *ibverbs_ah_object(const struct ibv_ah *ah)
 
 // --- from a completion ----------------------------------------------------------------------------------------------
 
-// The place of a GID in the port's table; -1: it has none.
+// The index of a GID in the port's table; -1: it is not there.
 static int gid_index(struct ibv_context *context, uint8_t port, const union ibv_gid *gid)
 {
     union ibv_gid entry;
@@ -96,7 +96,7 @@ static int gid_index(struct ibv_context *context, uint8_t port, const union ibv_
     return -1;
 }
 
-// IBA 8.3: the way back is from the destination of the packet to its source.
+// IBA 8.3: the reply goes from the destination of the packet to its source.
 static int route_back(struct ibv_context *context, uint8_t port, const struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
     uint32_t word = be32toh(grh->version_tclass_flow);

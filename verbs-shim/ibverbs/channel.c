@@ -1,4 +1,4 @@
-// Completion channels: where the events of completion queues wait for the program.
+// Completion channels: they queue the events of completion queues for the program.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ibv_context
 
 int ibverbs_channel_end(struct ibverbs_object *object)
 {
-    struct ibverbs_channel *channel = object->face;
+    struct ibverbs_channel *channel = object->container;
     ibverbs_queue_purge(&channel->events, NULL);
     (void)close(channel->base.fd);
     ibverbs_object_remove(object);
@@ -60,7 +60,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_ou
         }
     }
     struct ibverbs_queued *queued = ibverbs_queue_take(&channel->events);
-    struct ibverbs_cq *cq = ((const struct ibverbs_object *)queued->event.user)->face;
+    struct ibverbs_cq *cq = ((const struct ibverbs_object *)queued->event.user)->container;
     free(queued);
     cq->completions_taken++;
     cq->armed = JOURNAL_ARMED_NOT;

@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { HASHED_MAX = 32768, CHUNK_BYTES = 4096 }; // of the beginning, and of the end
+enum { HASHED_MAX = 32768, CHUNK_BYTES = 4096 }; // HASHED_MAX: at the start, and again at the end
 
 struct posted {
     uint64_t wr_id, address, bytes, hash;
@@ -14,7 +14,7 @@ struct posted {
     bool signaled, is_hashed;
 };
 
-// Requests that are under way, in their order.
+// Outstanding requests, in order.
 struct queue {
     struct posted *list;
     unsigned first, count, room;
@@ -33,7 +33,8 @@ static const struct backend_journal_ops *journal_of(const struct ibverbs_qp *qp,
 
 // --- queues ---------------------------------------------------------------------------------------------------------
 
-// Not of the program's heap: where its own buffers lie, and so the packets that they are cut into, shall be the same.
+// Not from the program's heap: this keeps the program's own buffers, and so the packets of their data, at the same
+// addresses.
 static void *pages_new(size_t bytes)
 {
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -70,7 +71,7 @@ static bool put(struct queue *queue, unsigned room, const struct posted *posted)
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-// By the kernel, as a program may have unmapped what is registered. false: it is not there.
+// The kernel reads the memory, as a program may have unmapped a registered range. false: it is not mapped.
 static bool hash_add(uint64_t *hash, uint64_t address, uint64_t bytes)
 {
     unsigned char chunk[CHUNK_BYTES];
@@ -95,13 +96,13 @@ static bool hash_of(uint64_t address, uint64_t bytes, uint64_t *hash_out)
     return hash_add(hash_out, address, first) && hash_add(hash_out, address + bytes - last, last);
 }
 
-// Is it all in a region of the program's own memory? Then it is there.
+// true: the range is inside a region of the program's own memory, so it is mapped.
 static bool is_registered(const struct ibverbs_qp *qp, uint64_t address, uint64_t bytes)
 {
     const struct ibverbs_object *at = qp->object.context->objects[IBVERBS_MR];
     bool found = false;
     for (; at != NULL && !found; at = at->next) {
-        const struct ibverbs_mr *mr = at->face;
+        const struct ibverbs_mr *mr = at->container;
         uint64_t offset = address - mr->iova;
         found = mr->peer_pin == NULL && mr->iova == (uintptr_t)mr->base.addr && offset <= mr->base.length &&
                 bytes <= mr->base.length - offset;
@@ -127,17 +128,17 @@ static void mistake_note(struct ibverbs_qp *qp, const struct posted *posted, boo
     ibverbs_note_end(qp->object.context, 0, JOURNAL_CHECK, 0, &record);
 }
 
-// look: false where the device has not touched the memory, or nobody knows.
-static void posted_end(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive, bool look)
+// verify: false if the device has not touched the memory, or if this is unknown.
+static void posted_end(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive, bool verify)
 {
     void *ctx;
     uint64_t place = 0;
     const struct backend_journal_ops *journal = journal_of(qp, &ctx);
-    if (posted->watch >= 0 && journal->unwatch(ctx, posted->watch, &place) && look) {
+    if (posted->watch >= 0 && journal->unwatch(ctx, posted->watch, &place) && verify) {
         mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_ACCESSED, place);
     }
     uint64_t hash;
-    if (look && posted->is_hashed && is_registered(qp, posted->address, posted->bytes) &&
+    if (verify && posted->is_hashed && is_registered(qp, posted->address, posted->bytes) &&
         hash_of(posted->address, posted->bytes, &hash) && hash != posted->hash) {
         mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_CHANGED, 0);
     }
@@ -194,7 +195,7 @@ void ibverbs_check_completion(struct ibverbs_cq *cq, const struct ibv_wc *wc)
 {
     struct ibverbs_qp *qp = ibverbs_qp_of_number(cq->object.context, wc->qp_num);
     bool error = wc->status != IBV_WC_SUCCESS, found = false;
-    // Devices here set the opcode of completions in error as well.
+    // The devices set the opcode of completions in error as well.
     bool is_receive = (wc->opcode & IBV_WC_RECV) != 0;
     struct queue *queue = qp == NULL || qp->checked == NULL ? NULL
                           : is_receive                      ? &qp->checked->receives

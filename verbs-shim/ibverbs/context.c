@@ -1,4 +1,4 @@
-// Devices as programs find and open them.
+// How programs find and open devices.
 #include <endian.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 // --- the list of devices --------------------------------------------------------------------------------------------
 
-// The devices are asked what they are when a program first lists them.
+// The devices are queried when a program lists them for the first time.
 static int devices_know(struct ibverbs_library *library)
 {
     int status = 0;
@@ -46,7 +46,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
     return list;
 }
 
-// Devices live as long as their process.
+// Devices exist until their process ends.
 void ibv_free_device_list(struct ibv_device **list)
 {
     free(list);
@@ -67,7 +67,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
     return ((struct ibverbs_device *)device)->info.attr.node_guid;
 }
 
-// A region is memory where the program has it, and no pages that are held: a copy in a child changes nothing.
+// A region is the program's memory at its address, not a set of held pages: a copy in a child process changes nothing.
 int ibv_fork_init(void)
 {
     return 0;
@@ -90,7 +90,7 @@ static struct ibverbs_context *context_make(struct ibverbs_device *device, int a
     ibverbs_verbs_fill(&context->verbs);
     struct ibv_context *base = &context->verbs.context;
     base->device = &device->base;
-    base->cmd_fd = fcntl(async_fd, F_DUPFD_CLOEXEC, 0); // nothing reads it; programs hand it on
+    base->cmd_fd = fcntl(async_fd, F_DUPFD_CLOEXEC, 0); // not read by anything; programs pass it on
     base->async_fd = async_fd;
     base->num_comp_vectors = device->info.completion_vectors;
     base->abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -133,8 +133,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
     return &context->verbs.context;
 }
 
-// What the program leaves behind goes with the context, as a kernel does when the last descriptor is closed: those that
-// use others first.
+// Objects that the program leaves are destroyed with the context, as a kernel does when the last descriptor is closed;
+// objects that use others come first.
 static void objects_destroy(struct ibverbs_context *context)
 {
     static const struct {
@@ -170,7 +170,7 @@ void ibverbs_context_destroy(struct ibverbs_context *context)
     free(context);
 }
 
-// A region that devices may still write keeps its context.
+// A region to which devices may still write keeps its context.
 int ibv_close_device(struct ibv_context *base)
 {
     struct ibverbs_context *context = ibverbs_context_of(base);

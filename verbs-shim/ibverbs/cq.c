@@ -105,7 +105,7 @@ int ibv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
 
 int ibverbs_cq_end(struct ibverbs_object *object)
 {
-    struct ibverbs_cq *cq = object->face;
+    struct ibverbs_cq *cq = object->container;
     object->ending = true;
     int status = ibverbs_ops(object)->cq_destroy(object->device);
     if (status != 0) {
@@ -125,7 +125,7 @@ int ibverbs_cq_end(struct ibverbs_object *object)
     return 0;
 }
 
-// Not while a queue pair uses it, and not before its events are acknowledged.
+// Refused while a queue pair uses it; waits until its events are acknowledged.
 int ibv_destroy_cq(struct ibv_cq *ibv_cq)
 {
     IBVERBS_ENTER_CONTEXT(ibv_cq->context);
@@ -162,7 +162,7 @@ static const struct ibverbs_outside *outside_of(const struct ibverbs_cq *cq)
     return cq->object.context->device->library->outside;
 }
 
-bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site)
+bool ibverbs_cq_poll_again(struct ibverbs_cq *cq, bool found, uint64_t site)
 {
     const struct ibverbs_outside *outside = outside_of(cq);
     const struct ibverbs_device_ops *ops = ibverbs_ops(&cq->object);
@@ -174,7 +174,7 @@ bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site)
         return false;
     }
     cq->object.context->device->library->polled = cq;
-    return outside->polled_empty(site, ops->cq_place != NULL ? ops->cq_place(cq->object.device) : NULL,
+    return outside->polled_empty(site, ops->cq_next_word != NULL ? ops->cq_next_word(cq->object.device) : NULL,
                                  ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
 }
 
@@ -183,10 +183,10 @@ int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     const uint64_t site = IBVERBS_SITE(cq);
     int count = poll_locked(cq, max > 0 ? max : 0, wc);
-    // A program with more than one queue would look at another next, and wait there for what came here.
-    if (ibverbs_cq_look_again(cq, count != 0, site)) {
+    // A program with several queues would poll another one next, and wait there while a completion is here.
+    if (ibverbs_cq_poll_again(cq, count != 0, site)) {
         count = poll_locked(cq, max > 0 ? max : 0, wc);
-        (void)(count != 0 && ibverbs_cq_look_again(cq, true, site));
+        (void)(count != 0 && ibverbs_cq_poll_again(cq, true, site));
     }
     return count;
 }
@@ -197,7 +197,7 @@ int ibverbs_req_notify_cq(struct ibv_cq *ibv_cq, int solicited_only)
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
     int error = -ibverbs_ops(&cq->object)->cq_arm(cq->object.device, solicited_only != 0);
-    if (error == 0 && cq->armed != JOURNAL_ARMED_ALL) { // 11.4.2.2: what asks for more holds
+    if (error == 0 && cq->armed != JOURNAL_ARMED_ALL) { // 11.4.2.2: the wider request remains
         cq->armed = solicited_only != 0 ? JOURNAL_ARMED_SOLICITED : JOURNAL_ARMED_ALL;
     }
     if (ibverbs_notes_all(entered)) {

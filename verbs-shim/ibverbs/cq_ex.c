@@ -1,4 +1,4 @@
-// The extended interface of completion queues: one completion at a time, read field by field.
+// The extended interface of completion queues: one completion at a time, read by field.
 #include <stdlib.h>
 
 #include "verbs-shim/ibverbs/note.h"
@@ -28,7 +28,7 @@ static int next_poll(struct ibv_cq_ex *current)
     return 0;
 }
 
-static int look(struct ibv_cq_ex *current, const struct ibv_poll_cq_attr *attr)
+static int poll_begin(struct ibv_cq_ex *current, const struct ibv_poll_cq_attr *attr)
 {
     struct ibverbs_library *library = ibverbs_enter(cq_of(current)->object.context->device->library);
     int error = attr->comp_mask != 0 ? EINVAL : next_poll(current);
@@ -38,19 +38,19 @@ static int look(struct ibv_cq_ex *current, const struct ibv_poll_cq_attr *attr)
     return error;
 }
 
-// The queue is the caller's until end_poll, when there is something in it.
+// If there is a completion, the caller owns the queue until end_poll.
 static int start_poll(struct ibv_cq_ex *current, struct ibv_poll_cq_attr *attr)
 {
     struct ibverbs_cq *cq = cq_of(current);
     const uint64_t site = IBVERBS_SITE(cq);
-    int error = look(current, attr);
-    return error == ENOENT && ibverbs_cq_look_again(cq, false, site) ? look(current, attr) : error;
+    int error = poll_begin(current, attr);
+    return error == ENOENT && ibverbs_cq_poll_again(cq, false, site) ? poll_begin(current, attr) : error;
 }
 
-// Entries go back to the device as they are taken.
+// Each entry returns to the device when it is taken.
 static void end_poll(struct ibv_cq_ex *current)
 {
-    (void)ibverbs_cq_look_again(cq_of(current), true, 0);
+    (void)ibverbs_cq_poll_again(cq_of(current), true, 0);
     struct ibverbs_library *library = cq_of(current)->object.context->device->library;
     ibverbs_leave(&library);
 }
@@ -107,7 +107,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *current)
     return cq_of(current)->wc.dlid_path_bits;
 }
 
-// A field that was not asked for has no reader.
+// A field that was not requested has no reader.
 void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags)
 {
     struct ibv_cq_ex *ex = &cq->ex;
@@ -126,7 +126,7 @@ void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags)
     ex->read_dlid_path_bits = (wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0 ? read_dlid_path_bits : NULL;
 }
 
-// Time stamps, VLANs, flow tags and tag matching: no device has them. A CQ of one thread is what all of them are.
+// No device has time stamps, VLANs, flow tags or tag matching. Every CQ allows use by a single thread.
 struct ibv_cq_ex *ibverbs_create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *init)
 {
     IBVERBS_ENTER_CONTEXT(context);

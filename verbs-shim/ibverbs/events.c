@@ -1,8 +1,8 @@
-// Events: from the device to the channel or context where they wait, and from there to the program.
+// Events: from the device to the channel or context where they are queued, and from there to the program.
 //
 // The descriptors that programs see are real: O_NONBLOCK can be set on them, and in a process of its own they are
-// readable while an event is there. In a simulated process poll(2) on them shows nothing: it would take no simulated
-// time.
+// readable while an event waits. In a simulated process poll(2) on them shows nothing, because poll(2) would take no
+// simulated time.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -22,7 +22,7 @@ bool ibverbs_event_blocks(int fd)
 }
 
 // --- queues ---------------------------------------------------------------------------------------------------------
-// The count of a queue's descriptor is that of its events.
+// The counter of a queue's descriptor equals its number of events.
 
 void ibverbs_queue_init(struct ibverbs_queue *queue, const struct ibverbs_library *library, int fd)
 {
@@ -33,7 +33,7 @@ static void count_lower(const struct ibverbs_queue *queue)
 {
     uint64_t one;
     if (queue->outside != NULL) {
-        (void)!read(queue->fd, &one, sizeof one); // it does not block: what is in the queue was counted
+        (void)!read(queue->fd, &one, sizeof one); // does not block: every event in the queue was counted
     }
 }
 
@@ -117,7 +117,7 @@ static bool of_an_object(enum ibv_event_type type)
     return true;
 }
 
-// The user of an object is its ibverbs_object. Events of objects that are gone are dropped.
+// The user pointer of an object is its ibverbs_object. Events of destroyed objects are dropped.
 static int event_pull(struct ibverbs_context *context, uint64_t timeout_ns)
 {
     struct ibverbs_event event;
@@ -132,7 +132,7 @@ static int event_pull(struct ibverbs_context *context, uint64_t timeout_ns)
     if (!event.completion) {
         return queue_put(&context->events, &event);
     }
-    struct ibverbs_cq *cq = object != NULL ? object->face : NULL;
+    struct ibverbs_cq *cq = object != NULL ? object->container : NULL;
     if (cq == NULL || cq->base.channel == NULL) {
         return 0;
     }
@@ -144,15 +144,15 @@ static void interrupt_pay(const struct backend_process *process)
     process->backend.ops->cost(process->backend.ctx, BACKEND_COST_INTERRUPT, 1);
 }
 
-// For a thread that sleeps and is asked by others whether it may go on: that takes it no time.
+// For a thread that sleeps while others ask whether it can continue: the query takes it no time.
 static bool event_waits(const struct ibverbs_context *context)
 {
     const struct ibverbs_device_ops *ops = context->device->ops;
     return ops->event_waits == NULL || ops->event_waits(context->object);
 }
 
-// Where others need the lock, it is free while the caller waits. Nothing is waited for with the lock taken, not for a
-// nanosecond: threads that meanwhile want the lock and this one would wake each other for ever, a nanosecond a round.
+// If other threads may need the lock, it is free while the caller waits. A wait never happens with the lock held, not
+// even for a nanosecond: threads that want the lock and this one would wake each other forever, once a nanosecond.
 int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
 {
     const struct ibverbs_library *library = context->device->library;
@@ -164,12 +164,12 @@ int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
         interrupt_pay(library->process);
     } else if (status == -EAGAIN) {
         library->outside->wait();
-        status = 0; // the caller sees for itself: another thread may have taken what came
+        status = 0; // the caller checks again: another thread may have taken the event
     }
     return status;
 }
 
-void ibverbs_look(struct backend_process *process)
+void ibverbs_events_poll(struct backend_process *process)
 {
     struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
     if (library == NULL || library->contexts == NULL) {
@@ -185,8 +185,8 @@ void ibverbs_look(struct backend_process *process)
     if (found) {
         interrupt_pay(process);
     }
-    // The thread in whose place this is looks at other times than the others: what they see of the devices' state must
-    // not run ahead of what was stored for it.
+    // The thread that does this for the program runs at other times than the program's threads. They must not see a
+    // device state that is ahead of the data stored for it.
     if (library->outside != NULL && library->outside->settle != NULL) {
         library->outside->settle();
     }
@@ -220,15 +220,15 @@ static void event_describe(const struct ibverbs_event *event, struct ibv_async_e
     if (object == NULL) {
         event_out->element.port_num = event->port;
     } else if (object->kind == IBVERBS_CQ) {
-        struct ibverbs_cq *cq = object->face;
+        struct ibverbs_cq *cq = object->container;
         event_out->element.cq = &cq->base;
         cq->events_taken++;
     } else if (object->kind == IBVERBS_SRQ) {
-        struct ibverbs_srq *srq = object->face;
+        struct ibverbs_srq *srq = object->container;
         event_out->element.srq = &srq->base;
         srq->events_taken++;
     } else {
-        struct ibverbs_qp *qp = object->face;
+        struct ibverbs_qp *qp = object->container;
         event_out->element.qp = &qp->base;
         qp->events_taken++;
     }

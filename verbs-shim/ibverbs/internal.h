@@ -1,8 +1,8 @@
-// How the parts of the face join. Private to the folder.
+// Shared by the parts of the library. Private to the folder.
 //
-// An object of the face begins with the public struct that programs hold (the layouts of libibverbs 44, so that
-// unmodified programs can use them), followed by an ibverbs_object: its place in the context's list, its count of
-// users, and the device's object. Functions return 0 or a negative errno; those of the public header translate.
+// An object begins with the public struct that programs hold (the layouts of libibverbs 44, so that unmodified programs
+// can use them), followed by an ibverbs_object: its link in the context's list, its number of users, and the device's
+// object. Functions return 0 or a negative errno; those of the public header translate.
 #pragma once
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 struct ibverbs_library;
 struct ibverbs_context;
 
-// Why the call that is under way is refused.
+// Why the current call is refused.
 struct ibverbs_refusal {
     enum journal_reason reason;
     uint64_t a, b;
@@ -26,11 +26,11 @@ struct ibverbs_device {
     const struct ibverbs_device_ops *ops;
     void *object;
     unsigned index;
-    bool known; // the program has listed it, and info is set
+    bool known; // the program has listed it, so info is set
     struct ibverbs_device_info info;
 };
 
-// State of a process.
+// The state of a process.
 struct ibverbs_library {
     struct backend_process *process;
     struct ibverbs_device devices[IBVERBS_DEVICES_MAX];
@@ -39,46 +39,46 @@ struct ibverbs_library {
     unsigned live[IBVERBS_KINDS];
     unsigned settling;                     // calls that wait for acknowledgements
     const struct ibverbs_outside *outside; // NULL: a simulated process
-    void *unborn;   // memory of the object that a call is creating, for a process that ends in the middle; NULL: none
+    void *unborn;   // the object that a call is creating, in case the process ends during the call; NULL: none
     bool abandoned; // the process has ended
-    const struct backend_journal_ops *journal; // NULL: nobody listens
-    bool journal_all;                          // to posts, polls and waits as well
-    const _Atomic uint64_t *turn_ps;           // of the process, with a journal
-    bool checks;                               // and mistakes are looked for
+    const struct backend_journal_ops *journal; // NULL: no journal is kept
+    bool journal_all;                          // posts, polls and waits are reported as well
+    const _Atomic uint64_t *turn_ps;           // of the process; set if there is a journal
+    bool checks;                               // mistakes must be detected
     struct ibverbs_refusal refused;
     uint32_t contexts_opened;
-    const struct ibverbs_cq *polled; // in vain, the last
+    const struct ibverbs_cq *polled; // the last queue with an empty poll
 };
 
 struct ibverbs_object {
-    struct ibverbs_object *next, **link; // of its kind, the newest first
+    struct ibverbs_object *next, **link; // list of its kind, newest first
     struct ibverbs_context *context;
     enum ibverbs_kind kind;
-    void *face;   // the object that it is part of
-    void *device; // the device's object
+    void *container; // the object that contains this struct
+    void *device;    // the device's object
     unsigned users;
-    bool ending; // the device's object is going: who asks how things stand meanwhile does not look at it
+    bool ending; // the device's object is being destroyed: ibverbs_describe must not use it
 };
 
-// An event of an object waits in the list of its channel or context until the program takes it.
+// An event of an object waits in the queue of its channel or context until the program takes it.
 struct ibverbs_queued {
     struct ibverbs_queued *next;
     struct ibverbs_event event;
 };
 struct ibverbs_queue {
     struct ibverbs_queued *first, **end;
-    int fd;                                // on which the program may wait for it
-    const struct ibverbs_outside *outside; // NULL: nobody waits there
+    int fd;                                // the program may wait on it
+    const struct ibverbs_outside *outside; // NULL: no thread waits on the descriptor
 };
 
-// Begins with the table that the inline functions of the header call.
+// It begins with the table that the inline functions of the header call.
 struct ibverbs_context {
     struct verbs_context verbs;
     struct ibverbs_context *next;
     struct ibverbs_device *device;
     void *object;
     struct ibverbs_object *objects[IBVERBS_KINDS];
-    uint32_t handles; // given so far
+    uint32_t handles; // number of handles given
     uint32_t number;  // of the context in the process
     struct ibverbs_queue events;
 };
@@ -92,7 +92,7 @@ struct ibverbs_xrcd {
     struct ibv_xrcd base;
     struct ibverbs_object object;
     unsigned opens;
-    bool shared; // by a file
+    bool shared; // through a file
     dev_t file_device;
     ino_t file_inode;
 };
@@ -100,7 +100,7 @@ struct ibverbs_xrcd {
 struct ibverbs_mr {
     struct ibv_mr base;
     struct ibverbs_object object;
-    void *peer_pin; // of another device's memory; NULL: memory of the program
+    void *peer_pin; // pin of another device's memory; NULL: memory of the program
     uint64_t iova;
     uint32_t access;
 };
@@ -119,10 +119,10 @@ struct ibverbs_cq {
     };
     struct ibverbs_object object;
     struct ibv_wc wc;            // the extended interface's current completion
-    struct journal_request last; // that was taken
+    struct journal_request last; // the last one taken
     uint64_t taken, taken_ps;
     uint32_t completions_taken, events_taken;
-    enum journal_armed armed; // since it gave its last event; NOT also without a channel
+    enum journal_armed armed; // since its last event; NOT also if there is no channel
 };
 
 struct ibverbs_srq {
@@ -130,8 +130,8 @@ struct ibverbs_srq {
     struct ibverbs_object object;
     uint32_t max_wr, max_sge;
     uint32_t events_taken;
-    struct ibverbs_xrcd *xrcd; // NULL: it is not of XRC
-    struct ibverbs_cq *cq;     // of XRC
+    struct ibverbs_xrcd *xrcd; // NULL: not an XRC queue
+    struct ibverbs_cq *cq;     // XRC only
     uint32_t number;
 };
 
@@ -143,15 +143,15 @@ struct ibverbs_qp {
         struct ibv_qp_ex ex;
     };
     struct ibverbs_object object;
-    struct ibv_qp_attr attr;   // as the program has set them; cap
-    struct ibverbs_xrcd *xrcd; // of XRC_RECV
-    uint32_t send_ops;         // IBV_QP_EX_WITH_*: that its type and the device allow
+    struct ibv_qp_attr attr;   // as set by the program; cap
+    struct ibverbs_xrcd *xrcd; // XRC_RECV only
+    uint32_t send_ops;         // IBV_QP_EX_WITH_*: operations that its type and the device allow
     bool all_signaled;
     uint32_t events_taken;
     struct ibverbs_builder *builder; // NULL: not an extended QP
     uint64_t sends_posted, receives_posted, last_receive_ps;
-    uint32_t unsignaled;             // sends behind the last one that asked for a completion
-    struct ibverbs_checked *checked; // NULL: nothing is looked for
+    uint32_t unsignaled;             // sends after the last signalled one
+    struct ibverbs_checked *checked; // NULL: mistakes are not detected
 };
 
 struct ibverbs_ah {
@@ -161,7 +161,7 @@ struct ibverbs_ah {
 
 // --- library and objects --------------------------------------------------------------------------------------------
 
-struct ibverbs_library *ibverbs_current(void); // NULL: the caller is no process with devices
+struct ibverbs_library *ibverbs_current(void); // NULL: the caller's process has no devices
 
 static inline const struct ibverbs_device_ops *ibverbs_ops(const struct ibverbs_object *object)
 {
@@ -192,15 +192,15 @@ static inline struct ibverbs_qp *ibverbs_qp_of(struct ibv_qp *qp)
     return (struct ibverbs_qp *)qp;
 }
 
-// What verbs return that go to the kernel on a real machine: an errno value or 0. errno is set as well, which programs
-// print (perror).
+// The result of verbs that on a real machine call the kernel: an errno value or 0. errno is also set, as programs print
+// it (perror).
 static inline int ibverbs_status(int error)
 {
     errno = error != 0 ? error : errno;
     return error;
 }
 
-// The process's state is the caller's until the end of the block, in a process that has more than one thread.
+// The caller owns the process's state until the end of the block, if the process has more than one thread.
 #define IBVERBS_ENTER(library)                                                                                         \
     struct ibverbs_library *entered __attribute__((cleanup(ibverbs_leave), unused)) = ibverbs_enter(library)
 #define IBVERBS_ENTER_CONTEXT(context) IBVERBS_ENTER(ibverbs_context_of(context)->device->library)
@@ -218,21 +218,22 @@ static inline void ibverbs_leave(struct ibverbs_library **library)
         (*library)->outside->unlock();
     }
 }
-// errno is set to -status; NULL.
+// Sets errno to -status and returns NULL.
 void *ibverbs_fail(int status);
-// Zeroed memory for an object of the context, which knows of it until it joins or is dropped. NULL: there is none.
+// Zeroed memory for an object of the context; the library releases it unless the object is added or dropped. NULL: no
+// memory.
 void *ibverbs_object_new(struct ibverbs_context *context, size_t bytes);
-void ibverbs_object_drop(struct ibverbs_context *context, void *face); // NULL: nothing
-// The object joins its context.
+void ibverbs_object_drop(struct ibverbs_context *context, void *container); // NULL: does nothing
+// Adds the object to its context.
 void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *context, enum ibverbs_kind kind,
-                        void *face);
+                        void *container);
 void ibverbs_object_remove(struct ibverbs_object *object);
-// Every object, those that use others first, then the context itself.
+// Destroys all objects, those that use others first, then the context itself.
 void ibverbs_context_destroy(struct ibverbs_context *context);
 void ibverbs_verbs_fill(struct verbs_context *verbs);
 
-// The end of an object that has no users: the device's part, its place in the list, its memory. What the device
-// answers; then nothing has changed.
+// Ends an object that has no users: the device's object, the link in the list, the memory. Returns the device's error;
+// then nothing has changed.
 int ibverbs_pd_end(struct ibverbs_object *object);
 int ibverbs_xrcd_end(struct ibverbs_object *object);
 int ibverbs_mr_end(struct ibverbs_object *object);
@@ -245,15 +246,15 @@ int ibverbs_ah_end(struct ibverbs_object *object);
 // --- events ---------------------------------------------------------------------------------------------------------
 
 void ibverbs_queue_init(struct ibverbs_queue *queue, const struct ibverbs_library *library, int fd);
-// NULL: it is empty. The caller frees it.
+// NULL: the queue is empty. The caller frees the event.
 struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue);
-// Without the events of this object; NULL: of all.
+// Removes the events of this object; NULL: all events.
 void ibverbs_queue_purge(struct ibverbs_queue *queue, const struct ibverbs_object *object);
-// Puts the device's next event where it belongs. As event_get, and -ENOMEM.
+// Queues the device's next event at its target. Results as event_get, and -ENOMEM.
 int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns);
-// Until the program has acknowledged what it has taken (*acknowledged == taken).
+// Waits until the program has acknowledged the events that it took (*acknowledged == taken).
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken);
-void ibverbs_events_acknowledged(const struct ibverbs_library *library); // some of them
+void ibverbs_events_acknowledged(const struct ibverbs_library *library); // the program has acknowledged some
 int ibverbs_event_fd(void);                                              // a negative errno
 bool ibverbs_event_blocks(int fd);                                       // the program has not made it O_NONBLOCK
 
@@ -278,31 +279,32 @@ int ibverbs_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ib
 
 int ibverbs_cq_create(struct ibverbs_context *context, const struct ibv_cq_init_attr_ex *init,
                       struct ibverbs_cq **cq_out);
-// After a poll, without the lock: was it empty, and shall it be repeated? site: of the program's call.
-bool ibverbs_cq_look_again(struct ibverbs_cq *cq, bool found, uint64_t site);
-// In a function that the program calls, before it calls others: who calls it, how deep, for which queue.
+// After a poll, without the lock: returns whether it was empty and must be repeated. site: of the program's call.
+bool ibverbs_cq_poll_again(struct ibverbs_cq *cq, bool found, uint64_t site);
+// A number for the call site: its caller, its stack frame and its queue. Used in functions that the program calls,
+// before they call others.
 #define IBVERBS_SITE(cq)                                                                                               \
     (((uintptr_t)__builtin_return_address(0) * 31 + (uintptr_t)__builtin_frame_address(0)) * 31 + (uintptr_t)(cq))
-void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // the readers of these
+void ibverbs_cq_extend(struct ibverbs_cq *cq, uint64_t wc_flags); // sets the readers of these fields
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------
 
-// IBV_QP_EX_WITH_* that a type of queue pair has (IBA 10.2.4).
+// The IBV_QP_EX_WITH_* that a type of queue pair supports (IBA 10.2.4).
 uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type);
-// IBA 10.3.1 and table 91 of 11.2.4.2: whether the transition exists and the mask (IBV_QP_STATE apart) has what it
-// needs, and nothing that it does not allow.
+// IBA 10.3.1 and table 91 of 11.2.4.2: whether the transition exists and the mask (without IBV_QP_STATE) has all
+// required attributes and no others than the allowed ones.
 bool ibverbs_qp_transition(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
-// What of the mask is missing, and what is too much. false: there is no such transition.
+// The missing and the surplus attributes of the mask. false: there is no such transition.
 bool ibverbs_qp_transition_lacks(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask,
                                  int *missing_out, int *surplus_out);
-// The state in which the device has it; RESET when it does not answer.
+// The state of the queue pair in the device; RESET if the device does not answer.
 enum ibv_qp_state ibverbs_qp_state(struct ibverbs_qp *qp);
-// An address vector as this device's ports can have it.
+// true: the ports of this device can use the address vector.
 bool ibverbs_av_valid(struct ibverbs_context *context, const struct ibv_ah_attr *attr);
 bool ibverbs_port_valid(const struct ibverbs_context *context, unsigned port);
-// A request that may go to the device as far as it alone decides; a positive errno.
+// Checks all of a request that can be checked without the others; a positive errno.
 int ibverbs_send_check(struct ibverbs_qp *qp, const struct ibv_send_wr *wr);
 
-// ops: IBV_QP_EX_WITH_*: whose functions the QP gets. -ENOMEM.
+// ops: IBV_QP_EX_WITH_*: the operations whose functions the QP gets. -ENOMEM.
 int ibverbs_builder_create(struct ibverbs_qp *qp, uint64_t ops);
 void ibverbs_builder_destroy(struct ibverbs_builder *builder);

@@ -1,11 +1,11 @@
-// The face's state of a process: its devices, its contexts, its objects.
+// The library's state of a process: its devices, contexts and objects.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs-shim/ibverbs/note.h"
 
-// The environment calls it when the process has ended, wherever it was.
+// The environment calls it when the process has ended, at whatever point.
 static void library_release(void *state)
 {
     struct ibverbs_library *library = state;
@@ -101,19 +101,19 @@ void *ibverbs_object_new(struct ibverbs_context *context, size_t bytes)
     return context->device->library->unborn;
 }
 
-void ibverbs_object_drop(struct ibverbs_context *context, void *face)
+void ibverbs_object_drop(struct ibverbs_context *context, void *container)
 {
     context->device->library->unborn = NULL;
-    free(face);
+    free(container);
 }
 
 void ibverbs_object_add(struct ibverbs_object *object, struct ibverbs_context *context, enum ibverbs_kind kind,
-                        void *face)
+                        void *container)
 {
     struct ibverbs_object **list = &context->objects[kind];
     object->context = context;
     object->kind = kind;
-    object->face = face;
+    object->container = container;
     object->next = *list;
     object->link = list;
     if (object->next != NULL) {

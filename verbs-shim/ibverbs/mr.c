@@ -1,4 +1,4 @@
-// Memory regions (IBA 10.6): memory of the program, and of the GPUs, which is pinned in their windows first.
+// Memory regions (IBA 10.6): memory of the program, and peer memory of GPUs, which is first pinned in their windows.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +12,8 @@ enum {
     ACCESS_UNSUPPORTED = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND
 };
 
-// 10.6.3: who lets others write lets itself write. Relaxed ordering and its like are hints that a device may ignore.
+// 10.6.3: remote write access requires local write access. Relaxed ordering and similar flags are hints that a device
+// may ignore.
 static int access_check(struct ibverbs_library *library, unsigned access)
 {
     access &= ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
@@ -39,7 +40,7 @@ static int region_check(const struct ibverbs_context *context, const struct ibve
     return access_check(context->device->library, region->access);
 }
 
-// An MPI that is refused may go on with the processor's copies, which end with SIGSEGV.
+// An MPI whose registration is refused may continue with copies by the processor, which end with SIGSEGV.
 static void no_window(const struct ibverbs_region *region)
 {
     static bool said;
@@ -55,7 +56,7 @@ static const struct backend_peer_memory *peer_memory(const struct ibverbs_contex
     return context->device->library->process->peer_memory;
 }
 
-// Memory of another device lies in one allocation, or the region does not exist.
+// Memory of another device must be inside one allocation, or the region is refused.
 static int peer_pin(struct ibverbs_mr *mr, const struct ibverbs_context *context, struct ibverbs_region *region)
 {
     const struct backend_peer_memory *peer = peer_memory(context);
@@ -139,9 +140,9 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 
 int ibverbs_mr_end(struct ibverbs_object *object)
 {
-    struct ibverbs_mr *mr = object->face;
+    struct ibverbs_mr *mr = object->container;
     struct ibverbs_library *library = object->context->device->library;
-    bool abandoned = library->abandoned; // then its pins went with CUDA's state
+    bool abandoned = library->abandoned; // CUDA's state has released its pins then
     int status = ibverbs_ops(object)->mr_deregister(object->device);
     if (status == 0) {
         if (library->checks && mr->peer_pin == NULL) {
@@ -154,8 +155,8 @@ int ibverbs_mr_end(struct ibverbs_object *object)
     return status;
 }
 
-// Work requests that still name it end in protection and access errors (11.6.2). It is busy as long as a device cannot
-// tell that nobody writes it any more.
+// Work requests that still name it end in protection and access errors (11.6.2). It is busy as long as a device may
+// still write to it.
 int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 {
     IBVERBS_ENTER_CONTEXT(ibv_mr->context);

@@ -1,4 +1,4 @@
-// Multicast (IBA 10.5, 11.3): which datagram queue pairs receive what is sent to a group.
+// Multicast (IBA 10.5, 11.3): the datagram queue pairs that receive messages to a group.
 #include "verbs-shim/ibverbs/internal.h"
 
 enum { MGID_FIRST_BYTE = 0xff, MLID_FIRST = 0xc000, MLID_LAST = 0xfffe };

@@ -276,10 +276,10 @@ static bool is_receive(const struct ibv_wc *wc)
 struct ibverbs_qp *ibverbs_qp_of_number(const struct ibverbs_context *context, uint32_t number)
 {
     const struct ibverbs_object *at = context->objects[IBVERBS_QP];
-    while (at != NULL && ((const struct ibverbs_qp *)at->face)->base.qp_num != number) {
+    while (at != NULL && ((const struct ibverbs_qp *)at->container)->base.qp_num != number) {
         at = at->next;
     }
-    return at != NULL ? at->face : NULL;
+    return at != NULL ? at->container : NULL;
 }
 
 static struct journal_completion completion_describe(const struct ibverbs_cq *cq, const struct ibv_wc *wc)
@@ -378,7 +378,7 @@ static unsigned objects_describe(const struct ibverbs_context *context, enum ibv
 {
     for (const struct ibverbs_object *at = context->objects[kind]; at != NULL && count < room; at = at->next) {
         if (!at->ending) {
-            states[count++] = kind == IBVERBS_QP ? qp_state(at->face) : cq_state(at->face);
+            states[count++] = kind == IBVERBS_QP ? qp_state(at->container) : cq_state(at->container);
         }
     }
     return count;

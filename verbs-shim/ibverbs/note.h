@@ -1,15 +1,15 @@
-// What the face reports of the program's calls (verbs-shim/backend/journal.h). Private to the folder.
+// What the library reports about the program's calls (verbs-shim/backend/journal.h). Private to the folder.
 //
 // A function that makes, changes or ends something has `NOTE(library)` at its beginning, which keeps when it began and
-// why it was refused, and reports its result with ibverbs_note_end. Where nobody listens both are a branch.
+// why it was refused, and reports its result with ibverbs_note_end. Without a journal both are only a branch.
 #pragma once
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// Of the call that is under way. Helpers say why they refuse; the first reason counts.
+// For the current call. Helpers set the reason of a refusal; the first reason counts.
 void ibverbs_refuse_why(struct ibverbs_library *library, enum journal_reason reason, uint64_t a, uint64_t b);
 
-// For a helper that refuses: says why, and gives the code.
+// For a helper that refuses: sets the reason and returns the code.
 static inline int ibverbs_refuse(struct ibverbs_library *library, int code, enum journal_reason reason, uint64_t a,
                                  uint64_t b)
 {
@@ -19,19 +19,19 @@ static inline int ibverbs_refuse(struct ibverbs_library *library, int code, enum
     return code;
 }
 
-// The caller's own time, and no reason yet. 0: nobody listens.
+// Returns the caller's own time and clears the reason. 0: no journal is kept.
 uint64_t ibverbs_note_begin(struct ibverbs_library *library);
-// Adds what the library knows, and reports. error: a positive errno value or 0.
+// Adds what the library knows and writes the record. error: a positive errno value or 0.
 void ibverbs_note_end(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, int error,
                       struct journal_record *record);
-// Of what has no context; record->context is 0.
+// For calls without a context; record->context is 0.
 void ibverbs_note_library(struct ibverbs_library *library, uint64_t began_ps, enum journal_call call, int error,
                           struct journal_record *record);
 static inline bool ibverbs_notes(const struct ibverbs_library *library)
 {
     return library->journal != NULL;
 }
-// Are posts, polls and waits to be reported as well?
+// true: posts, polls and waits are reported as well.
 static inline bool ibverbs_notes_all(const struct ibverbs_library *library)
 {
     return library->journal_all;
@@ -48,27 +48,27 @@ void ibverbs_note_cq(struct ibverbs_cq *cq, uint64_t began_ps, enum journal_call
 struct journal_record ibverbs_record_cq(const struct ibverbs_cq *cq);
 void ibverbs_note_cq_refused(struct ibverbs_context *context, uint64_t began_ps, int error, uint32_t entries);
 void ibverbs_note_qp(struct ibverbs_qp *qp, uint64_t began_ps, int error);
-// For what tells after the object is gone.
+// For a record that is written after the object was destroyed.
 struct journal_record ibverbs_record_qp(const struct ibverbs_qp *qp);
 void ibverbs_note_qp_refused(struct ibverbs_context *context, uint64_t began_ps, int error,
                              const struct ibv_qp_init_attr *init);
 void ibverbs_note_modify(struct ibverbs_qp *qp, uint64_t began_ps, int error, const struct ibv_qp_attr *attr, int mask,
                          enum ibv_qp_state from);
 
-// How queue pairs and completion queues stand; arg: the library. Takes no lock.
+// The state of queue pairs and completion queues; arg: the library. Takes no lock.
 unsigned ibverbs_describe(void *arg, struct journal_state *states, unsigned room);
 
 // --- posts and polls ------------------------------------------------------------------------------------------------
 
-// count: how many of the list were taken; with an error, the one behind them is the one that was refused.
+// count: how many requests of the list were accepted; with an error, the next one was refused.
 void ibverbs_note_sends(struct ibverbs_qp *qp, uint64_t began_ps, const struct ibv_send_wr *wr, unsigned count,
                         int error);
-// caller: an instruction of who posts.
+// caller: an instruction of the code that posts.
 void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, enum journal_call call, uint32_t queue,
                            const void *caller, const struct ibv_recv_wr *wr, unsigned count, int error);
-// A queue pair of the context. NULL: it has none such any more.
+// A queue pair of the context. NULL: it has none with this number, or no longer.
 struct ibverbs_qp *ibverbs_qp_of_number(const struct ibverbs_context *context, uint32_t number);
-// Of a poll that found something: what was taken last.
+// After a poll that found something: records the last completion taken.
 void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count);
-// What a poll gave. Completions in error are reported in any case.
+// Reports the result of a poll. Completions in error are always reported.
 void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count);

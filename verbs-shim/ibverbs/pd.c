@@ -26,12 +26,12 @@ int ibverbs_pd_end(struct ibverbs_object *object)
     int status = ibverbs_ops(object)->pd_destroy(object->device);
     if (status == 0) {
         ibverbs_object_remove(object);
-        free(object->face);
+        free(object->container);
     }
     return status;
 }
 
-// 11.2.1.6: not while something uses it.
+// 11.2.1.6: refused while an object uses it.
 int ibv_dealloc_pd(struct ibv_pd *pd)
 {
     IBVERBS_ENTER_CONTEXT(pd->context);

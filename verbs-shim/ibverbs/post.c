@@ -1,8 +1,8 @@
 // Posting work requests (IBA 11.4.1).
 //
-// The list goes to the device as far as it is good; the first bad one is named. Codes are those of the driver of the
-// ConnectX generations that are modelled (libmlx4): too many segments of a send and too much inline data are ENOMEM.
-// Too many of a receive are EINVAL, as rdma-core's own tests ask of every device.
+// The valid requests at the start of the list go to the device; *bad names the first invalid one. Error codes are those
+// of the driver of the modelled ConnectX generations (libmlx4): too many segments of a send and too much inline data
+// are ENOMEM. Too many segments of a receive are EINVAL, as rdma-core's own tests require of every device.
 #include "verbs-shim/ibverbs/check.h"
 
 // --- send -----------------------------------------------------------------------------------------------------------
@@ -45,8 +45,8 @@ int ibverbs_send_check(struct ibverbs_qp *qp, const struct ibv_send_wr *wr)
                : 0;
 }
 
-// 10.3.1: RESET, INIT and RTR take no send requests. What the program has set is asked first: only the device knows
-// of a queue pair that went to ERR by itself.
+// 10.3.1: RESET, INIT and RTR accept no send requests. The state that the program set is checked first; only the device
+// knows whether a queue pair went to ERR by itself.
 static int state_check(struct ibverbs_qp *qp)
 {
     enum ibv_qp_state state = qp->base.state;
@@ -57,7 +57,7 @@ static int state_check(struct ibverbs_qp *qp)
     return ibverbs_refuse(qp->object.context->device->library, EINVAL, JOURNAL_WHY_STATE_SEND, state, 0);
 }
 
-// The device took what is before `refused`.
+// The device accepted the requests before `refused`.
 static unsigned sends_taken(struct ibverbs_qp *qp, const struct ibv_send_wr *wr, const struct ibv_send_wr *refused)
 {
     unsigned count = 0;
@@ -109,7 +109,8 @@ int ibverbs_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_
 
 // --- receive --------------------------------------------------------------------------------------------------------
 
-// How many of the list have segments that fit; *bad_out: the first that has not, NULL: there is none.
+// How many requests at the start of the list have an allowed number of segments; *bad_out: the first that has not,
+// NULL: all have.
 static unsigned receives_count(struct ibv_recv_wr *wr, uint32_t max_sge, struct ibv_recv_wr **bad_out)
 {
     unsigned count = 0;
@@ -168,7 +169,7 @@ static int receives_post(const struct receives *receives, int error, struct ibv_
     return error;
 }
 
-// 10.3.1: RESET takes none. 10.2.9: nor does a queue pair with a shared queue.
+// 10.3.1: RESET accepts none. 10.2.9: a queue pair with a shared queue accepts none either.
 int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);

@@ -1,4 +1,4 @@
-// Queue pairs: creation, end, and what they are (IBA 11.2.4).
+// Queue pairs: creation, destruction and query (IBA 11.2.4).
 #include <stdlib.h>
 
 #include "verbs-shim/ibverbs/check.h"
@@ -18,7 +18,7 @@ uint32_t ibverbs_qp_type_ops(enum ibv_qp_type type)
     case IBV_QPT_UD:
         return ibverbs_opcode_operations(HCA_ON_UD);
     case IBV_QPT_RAW_PACKET:
-    case IBV_QPT_XRC_RECV: // it sends nothing
+    case IBV_QPT_XRC_RECV: // sends nothing
     case IBV_QPT_DRIVER:
         break;
     }
@@ -48,7 +48,7 @@ static int limits_check(struct ibverbs_library *library, const struct ibverbs_de
     return 0;
 }
 
-// The CQs and the SRQ belong to the same context; the SRQ may be of another protection domain (10.2.9).
+// The CQs and the SRQ must belong to the same context; the SRQ may belong to another protection domain (10.2.9).
 static int create_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr *init)
 {
     struct ibverbs_library *library = context->device->library;
@@ -58,7 +58,7 @@ static int create_check(const struct ibverbs_context *context, const struct ibv_
         return ibverbs_refuse(library, -EOPNOTSUPP, JOURNAL_WHY_QP_TYPE, init->qp_type, 0);
     }
     if (init->qp_type == IBV_QPT_XRC_RECV) {
-        return 0; // nothing of all that is looked at
+        return 0; // none of the following applies
     }
     bool may_receive = init->qp_type != IBV_QPT_XRC_SEND;
     if (init->send_cq == NULL || (may_receive && init->recv_cq == NULL)) {
@@ -139,7 +139,7 @@ static void qp_fill(struct ibverbs_qp *qp, struct ibverbs_context *context, stru
     qp->all_signaled = init->sq_sig_all != 0;
 }
 
-// pd: NULL of XRC_RECV, which has a domain.
+// pd: NULL for XRC_RECV, which has an XRC domain instead.
 static int qp_create(struct ibverbs_context *context, struct ibv_pd *pd, struct ibverbs_xrcd *xrcd,
                      struct ibv_qp_init_attr *init, struct ibverbs_qp **qp_out)
 {
@@ -182,7 +182,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
     return status == 0 ? &qp->base : ibverbs_fail(status);
 }
 
-// Of what is beyond ibv_create_qp only the operations of ibv_qp_ex; creation flags, if named, are none.
+// Of the extensions to ibv_create_qp only the operations of ibv_qp_ex are supported; creation flags must be 0.
 static int extended_check(const struct ibverbs_context *context, const struct ibv_qp_init_attr_ex *init)
 {
     const uint32_t domain = init->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
@@ -232,7 +232,7 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv_qp)
 
 int ibverbs_qp_end(struct ibverbs_object *object)
 {
-    struct ibverbs_qp *qp = object->face;
+    struct ibverbs_qp *qp = object->container;
     object->ending = true;
     int status = ibverbs_ops(object)->qp_destroy(object->device);
     if (status != 0) {
@@ -250,7 +250,7 @@ int ibverbs_qp_end(struct ibverbs_object *object)
     return 0;
 }
 
-// Requests that are not done, and completions that were not polled, go with it (11.2.4.4).
+// Requests that are not complete, and completions that were not polled, are dropped (11.2.4.4).
 int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 {
     IBVERBS_ENTER_CONTEXT(ibv_qp->context);

@@ -1,8 +1,8 @@
-// The extended interface of queue pairs: requests are built by calls between wr_start and wr_complete, which posts all
+// The extended interface of queue pairs: calls between wr_start and wr_complete build requests; wr_complete posts all
 // of them or none.
 //
-// A slot holds one request with its segments and its inline data; pointers into slots are set at the end, as the slots
-// grow. The first error of a batch is the one that wr_complete returns.
+// A slot holds one request with its segments and its inline data. Pointers into slots are set at the end, because the
+// array of slots grows. wr_complete returns the first error of a batch.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 struct slot {
     struct ibv_send_wr wr;
-    bool has_segment; // one, of the inline data
+    bool has_segment; // one segment, for the inline data
     struct ibv_sge segment;
     // segments or inline data of the caller, copied
 };
@@ -51,7 +51,7 @@ static struct ibverbs_library *library_of(struct ibv_qp_ex *ex)
     return ((struct ibverbs_qp *)ex)->object.context->device->library;
 }
 
-// The queue pair is the caller's until the end of the batch.
+// The caller owns the queue pair until the end of the batch.
 static void wr_start(struct ibv_qp_ex *ex)
 {
     (void)ibverbs_enter(library_of(ex));
@@ -67,7 +67,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
     ibverbs_leave(&library);
 }
 
-// Pointers, and the rules of a request.
+// Sets the pointers and checks the request.
 static void slot_finish(struct ibverbs_qp *qp, struct ibverbs_builder *builder, unsigned index)
 {
     struct slot *slot = slot_at(builder, index);
@@ -115,7 +115,7 @@ static bool builder_grow(struct ibverbs_builder *builder)
     return true;
 }
 
-// The next request, with the wr_id and the flags that are set on the queue pair. NULL: the batch has failed.
+// Adds the next request, with the wr_id and the flags that are set on the queue pair. NULL: the batch has failed.
 static struct ibv_send_wr *request_add(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
     struct ibverbs_builder *builder = builder_of(ex);
@@ -271,7 +271,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 
 // --- the table ------------------------------------------------------------------------------------------------------
 
-// An operation that was not asked for has no function.
+// An operation that was not requested has no function.
 static void functions_set(struct ibv_qp_ex *ex, uint64_t ops, enum ibv_qp_type type)
 {
     ex->wr_start = wr_start;

@@ -26,7 +26,7 @@ static int ranges_check(struct ibverbs_library *library, int mask, const struct 
     return 0;
 }
 
-// 9.7, 11.2.4.2: widths of the fields, and the device's limits.
+// 9.7, 11.2.4.2: checks the widths of the fields and the device's limits.
 static int numbers_check(const struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     const struct ibv_device_attr *limits = &qp->object.context->device->info.attr;
@@ -42,7 +42,7 @@ static int numbers_check(const struct ibverbs_qp *qp, const struct ibv_qp_attr *
     return ranges_check(qp->object.context->device->library, mask, ranges, sizeof ranges / sizeof ranges[0]);
 }
 
-// What depends on the port: the one in the mask, or the one that it has.
+// Checks what depends on the port: the port in the mask, or the queue pair's current port.
 static int port_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     struct ibverbs_context *context = qp->object.context;
@@ -68,7 +68,7 @@ static int port_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int
                : ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ADDRESS_VECTOR, 0, 0);
 }
 
-// 10.3.1: the consumer may say which state it believes; a wrong belief is refused.
+// 10.3.1: the program may name the current state; a wrong state is refused.
 static int transition_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *attr, int mask, enum ibv_qp_state from)
 {
     struct ibverbs_library *library = qp->object.context->device->library;
@@ -86,7 +86,8 @@ static int transition_check(struct ibverbs_qp *qp, const struct ibv_qp_attr *att
     return surplus != 0 ? ibverbs_refuse(library, EINVAL, JOURNAL_WHY_ATTRIBUTES_UNKNOWN, (unsigned)surplus, 0) : 0;
 }
 
-// Programs connect both ends of XRC alike (perftest): what an end does not have is dropped, as Linux does.
+// Programs pass the same attributes to both ends of XRC (perftest): attributes that an end does not have are dropped,
+// as Linux does.
 static int mask_of_type(enum ibv_qp_type type, int mask)
 {
     if (type == IBV_QPT_XRC_SEND) {
@@ -141,9 +142,9 @@ static int modify(struct ibverbs_qp *qp, struct ibv_qp_attr *attr, int mask, enu
     if (error != 0) {
         return error;
     }
-    attr->sq_psn &= PSN_MASK; // as hardware, which has no more bits, and
+    attr->sq_psn &= PSN_MASK; // as hardware does, which has no more bits
     attr->rq_psn &= PSN_MASK;
-    attr->qp_access_flags &= ACCESS_MASK; // as drivers, which look for the rights that a queue pair can have
+    attr->qp_access_flags &= ACCESS_MASK; // as drivers do, which use only the rights that a queue pair can have
     int status = ibverbs_ops(&qp->object)->qp_modify(qp->object.device, attr, mask);
     if (status == -EINVAL && (mask & IBV_QP_AV) != 0) {
         (void)ibverbs_refuse(qp->object.context->device->library, 0, JOURNAL_WHY_LID, attr->ah_attr.dlid, 0);
@@ -153,7 +154,7 @@ static int modify(struct ibverbs_qp *qp, struct ibv_qp_attr *attr, int mask, enu
     }
     if ((mask & IBV_QP_STATE) != 0 && attr->qp_state == IBV_QPS_RESET) {
         qp->attr = (struct ibv_qp_attr){.cap = qp->attr.cap};
-        ibverbs_check_end(qp); // 10.3.1: its requests are gone
+        ibverbs_check_end(qp); // 10.3.1: its requests were dropped
     }
     attr_store(&qp->attr, attr, mask);
     qp->base.state = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp->base.state;

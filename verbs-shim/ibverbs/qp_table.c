@@ -1,7 +1,7 @@
 // The transitions of queue pairs (IBA 10.3.1, and table 91 of 11.2.4.2).
 //
-// To RESET and to ERR there is a way from everywhere, with no attribute; the rest is one row a transition. Attributes
-// of path migration are allowed where the specification has them, and refused later by devices without it.
+// Transitions to RESET and to ERR exist from every state and need no attribute; every other transition is a row.
+// Attributes of path migration are allowed where the specification has them; devices without it refuse them later.
 #include "verbs-shim/ibverbs/internal.h"
 
 enum {
@@ -12,7 +12,7 @@ enum {
     RETRIES = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
 };
 
-// Indexes of the columns: INI and TGT of XRC.
+// Indexes of the columns: INI and TGT are the two types of XRC.
 enum { RC, UC, UD, INI, TGT, TYPES };
 
 struct transition {
@@ -20,7 +20,7 @@ struct transition {
     int required[TYPES], optional[TYPES];
 };
 
-// The same for what is connected, and for datagrams.
+// The same attributes for all connected types, and those for datagrams.
 #define CONNECTED(connected, datagram)                                                                                 \
     {                                                                                                                  \
         connected, connected, datagram, connected, connected                                                           \
@@ -56,7 +56,7 @@ static const struct transition transitions[IBV_QPS_ERR + 1][IBV_QPS_ERR + 1] = {
                                   {0},
                                   {IBV_QP_PORT | MOVED | REQUESTER | RESPONDER, MOVED, IBV_QP_PKEY_INDEX | IBV_QP_QKEY,
                                    IBV_QP_PORT | MOVED | REQUESTER, IBV_QP_PORT | MOVED | IBV_QP_TIMEOUT | RESPONDER}},
-    // A reliable connection has no such state: its send errors end in ERR (10.3.1.6).
+    // A reliable connection has no such state: its send errors lead to ERR (10.3.1.6).
     [IBV_QPS_SQE][IBV_QPS_RTS] = {true, {0}, {0, CURRENT | ACCESS, CURRENT | IBV_QP_QKEY, 0, 0}},
 };
 

@@ -1,4 +1,4 @@
-// What a device and its ports are (IBA 11.2.1.2).
+// Attributes of a device and its ports (IBA 11.2.1.2).
 #include <endian.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// bytes: of the caller's struct, which may be older or newer than ours.
+// bytes: size of the caller's struct, which may be older or newer than ours.
 int ibverbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
                             struct ibv_device_attr_ex *attr, size_t bytes)
 {
@@ -57,7 +57,7 @@ int ibverbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_por
     return ibverbs_status(error);
 }
 
-// For programs built before the struct grew: it ended where port_cap_flags2 begins now.
+// For programs built before the struct grew: it ended where port_cap_flags2 is now.
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
 {
@@ -101,7 +101,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
     return error;
 }
 
-// Of all ports. Returns how many, or a negative errno.
+// The GIDs of all ports. Returns their number, or a negative errno.
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
                              uint32_t flags, size_t entry_size)
 {

@@ -3,8 +3,8 @@
 
 struct rate {
     enum ibv_rate rate;
-    int multiple; // of the nominal 2.5 Gb/s; 0: the code came after multiples did
-    int mbps;     // of lanes at 14.0625, 25.78125, 53.125 and 106.25 Gb/s in the later ones
+    int multiple; // of the nominal 2.5 Gb/s; 0: the code is newer than multiples
+    int mbps;     // the later ones have lanes at 14.0625, 25.78125, 53.125 and 106.25 Gb/s
 };
 
 static const struct rate rates[] = {

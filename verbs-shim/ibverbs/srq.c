@@ -1,4 +1,4 @@
-// Shared receive queues (IBA 10.2.9, and of XRC annex A14).
+// Shared receive queues (IBA 10.2.9; for XRC: annex A14).
 #include <stdlib.h>
 
 #include "verbs-shim/ibverbs/note.h"
@@ -15,7 +15,7 @@ static int create_check(const struct ibverbs_context *context, const struct ibv_
                                                          : 0;
 }
 
-// xrc: the objects of XRC; NULL: it is not of XRC.
+// xrc: the XRC objects; NULL: not an XRC queue.
 static int device_create(struct ibverbs_srq *srq, struct ibverbs_pd *pd, struct ibv_srq_attr *attr,
                          struct ibverbs_srq_xrc *xrc)
 {
@@ -41,7 +41,7 @@ static void users_add(struct ibverbs_srq *srq, unsigned count)
     }
 }
 
-// xrcd, cq: NULL: it is not of XRC.
+// xrcd, cq: NULL: not an XRC queue.
 static int srq_create(struct ibverbs_pd *pd, struct ibv_srq_init_attr *init, struct ibverbs_xrcd *xrcd,
                       struct ibverbs_cq *cq, struct ibverbs_srq **srq_out)
 {
@@ -86,7 +86,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *ibv_pd, struct ibv_srq_init_attr *
     return status == 0 ? &srq->base : ibverbs_fail(status);
 }
 
-// The header calls it for what ibv_create_srq does not have: queues of XRC, and of tags, which no device has.
+// The header calls it for queues that ibv_create_srq cannot create: XRC queues, and tag-matching queues, which no
+// device has.
 struct ibv_srq *ibverbs_create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *init)
 {
     IBVERBS_ENTER_CONTEXT(context);
@@ -122,7 +123,7 @@ int ibverbs_get_srq_num(struct ibv_srq *ibv_srq, uint32_t *number)
     return 0;
 }
 
-// The limit is armed once for each call; queues keep the size they were made with.
+// Each call arms the limit once; a queue keeps the size with which it was created.
 int ibv_modify_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr, int mask)
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);
@@ -147,7 +148,7 @@ int ibv_query_srq(struct ibv_srq *ibv_srq, struct ibv_srq_attr *attr)
 
 int ibverbs_srq_end(struct ibverbs_object *object)
 {
-    struct ibverbs_srq *srq = object->face;
+    struct ibverbs_srq *srq = object->container;
     int status = ibverbs_ops(object)->srq_destroy(object->device);
     if (status == 0) {
         users_add(srq, (unsigned)-1);
@@ -160,7 +161,7 @@ int ibverbs_srq_end(struct ibverbs_object *object)
     return status;
 }
 
-// Not while queue pairs use it.
+// Refused while queue pairs use it.
 int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 {
     IBVERBS_ENTER_CONTEXT(ibv_srq->context);

@@ -1,4 +1,4 @@
-// Names of values.
+// Texts for values.
 #include "verbs-shim/ibverbs/internal.h"
 
 static const char *name_of(const char *const *names, unsigned count, unsigned value)

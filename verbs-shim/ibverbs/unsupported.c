@@ -1,8 +1,8 @@
-// The table of operations of a context, and what no device has.
+// The table of operations of a context, and the operations that no device has.
 //
-// The header's inline functions refuse by themselves what is NULL in the extended table (EOPNOTSUPP): extended
-// connection domains, flow steering, work queues, device memory, counters, thread and parent domains, moderation,
-// null regions, advice, raw clocks, rate limits, tag matching.
+// For entries that are NULL in the extended table, the header's inline functions themselves refuse the call
+// (EOPNOTSUPP): extended connection domains, flow steering, work queues, device memory, counters, thread and parent
+// domains, moderation, null regions, advice, raw clocks, rate limits, tag matching.
 #include <string.h>
 
 #include "verbs-shim/ibverbs/internal.h"
@@ -108,7 +108,7 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
     return IBV_REREG_MR_ERR_INPUT;
 }
 
-// Bytes of a message may be written in any order.
+// The bytes of a message may be written in any order.
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
     (void)qp, (void)op, (void)flags;
@@ -128,7 +128,7 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
     return EOPNOTSUPP;
 }
 
-// Only Ethernet has such addresses.
+// Only Ethernet ports have such addresses.
 int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
                                 uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

@@ -1,7 +1,8 @@
-// Domains of XRC (annex A14): whose shared receive queues a target's requests may name.
+// XRC domains (annex A14): they hold the shared receive queues that requests to a target may name.
 //
-// Opened with a file, a domain is the same for all who open it with that file, and lasts until the last one closes it;
-// the file is known by its inode. Leaves out: domains that several processes share, so a file means the process's own.
+// A domain opened with a file is the same for all that open it with that file, and exists until the last one closes it;
+// the inode identifies the file. Not modelled: domains shared by several processes, so a file is valid only inside its
+// process.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 static struct ibverbs_xrcd *shared_find(const struct ibverbs_context *context, const struct stat *file)
 {
     for (struct ibverbs_object *at = context->objects[IBVERBS_XRCD]; at != NULL; at = at->next) {
-        struct ibverbs_xrcd *xrcd = at->face;
+        struct ibverbs_xrcd *xrcd = at->container;
         if (xrcd->shared && xrcd->file_device == file->st_dev && xrcd->file_inode == file->st_ino) {
             return xrcd;
         }
@@ -56,7 +57,7 @@ struct ibv_xrcd *ibverbs_open_xrcd(struct ibv_context *ibv_context, struct ibv_x
         return ibverbs_fail(-EINVAL);
     }
     if (xrcd == NULL && has_file && (init->oflags & O_CREAT) == 0) {
-        return ibverbs_fail(-EAGAIN); // as Linux: there is none yet
+        return ibverbs_fail(-EAGAIN); // as Linux: there is no domain yet
     }
     int status = xrcd == NULL ? xrcd_create(context, has_file ? &file : NULL, &xrcd) : 0;
     if (status != 0) {
@@ -71,7 +72,7 @@ int ibverbs_xrcd_end(struct ibverbs_object *object)
     int status = ibverbs_ops(object)->xrcd_destroy(object->device);
     if (status == 0) {
         ibverbs_object_remove(object);
-        free(object->face);
+        free(object->container);
     }
     return status;
 }

@@ -1,4 +1,4 @@
-// Which units of the board's memory are in use.
+// Allocation of the board's memory, in units.
 #include "verbs-shim/libtca/internal.h"
 
 static bool is_free(const struct tca_context *context, uint32_t first, uint32_t units)

@@ -1,20 +1,20 @@
-// Copies become a chain of the board's descriptors, with a small DMA behind a copy for each notification: from a word
-// in pinned memory to the slot. A channel writes in the order of its chain, so a notification needs no wait to stay
-// behind the data.
+// Copies become a chain of the board's descriptors. After a copy, a small DMA for each notification copies a word from
+// pinned memory to the slot. A channel writes in the order of its chain, so a notification stays after the data without
+// a wait.
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"
 
-// What one descriptor moves at most: the next part begins at the same low 4 bits.
+// The maximum that one descriptor moves: the next part begins at the same low 4 bits.
 #define RUN_BYTES_MAX   (PEACH2_DMA_BYTES_MAX & ~0xfu)
 #define TAG_ENTRY_BYTES 16u
 
-// Counts when transfers is NULL, so that both passes are the same.
+// If transfers is NULL the builder only counts, so that both passes run the same code.
 struct builder {
     struct peach2_transfer *transfers;
     uint32_t count;
     uint32_t tags;
-    bool wait; // the next transfer begins a copy that waits
+    bool wait; // the next transfer begins a copy that waits for earlier ones
 };
 
 static void transfer_add(struct builder *builder, const struct peach2_transfer *transfer)
@@ -74,7 +74,7 @@ static void rows_add(struct builder *builder, const struct tca_copy *copy)
     }
 }
 
-// An entry of the table has the word twice, one at either half of 16 bytes, as a slot may lie at either.
+// An entry of the table has the word in both halves of its 16 bytes, as a slot may be in either half.
 static void notification_add(struct builder *builder, const tcaDesc *desc, uint64_t slot_address, uint32_t tag)
 {
     uint64_t offset = (uint64_t)builder->tags * TAG_ENTRY_BYTES;
@@ -120,8 +120,8 @@ static int tags_alloc(tcaDesc *desc, const char *call, uint32_t tags)
     return tcaSuccess;
 }
 
-// Chains that are set on no channel are built again when they are: they give up their place.
-static void idle_release(struct tca_context *context)
+// Chains that are set on no channel release their board memory; they are built again when they are set.
+static void idle_chains_release(struct tca_context *context)
 {
     for (tcaDesc *other = context->descs; other != NULL; other = other->next) {
         bool set = false;
@@ -134,7 +134,7 @@ static void idle_release(struct tca_context *context)
     }
 }
 
-static int place_find(tcaDesc *desc, const char *call, uint32_t count)
+static int board_memory_take(tcaDesc *desc, const char *call, uint32_t count)
 {
     struct tca_context *context = desc->context;
     if ((desc->copies->flags & tcaDMAUseInternal) == 0) {
@@ -142,7 +142,7 @@ static int place_find(tcaDesc *desc, const char *call, uint32_t count)
     }
     bool found = tca_board_take(context, count, &desc->board_index);
     if (!found) {
-        idle_release(context);
+        idle_chains_release(context);
         found = tca_board_take(context, count, &desc->board_index);
     }
     if (!found) {
@@ -161,11 +161,11 @@ int tca_desc_build(tcaDesc *desc, const char *call)
     struct tca_context *context = desc->context;
     struct builder counting = {0};
     copies_add(&counting, desc);
-    int error = place_find(desc, call, counting.count);
+    int error = board_memory_take(desc, call, counting.count);
     if (error == tcaSuccess) {
         error = tags_alloc(desc, call, counting.tags);
     }
-    // In pinned memory, which is the node's, should the process end while the chain is written.
+    // In pinned memory, which belongs to the node: the process may end while the chain is written.
     struct backend_buffer scratch = {0};
     const struct backend *backend = &context->backend;
     if (error == tcaSuccess &&

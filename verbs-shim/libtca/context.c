@@ -9,7 +9,7 @@ struct tca_context *tca_context_current(void)
     return process != NULL ? process->libraries[BACKEND_LIBRARY_TCA].state : NULL;
 }
 
-// The environment calls it when the process has ended, wherever it was. Pinned memory and chains are the driver's.
+// The environment calls it when the process has ended, at whatever point. The driver owns pinned memory and chains.
 static void context_release(void *library)
 {
     struct tca_context *context = library;
@@ -45,7 +45,7 @@ int tca_context_begin(struct backend_process *process)
     context->backend = process->backend;
     context->board = process->board;
     context->timeout_ns = tcaTimeoutDefault;
-    // Programs of the machine notify there mostly, and a look at the host's word costs little.
+    // Programs of the machine mostly notify there, and a poll of the host's word costs little.
     context->notify_internal = true;
     process->libraries[BACKEND_LIBRARY_TCA].state = context;
     process->libraries[BACKEND_LIBRARY_TCA].release = context_release;

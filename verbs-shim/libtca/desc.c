@@ -1,4 +1,4 @@
-// Descriptors as programs fill them: a list of copies.
+// Descriptors as programs fill them: lists of copies.
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"
@@ -77,7 +77,7 @@ bool tca_desc_is_running(const tcaDesc *desc)
     return false;
 }
 
-// Its place in the list; NULL: it is not one of this process's.
+// The link in the list; NULL: the descriptor does not belong to this process.
 static tcaDesc **desc_link(struct tca_context *context, const tcaDesc *desc)
 {
     for (tcaDesc **link = &context->descs; *link != NULL; link = &(*link)->next) {
@@ -118,7 +118,7 @@ int tcaDescFree(tcaDesc *desc)
 
 // --- adding a copy -------------------------------------------------------------------------------------------------
 
-// Bytes from the first to behind the last one of the rows; false: too many to count.
+// Bytes from the first one to the end of the last row; false: the number overflows.
 static bool extent(uint64_t width, uint64_t pitch, uint64_t count, uint64_t *bytes_out)
 {
     uint64_t gaps;
@@ -201,8 +201,8 @@ static int handles_check(struct tca_context *context, const char *call, const tc
     return error == tcaSuccess ? tca_handle_check_local(context, call, "source", src) : error;
 }
 
-int tca_copy_place(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
-                   uint64_t dst_offset, const tcaHandle *src, uint64_t src_offset, int wait_slot)
+int tca_copy_resolve(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
+                     uint64_t dst_offset, const tcaHandle *src, uint64_t src_offset, int wait_slot)
 {
     int error = handles_check(context, call, dst, src);
     if (error != tcaSuccess) {
@@ -246,7 +246,7 @@ static int copy_set(const char *call, tcaDesc *desc, const tcaHandle *dst, size_
     }
     int error = tca_desc_check(context, call, desc);
     if (error == tcaSuccess) {
-        error = tca_copy_place(context, call, copy, dst, dst_offset, src, src_offset, wait_slot);
+        error = tca_copy_resolve(context, call, copy, dst, dst_offset, src, src_offset, wait_slot);
     }
     return error == tcaSuccess ? tca_desc_add(desc, call, copy) : error;
 }

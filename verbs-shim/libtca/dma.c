@@ -1,4 +1,4 @@
-// Channels: setting, starting and waiting.
+// Channels: set, start, wait.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include "verbs-shim/libtca/internal.h"
 #include "verbs-shim/libtca/note.h"
 
-// How long a channel whose DMA seems to run is waited for before a call is refused: a notification at the end of its
-// chain arrives a little before the channel says that it has ended.
+// How long to wait for a channel whose DMA seems to run before a call is refused: a notification at the end of its
+// chain arrives a little before the channel reports its end.
 #define SETTLE_NS 1000ull
 
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
@@ -37,7 +37,7 @@ bool tca_channel_is_running(struct tca_context *context, unsigned channel)
     return state->running;
 }
 
-// Tells of a DMA that failed, once.
+// Reports a failed DMA, once.
 static int failure_take(struct tca_context *context, const char *call, unsigned channel)
 {
     struct tca_channel *state = &context->channels[channel];
@@ -90,7 +90,7 @@ static int copies_check(struct tca_context *context, const char *call, const tca
     return tcaSuccess;
 }
 
-// Those that have to change: none, where the descriptor is set already.
+// Writes the registers that must change: none if the descriptor is already set.
 static int registers_write(struct tca_context *context, const tcaDesc *desc, unsigned channel)
 {
     struct tca_channel *state = &context->channels[channel];

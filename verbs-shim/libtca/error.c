@@ -1,4 +1,4 @@
-// Codes, and messages that say what to do.
+// Error codes, and messages that say what to do.
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -28,8 +28,7 @@ static const char *const texts[] = {
     [-tcaErrorNotLocal] = "the memory lies in another node: this call takes memory of the own one",
     [-tcaErrorDMA] = "the board refused or could not finish the DMA: see tcaLastMessage",
     [-tcaErrorIO] = "the board does not answer",
-    [-tcaErrorTimeout] =
-        "it did not come in time: look at the sender and the cables, or wait longer with tcaSetTimeout",
+    [-tcaErrorTimeout] = "it did not come in time: check the sender and the cables, or wait longer with tcaSetTimeout",
     [-tcaErrorWindow] = "the fabric reaches the first two GPUs of a node, and 8 GiB of the window of each",
     [-tcaErrorInUse] = "another process of the node has the board: one at a time uses it",
 };

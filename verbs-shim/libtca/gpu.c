@@ -1,4 +1,4 @@
-// Memory of CUDA's: device memory, pinned into the GPU's window, and pinned memory of the host.
+// CUDA memory: device memory, pinned into the GPU's window, and pinned host memory.
 #include <errno.h>
 
 #include "verbs-shim/cuda/cuda_runtime_api.h"
@@ -35,7 +35,7 @@ static bool is_revoked(const struct tca_allocation *allocation)
     return allocation->pin != NULL ? allocation->pin->revoked : tca_host_is_freed(allocation);
 }
 
-// Lets go of memory that the program gave back to CUDA.
+// Drops the allocations that the program gave back to CUDA.
 static void revoked_drop(struct tca_context *context)
 {
     for (struct tca_allocation *next, *allocation = context->allocations; allocation != NULL; allocation = next) {
@@ -50,7 +50,7 @@ static void revoked_drop(struct tca_context *context)
     }
 }
 
-// A window for memory that exists.
+// Opens a window onto memory that exists.
 static int adopt(struct tca_context *context, const char *call, void *ptr, size_t size, bool borrowed,
                  struct tca_allocation **allocation_out)
 {
@@ -123,7 +123,7 @@ int tca_gpu_free(struct tca_context *context, void *ptr)
     struct tca_allocation *allocation = tca_allocation_around(context, ptr, tcaMemoryGPU);
     revoked_drop(context);
     if (ptr == NULL) {
-        return tcaSuccess; // as tcaMalloc gives it for no bytes
+        return tcaSuccess; // tcaMalloc returns NULL for no bytes
     }
     if (allocation == NULL || allocation->address != ptr || allocation->borrowed) {
         return tca_refuse(context, tcaErrorNotTcaMemory,

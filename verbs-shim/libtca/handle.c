@@ -94,7 +94,7 @@ static int cpu_find(struct tca_context *context, const char *call, void *ptr, si
     return tcaSuccess;
 }
 
-// What all handles of this process have.
+// Sets the fields that are the same in all handles of this process.
 static void handle_seal(const struct tca_context *context, tcaHandle *handle)
 {
     handle->magic = HANDLE_MAGIC;
@@ -104,7 +104,7 @@ static void handle_seal(const struct tca_context *context, tcaHandle *handle)
     handle->check = checksum(handle);
 }
 
-// Of no memory.
+// A handle of no memory.
 static void handle_make_empty(const struct tca_context *context, tcaHandle *handle, tcaMemoryType type)
 {
     *handle = (tcaHandle){.type = (uint8_t)type};
@@ -144,7 +144,7 @@ int tcaCreateHandle(tcaHandle *handle, void *ptr, size_t size, tcaMemoryType typ
     if (context == NULL) {
         return tcaErrorNotInitialized;
     }
-    if (handle != NULL && ptr == NULL && size == 0 && type == tcaMemoryGPU) { // what tcaMalloc gives for no bytes
+    if (handle != NULL && ptr == NULL && size == 0 && type == tcaMemoryGPU) { // tcaMalloc returns NULL for no bytes
         handle_make_empty(context, handle, type);
         return tcaSuccess;
     }
@@ -160,20 +160,20 @@ static tcaMemoryType type_of(const void *ptr)
     return cuda_tokens_of(ptr, &tokens) ? tcaMemoryGPU : tcaMemoryCPU;
 }
 
-// What a rank tells the others: its handle, or why it has none.
-struct letter {
+// What a rank sends to the others: its handle, or why it has none.
+struct message {
     tcaHandle handle;
     int64_t error;
 };
 
-static int letters_check(struct tca_context *context, const struct letter *letters, int nranks)
+static int messages_check(struct tca_context *context, const struct message *messages, int nranks)
 {
     for (int i = 0; i < nranks; i++) {
-        int error = (int)letters[i].error;
+        int error = (int)messages[i].error;
         if (error == tcaSuccess) {
             continue;
         }
-        // The own message stands.
+        // The rank keeps its own message.
         return i == context->comm.rank
                    ? error
                    : tca_refuse(context, error, "tcaCreateHandleList: rank %d: %s", i, tcaStrError(error));
@@ -181,31 +181,32 @@ static int letters_check(struct tca_context *context, const struct letter *lette
     return tcaSuccess;
 }
 
-// Each of the first nranks has given its letter.
-static int letters_gather(struct tca_context *context, const struct letter *mine, struct letter *letters, int nranks)
+// Gathers the messages of the first nranks ranks.
+static int messages_gather(struct tca_context *context, const struct message *mine, struct message *messages,
+                           int nranks)
 {
     const struct tcaComm *comm = &context->comm;
-    struct letter all[tcaNodesMax];
+    struct message all[tcaNodesMax];
     int error;
     if (nranks < comm->ranks && context->comm_is_environments) {
-        error = tca_gather_of_environment(mine, letters, sizeof *mine, nranks);
+        error = tca_gather_of_environment(mine, messages, sizeof *mine, nranks);
     } else {
         error = comm->allgather(comm->ctx, mine, all, sizeof *mine);
         if (error == 0) {
-            memcpy(letters, all, (size_t)nranks * sizeof *mine);
+            memcpy(messages, all, (size_t)nranks * sizeof *mine);
         }
     }
     if (error != 0) {
         return tca_refuse(context, tcaErrorComm, "tcaCreateHandleList: the ranks could not exchange their handles");
     }
-    return letters_check(context, letters, nranks);
+    return messages_check(context, messages, nranks);
 }
 
 static int list_check(struct tca_context *context, tcaHandle **list, int nranks)
 {
     struct tcaComm given;
     if (context->comm.allgather == NULL && tca_comm_of_environment != NULL && tca_comm_of_environment(&given)) {
-        context->comm = given; // also of more ranks than a sub-cluster has nodes
+        context->comm = given; // there may be more ranks than nodes in a sub-cluster
         context->comm_is_environments = true;
     }
     if (nranks < 1 || nranks > tcaNodesMax) {
@@ -235,14 +236,14 @@ int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
     if (error != tcaSuccess) {
         return error;
     }
-    // On the stack until the exchange is over, so that a process that ends in it leaves nothing behind.
-    struct letter letters[tcaNodesMax], mine = {0};
+    // On the stack until the exchange is over: a process that ends during the exchange leaks nothing.
+    struct message messages[tcaNodesMax], mine = {0};
     if (ptr == NULL && size == 0) {
         handle_make_empty(context, &mine.handle, tcaMemoryGPU);
     } else if (context->comm.rank < nranks) {
         mine.error = handle_make(context, "tcaCreateHandleList", &mine.handle, ptr, size, type_of(ptr));
     }
-    error = letters_gather(context, &mine, letters, nranks);
+    error = messages_gather(context, &mine, messages, nranks);
     if (error != tcaSuccess) {
         return error;
     }
@@ -251,7 +252,7 @@ int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size)
         return tca_refuse(context, tcaErrorNoMemory, "tcaCreateHandleList: no memory");
     }
     for (int i = 0; i < nranks; i++) {
-        handles[i] = letters[i].handle;
+        handles[i] = messages[i].handle;
     }
     *list = handles;
     return tcaSuccess;

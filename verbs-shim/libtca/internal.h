@@ -1,7 +1,7 @@
-// What the files of libtca share. Private to the folder.
+// Shared by the files of libtca. Private to the folder.
 //
-// All state hangs on the process that backend_current() names. What is on the heap is in lists of the context, so that
-// nothing is lost when a program is abandoned in the middle of a call.
+// All state belongs to the process that backend_current() names. Heap objects are in lists of the context, so nothing
+// leaks when a program is abandoned in the middle of a call.
 #pragma once
 
 #include <stdbool.h>
@@ -18,17 +18,18 @@
 struct tca_allocation {
     struct tca_allocation *next;
     uint32_t number;
-    struct backend_buffer buffer; // of CPU memory from tcaMalloc
-    char *address;                // as the program knows it
+    struct backend_buffer buffer; // CPU memory from tcaMalloc
+    char *address;                // the program's address
     size_t size;
-    uint64_t bus_address; // of CPU memory
+    uint64_t bus_address; // CPU memory
     struct cuda_pin *pin; // GPU memory; NULL: CPU memory
-    uint64_t host_number; // CPU memory from cudaMallocHost, and from which; 0: from tcaMalloc
-    bool borrowed;        // the program's, from cudaMalloc or cudaMallocHost
+    uint64_t host_number; // CPU memory from cudaMallocHost: the number of that call; 0: from tcaMalloc
+    bool borrowed;        // allocated by the program with cudaMalloc or cudaMallocHost
 };
 
-// Where notifications arrive: tcaSlots words for every sender, in host memory and once more in the board's. Of each
-// sender a bit for each slot says whether there was one, and whether the last one came to the board's memory.
+// The slots for notifications: tcaSlots words for every sender, in host memory and again in the board's memory. For
+// each sender a bit for each slot records whether a notification came, and whether the last one came to the board's
+// memory.
 struct tca_inbox {
     struct backend_buffer slots;
     uint32_t learned[tcaNodesMax], internal[tcaNodesMax];
@@ -38,7 +39,7 @@ struct tca_inbox {
 struct tca_copy {
     struct tca_copy *next;
     uint64_t source, destination;
-    uint64_t width, count; // rows; a copy without rows has one
+    uint64_t width, count; // rows; a copy without rows has one row
     uint64_t source_pitch, destination_pitch;
     int flags;
     uint32_t slot, tag;
@@ -49,17 +50,17 @@ struct tcaDesc {
     struct tca_context *context;
     struct tcaDesc *next;
     struct tca_copy *copies, **copies_end;
-    peach2_chain_t *chain;      // NULL: changed since, or never written
-    struct backend_buffer tags; // the words that notifications are copied from
+    peach2_chain_t *chain;      // NULL: never built, or changed since
+    struct backend_buffer tags; // the words that are copied as notifications
     uint32_t board_index, board_count;
 };
 
 struct tca_channel {
     tcaDesc *desc; // NULL: nothing is set
-    bool prepared; // its registers tell of the end in the channel's completion word
-    bool taken;    // by another library (board_memory.h)
+    bool prepared; // its registers write the channel's completion word at the end
+    bool taken;    // taken by another library (board_memory.h)
     bool running;
-    bool failed; // it was seen to end, with this error, and nobody was told
+    bool failed; // it ended with this error, which was not reported yet
     unsigned dma_error;
 };
 
@@ -69,97 +70,98 @@ struct tca_context {
     peach2_handle_t *board;
     bool holds_board; // tcaInit has claimed it
     struct tcaComm comm;
-    bool comm_is_environments; // nobody called tcaSetComm
+    bool comm_is_environments; // the program did not call tcaSetComm
     struct tca_allocation *allocations;
-    uint32_t allocation_count; // ever made
+    uint32_t allocation_count; // number of allocations ever made
     tcaDesc *descs;
     struct tca_channel channels[tcaChannels];
     struct backend_buffer status; // a completion word for each channel
     struct tca_inbox inbox;
-    struct tca_table *tables[tcaTables + 1]; // of the older generation (table.c)
-    bool board_units_used[TCA_BOARD_SLOTS];  // of the board's memory, 32 B each
-    uint64_t timeout_ns;                     // of waits; 0: none
-    bool notify_internal;                    // where the latest notification came, or the latest copy sends one
-    bool quiet; // a library tries calls that may be refused
+    struct tca_table *tables[tcaTables + 1]; // tables of the older generation (table.c)
+    bool board_units_used[TCA_BOARD_SLOTS];  // units of the board's memory, 32 B each
+    uint64_t timeout_ns;                     // timeout of waits; 0: none
+    bool notify_internal;                    // the latest notification, received or sent, is in the board's memory
+    bool quiet; // refusals are not reported: a library makes the calls
     char message[TCA_MESSAGE_MAX];
 };
 
-// error.c: notes the message and returns the code. context may be NULL.
+// error.c: stores the message and returns the code. context may be NULL.
 int tca_refuse(struct tca_context *context, enum tcaError error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// memory.c: NULL when the memory was freed.
+// memory.c: NULL if the memory was freed.
 struct tca_allocation *tca_allocation_find(const struct tca_context *context, uint32_t number);
-// In the list, with so many bytes of pinned memory; 0: none of its own. NULL: no pinned memory.
+// A new allocation in the list, with so many bytes of pinned memory; 0: no memory of its own. NULL: no pinned memory.
 struct tca_allocation *tca_allocation_make(struct tca_context *context, size_t pinned_bytes);
 void tca_allocation_drop(struct tca_context *context, struct tca_allocation *allocation);
-// A DMA of this process reads or writes it.
+// A DMA of this process uses it.
 bool tca_allocation_is_used(struct tca_context *context, const struct tca_allocation *allocation);
-// With this kind of memory around ptr; NULL: none.
+// The allocation of this kind of memory that contains ptr; NULL: none.
 struct tca_allocation *tca_allocation_around(const struct tca_context *context, const void *ptr, tcaMemoryType type);
-void tca_allocations_free(struct tca_context *context); // the heap's part alone
+void tca_allocations_free(struct tca_context *context); // frees only the heap objects
 
 // gpu.c
 int tca_gpu_malloc(struct tca_context *context, void **ptr, size_t size);
 int tca_gpu_free(struct tca_context *context, void *ptr);
-// The allocation of size bytes at ptr, pinned now if it is not yet.
+// The allocation of size bytes at ptr; the memory is pinned if it was not.
 int tca_gpu_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
                    const struct tca_allocation **allocation_out);
-// The same for CPU memory that may come from cudaMallocHost, and is no tcaMalloc's. tcaErrorNotTcaMemory.
+// The same for CPU memory from cudaMallocHost, not from tcaMalloc. tcaErrorNotTcaMemory.
 int tca_host_borrow(struct tca_context *context, const char *call, void *ptr, size_t size,
                     const struct tca_allocation **allocation_out);
-// Whether the program has given borrowed CPU memory back.
+// true: the program has freed borrowed CPU memory.
 bool tca_host_is_freed(const struct tca_allocation *allocation);
 
-// handle.c: the handle is whole and names a node of the sub-cluster. role: what the message calls it.
+// handle.c: checks that the handle is intact and names a node of the sub-cluster. role: its name in the message.
 int tca_handle_check(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
-// The same, and where it is this node's, the memory is still there.
+// The same, and if it is this node's memory, that the memory still exists.
 int tca_handle_check_any(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
-// The same, and it is this node's.
+// The same, and that it is this node's memory.
 int tca_handle_check_local(struct tca_context *context, const char *call, const char *role, const tcaHandle *handle);
-// Where its memory is for this process's board: a window address, or an own bus address.
+// The address of its memory for this process's board: a window address, or an own bus address.
 uint64_t tca_handle_address(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);
-// Where it is for any processor and board of the sub-cluster, the own ones included.
+// The address for any processor and board of the sub-cluster, also for the own ones.
 uint64_t tca_handle_window(const struct tca_context *context, const tcaHandle *handle, uint64_t offset);
 
-// notify.c: where notifications of this process arrive, empty. tcaErrorNoMemory, tcaErrorIO.
+// notify.c: creates the slots for this process's notifications, empty. tcaErrorNoMemory, tcaErrorIO.
 int tca_inbox_make(struct tca_context *context);
-// Where this process's board writes a notification to the handle's node: a window address, or an own bus address.
+// The target for a notification of this process's board to the handle's node: a window address, or an own bus address.
 uint64_t tca_slot_address(const struct tca_context *context, const tcaHandle *handle, uint32_t slot, bool board);
-// The word.
+// The word that is written as a notification.
 static inline uint64_t tca_notification(uint32_t tag)
 {
-    return UINT64_C(0x5443416e) << 32 | tag; // never 0, so that an empty slot matches no tag
+    return UINT64_C(0x5443416e) << 32 | tag; // never 0, so an empty slot matches no tag
 }
 
-// What a channel runs is neither changed nor freed. tcaErrorArgument (no descriptor of the process's), tcaErrorBusy.
+// A descriptor that runs on a channel cannot be changed or freed. tcaErrorArgument (not a descriptor of the process),
+// tcaErrorBusy.
 int tca_desc_check(struct tca_context *context, const char *call, const tcaDesc *desc);
-// desc.c: a copy whose rows, flags and tag are given gets its places, or is refused.
-int tca_copy_place(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
+// desc.c: fills in the addresses of a copy whose rows, flags and tag are set, or refuses it.
+int tca_copy_resolve(struct tca_context *context, const char *call, struct tca_copy *copy, const tcaHandle *dst,
                    uint64_t dst_offset, const tcaHandle *src, uint64_t src_offset, int wait_slot);
-// At the end of a descriptor that is the process's and does not run.
+// Appends a copy to a descriptor that belongs to the process and does not run.
 int tca_desc_add(tcaDesc *desc, const char *call, const struct tca_copy *copy);
-void tca_desc_release(tcaDesc *desc); // what tcaDescSet built
+void tca_desc_release(tcaDesc *desc); // releases what tcaDescSet built
 bool tca_desc_is_set(const tcaDesc *desc, unsigned channel);
 bool tca_desc_is_running(const tcaDesc *desc);
-void tca_descs_free(struct tca_context *context);  // the heap's part alone
-void tca_tables_free(struct tca_context *context); // table.c; the heap's part alone
-// chain.c: writes the chain. The descriptor has none.
+void tca_descs_free(struct tca_context *context);  // frees only the heap objects
+void tca_tables_free(struct tca_context *context); // table.c; frees only the heap objects
+// chain.c: builds the chain of a descriptor that has none.
 int tca_desc_build(tcaDesc *desc, const char *call);
 
-// dma.c: tcaDescSet by the name of the call that is to be refused.
+// dma.c: tcaDescSet; messages of refusals name `call`.
 int tca_desc_set(struct tca_context *context, const char *call, tcaDesc *desc, int channel);
 #define TCA_DURATION_MAX 32
-// "1 s", "1500 us": in the largest unit in which it is whole.
+// "1 s", "1500 us": in the largest unit that needs no fraction.
 const char *tca_duration_text(uint64_t ns, char text[TCA_DURATION_MAX]);
-// Whether a channel still runs after a moment.
+// true: the channel still runs after a short wait.
 bool tca_channel_is_running(struct tca_context *context, unsigned channel);
 
 // --- the environment ------------------------------------------------------------------------------------------------
 
-// A function of environments that have ranks of their own (MPI's), for programs that never call tcaSetComm. False:
-// there are none now.
+// Implemented by environments that have ranks of their own (MPI), for programs that never call tcaSetComm. False: there
+// are no ranks now.
 __attribute__((weak)) bool tca_comm_of_environment(struct tcaComm *comm_out);
-// And theirs for a list that is shorter than the world: what the first `givers` ranks give reaches every rank that
-// calls; ranks behind them may or may not. Returns 0 or a negative errno.
+// The same for a list that is shorter than the world: the messages of the first `givers` ranks reach every rank that
+// calls; later ranks may call or not. Returns 0 or a negative errno.
 __attribute__((weak)) int tca_gather_of_environment(const void *mine, void *all, size_t bytes, int givers);

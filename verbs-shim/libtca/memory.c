@@ -1,4 +1,4 @@
-// Memory that boards reach.
+// Memory that boards can reach.
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"

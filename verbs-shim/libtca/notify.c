@@ -1,8 +1,8 @@
-// Notifications: where they arrive, and the wait for one.
+// Notifications: their slots, and the wait for one.
 //
-// Each node has tcaSlots words for every sender, in pinned host memory, whose address travels in the node's handles,
-// and in the board's memory, at the same place on every node. A sender writes only its own, so that slots of different
-// senders never meet.
+// Each node has tcaSlots words for every sender, in pinned host memory, whose address is in the node's handles, and in
+// the board's memory, at the same offset on every node. A sender writes only its own slots, so different senders never
+// share one.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "verbs-shim/libtca/internal.h"
 #include "verbs-shim/libtca/note.h"
 
-// How long a notification is looked for in host memory alone before the board's memory is looked at once.
+// How long only host memory is polled for a notification before the board's memory is polled once.
 #define WAIT_SLICE_NS 100000ull
 
-// How long the board's memory is looked at without a pause, and the part of a longer wait that a look may be late.
+// How long the board's memory is polled without a pause, and the share of a longer wait by which a poll may be late.
 #define BUSY_NS      1000000ull
 #define LATE_DIVISOR 128u
 #define LATE_MAX_NS  10000000ull
@@ -39,7 +39,7 @@ static volatile uint64_t *host_slot(const struct tca_context *context, uint32_t 
     return (volatile uint64_t *)(void *)((char *)context->inbox.slots.address + slot_offset(sender, slot));
 }
 
-// What a process before this one was sent and did not take is not for this one.
+// Notifications that were sent to an earlier process and not taken must not reach this one.
 int tca_inbox_make(struct tca_context *context)
 {
     static const char empty[PEACH2_NODES_MAX * TCA_SLOTS_BYTES];
@@ -63,7 +63,7 @@ uint64_t tca_slot_address(const struct tca_context *context, const tcaHandle *ha
 
 // --- the wait ------------------------------------------------------------------------------------------------------
 
-// timeout_ns 0: looks once.
+// timeout_ns 0: polls once.
 static bool host_take(const struct wait *wait, uint64_t timeout_ns)
 {
     const struct backend *backend = &wait->context->backend;
@@ -99,7 +99,7 @@ static bool expects_board(const struct wait *wait)
     return wait->context->notify_internal;
 }
 
-static void place_learn(const struct wait *wait, bool board)
+static void arrival_learn(const struct wait *wait, bool board)
 {
     struct tca_inbox *inbox = &wait->context->inbox;
     uint32_t bit = 1u << wait->slot, *internal = &inbox->internal[wait->sender];
@@ -108,40 +108,40 @@ static void place_learn(const struct wait *wait, bool board)
     *internal = board ? *internal | bit : *internal & ~bit;
 }
 
-// How long the next look into host memory lasts. A wait that looks into the board's memory in between does so all the
-// time at first; in a long one a look comes late by 1/128 of it, so that it does not keep the bus busy.
-static uint64_t look_ns(const struct wait *wait, uint64_t waited_ns)
+// How long the next poll of host memory lasts. A wait that also polls the board's memory first polls it continuously;
+// in a long wait a poll is late by 1/128 of the wait, so that it does not keep the bus busy.
+static uint64_t host_wait_ns(const struct wait *wait, uint64_t waited_ns)
 {
-    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, look = WAIT_SLICE_NS;
+    uint64_t timeout_ns = wait->context->timeout_ns, left_ns = timeout_ns - waited_ns, wait_ns = WAIT_SLICE_NS;
     if (expects_board(wait)) {
-        look = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
-        look = look < LATE_MAX_NS ? look : LATE_MAX_NS;
+        wait_ns = waited_ns < BUSY_NS ? 0 : waited_ns / LATE_DIVISOR;
+        wait_ns = wait_ns < LATE_MAX_NS ? wait_ns : LATE_MAX_NS;
     }
-    return timeout_ns != 0 && left_ns < look ? left_ns : look;
+    return timeout_ns != 0 && left_ns < wait_ns ? left_ns : wait_ns;
 }
 
-// false: the wait is over. *waited_ns_out: how long it lasted so far.
-static bool may_wait(const struct wait *wait, struct peach2_poll_timer *timer, uint64_t looked_ns,
+// false: the wait is over. *waited_ns_out: its duration so far.
+static bool may_wait(const struct wait *wait, struct peach2_poll_timer *timer, uint64_t polled_ns,
                      uint64_t *waited_ns_out)
 {
-    if (looked_ns == 0) {
+    if (polled_ns == 0) {
         bool ends = peach2_poll_timer_ends(&wait->context->backend, timer);
         *waited_ns_out = timer->waited_ns;
         return !ends;
     }
-    *waited_ns_out += looked_ns;
+    *waited_ns_out += polled_ns;
     return timer->timeout_ns == 0 || *waited_ns_out < timer->timeout_ns;
 }
 
 static int notification_take(const struct wait *wait)
 {
     struct peach2_poll_timer timer = {.timeout_ns = wait->context->timeout_ns};
-    uint64_t waited_ns = 0, looked_ns;
+    uint64_t waited_ns = 0, polled_ns;
     do {
         bool there;
-        looked_ns = look_ns(wait, waited_ns);
-        if (host_take(wait, looked_ns)) {
-            place_learn(wait, false);
+        polled_ns = host_wait_ns(wait, waited_ns);
+        if (host_take(wait, polled_ns)) {
+            arrival_learn(wait, false);
             return 0;
         }
         int error = board_take(wait, &there);
@@ -149,15 +149,15 @@ static int notification_take(const struct wait *wait)
             return error;
         }
         if (there) {
-            place_learn(wait, true);
+            arrival_learn(wait, true);
             return 0;
         }
-    } while (may_wait(wait, &timer, looked_ns, &waited_ns));
+    } while (may_wait(wait, &timer, polled_ns, &waited_ns));
     return -ETIMEDOUT;
 }
 
-// What a wait that was long found instead: the tag from another node, or another tag from the node. Looking into the
-// board's memory takes a microsecond a word, so short waits look into host memory alone.
+// What the slots hold after a wait timed out: the tag from another node, or another tag from the node. Reading the
+// board's memory takes a microsecond a word, so after short waits only host memory is checked.
 static bool found_instead(const struct wait *wait, uint32_t sender, uint64_t *word_out)
 {
     *word_out = *host_slot(wait->context, sender, wait->slot);
@@ -187,13 +187,13 @@ static void hint_make(const struct wait *wait, char *hint, size_t bytes)
     }
 }
 
-static int refuse_late(const struct wait *wait, uint32_t tag)
+static int timeout_refuse(const struct wait *wait, uint32_t tag)
 {
     char text[TCA_DURATION_MAX], hint[128] = "";
     hint_make(wait, hint, sizeof hint);
     return tca_refuse(wait->context, tcaErrorTimeout,
                       "tcaWaitDMARecvDesc: tag %" PRIu32 " did not come to slot %" PRIu32 " from node %" PRIu32
-                      " within %s: look at the sender and at the cables between%s",
+                      " within %s: check the sender and the cables in between%s",
                       tag, wait->slot, wait->sender, tca_duration_text(wait->context->timeout_ns, text), hint);
 }
 
@@ -219,7 +219,7 @@ int tcaWaitDMARecvDesc(const tcaHandle *handle, int wait_slot, uint32_t wait_tag
                      &(struct journal_dma){.sender = handle->node, .slot = (uint32_t)wait_slot, .tag = wait_tag});
         return tcaSuccess;
     case -ETIMEDOUT:
-        return refuse_late(&wait, wait_tag);
+        return timeout_refuse(&wait, wait_tag);
     default:
         return tca_refuse(context, tcaErrorIO, "%s: the board does not answer", call);
     }

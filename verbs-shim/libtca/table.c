@@ -1,19 +1,19 @@
-// The older generation of names: tables of descriptors by index (tca-api.h). An entry is a copy that was checked; a
-// chain becomes a descriptor of the newer generation when it is handed to a channel, and stays one until an entry of it
+// The older generation of names: tables of descriptors by index (tca-api.h). An entry is a checked copy. A chain
+// becomes a descriptor of the newer generation when it is set on a channel, and is kept until one of its entries
 // changes.
 #include <stdlib.h>
 
 #include "verbs-shim/libtca/internal.h"
 #include "verbs-shim/libtca/tca-api.h"
 
-// Tables of tcaCreateDMADesc are counted from 0; the one in the board's memory lies behind them.
+// Tables of tcaCreateDMADesc count from 0; the table in the board's memory comes after them.
 #define TABLE_INTERNAL tcaTables
 
 struct entry {
     bool set;
     struct tca_copy copy;
-    tcaDesc *chain;         // the chain that begins here; NULL: it has to be built
-    uint32_t chain_entries; // of that chain
+    tcaDesc *chain;         // the chain that begins here; NULL: it must be built
+    uint32_t chain_entries; // entries of that chain
 };
 
 struct tca_table {
@@ -21,7 +21,7 @@ struct tca_table {
     struct entry entries[];
 };
 
-// Programs name tables of tcaCreateDMADesc only.
+// Programs can name only tables of tcaCreateDMADesc.
 static int named(int tag)
 {
     return tag < tcaTables ? tag : -1;
@@ -70,7 +70,7 @@ tcaresult tcaCreateDMADesc(int *tag, int n)
     return error;
 }
 
-// Chains that an entry is part of have to be built again.
+// Drops the chains that contain the entry; they must be built again.
 static int chains_forget(struct tca_context *context, const char *call, struct tca_table *table, uint32_t slot)
 {
     for (uint32_t first = 0; first <= slot; first++) {
@@ -124,7 +124,7 @@ static int table_find(struct tca_context *context, const char *call, int index, 
     return tcaSuccess;
 }
 
-// One side of a copy as programs name it.
+// One side of a copy as a program names it.
 struct side {
     const tcaHandle *handle;
     size_t offset;
@@ -146,7 +146,7 @@ static int entry_set(const char *call, int index, int slot, int *next, struct si
         copy->flags |= tcaDMAUseInternal;
     }
     if (error == tcaSuccess) {
-        error = tca_copy_place(context, call, copy, dst.handle, dst.offset, src.handle, src.offset, wait_slot);
+        error = tca_copy_resolve(context, call, copy, dst.handle, dst.offset, src.handle, src.offset, wait_slot);
     }
     if (error == tcaSuccess) {
         error = chains_forget(context, call, table, (uint32_t)slot);
@@ -207,7 +207,7 @@ tcaresult tcaSetDMADescInt_Memcpy2D(int slot, int *next, const tcaHandle *dst, s
 
 // --- chains --------------------------------------------------------------------------------------------------------
 
-// Every entry from the first one to that which says that no more follow.
+// Takes every entry from the first one to the first without tcaDMAContinue.
 static int chain_build(struct tca_context *context, const char *call, struct tca_table *table, uint32_t first)
 {
     struct entry *begin = &table->entries[first];

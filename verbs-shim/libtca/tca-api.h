@@ -1,15 +1,15 @@
 // The TCA library as programs of HA-PACS/TCA include it: both generations of its names, and stores by the processor.
 //
 // tca.h has the newer generation. The older one keeps descriptors in tables and names them by their index: entries are
-// set one by one, a chain begins at an entry and goes on to the next one for as long as entries carry tcaDMAContinue.
+// set one by one; a chain begins at an entry and continues to the next one as long as entries have tcaDMAContinue.
 // Errors are those of the newer calls.
 //
-// What public descriptions leave open: an entry takes one index, whatever it copies (*next is slot + 1); a chain takes
-// its entries as they are when it is handed to a channel; a chain in the board's memory has room for 880 copies and
-// notifications (tcaErrorBoardMemory).
+// Decisions where public descriptions are silent: an entry takes one index, whatever it copies (*next is slot + 1); a
+// chain takes its entries as they are when it is set on a channel; a chain in the board's memory has room for 880
+// copies and notifications (tcaErrorBoardMemory).
 #pragma once
 
-// Programs count on these.
+// Programs rely on these headers.
 #include <stdlib.h>
 #if defined __x86_64__ || defined __i386__
 #include <emmintrin.h>
@@ -33,7 +33,7 @@ static inline const char *tcaGetErrorString(tcaresult error)
     return tcaStrError(error);
 }
 
-// Handles are plain bytes: nothing is kept for them.
+// Handles are plain bytes: there is nothing to release.
 static inline tcaresult tcaDestroyHandle(tcaHandle *handle)
 {
     return handle != NULL ? tcaSuccess : tcaErrorArgument;
@@ -43,22 +43,22 @@ static inline tcaresult tcaDestroyHandle(tcaHandle *handle)
 
 enum { tcaTables = 64, tcaTableEntries = 1024 };
 
-// A table of n descriptors in host memory; *tag names it. It lives as long as the process. tcaErrorArgument,
-// tcaErrorNoMemory (also: there are tcaTables).
+// A table of n descriptors in host memory; *tag names it. It exists until the process ends. tcaErrorArgument,
+// tcaErrorNoMemory (also if tcaTables exist).
 tcaresult tcaCreateDMADesc(int *tag, int n);
-// Sets entry `slot`; *next becomes the index behind it, so that the next call may take it. Errors as tcaDescSetMemcpy;
-// tcaErrorArgument: no such table or entry, or next is null.
+// Sets entry `slot`; *next becomes the next index, for the next call. Errors as tcaDescSetMemcpy; tcaErrorArgument: no
+// such table or entry, or next is null.
 tcaresult tcaSetDMADesc_Memcpy(int tag, int slot, int *next, const tcaHandle *dst, size_t dst_offset,
                                const tcaHandle *src, size_t src_offset, size_t size, int flags, int wait_slot,
                                uint32_t wait_tag);
 tcaresult tcaSetDMADesc_Memcpy2D(int tag, int slot, int *next, const tcaHandle *dst, size_t dst_offset,
                                  size_t dst_pitch, const tcaHandle *src, size_t src_offset, size_t src_pitch,
                                  size_t width, size_t count, int flags, int wait_slot, uint32_t wait_tag);
-// Hands the chain that begins at entry 0 to a channel; then tcaStartDMADesc. Errors as tcaDescSet.
+// Sets the chain that begins at entry 0 on a channel; then tcaStartDMADesc starts it. Errors as tcaDescSet.
 tcaresult tcaSetDMAChain(int channel, int tag);
 
-// The same with the one table in the board's memory; its chains begin at any entry. Init empties it, and need not be
-// called.
+// The same with the one table in the board's memory; its chains begin at any entry. Init empties it; the call is
+// optional.
 tcaresult tcaDMADescInt_Init(void);
 tcaresult tcaSetDMADescInt_Memcpy(int slot, int *next, const tcaHandle *dst, size_t dst_offset, const tcaHandle *src,
                                   size_t src_offset, size_t size, int flags, int wait_slot, uint32_t wait_tag);
@@ -69,22 +69,22 @@ tcaresult tcaSetDMAChainInt(int channel, int first);
 
 // --- stores by the processor (PIO) ---------------------------------------------------------------------------------
 
-// Memory of any node, as this processor stores into it. Plain bytes.
+// Memory of any node into which this processor stores. Plain bytes.
 typedef struct tcaPIOHandle {
     uint64_t windowAddress, size;
 } tcaPIOHandle;
 
-// The memory of a handle from offset on. size is ignored: what is sent is compared with the size of the handle, as
-// programs send beyond the region that they name. tcaErrorHandle, tcaErrorFreed, tcaErrorRange, tcaErrorArgument.
+// The memory of a handle from offset on. size is ignored: tcaSendPIO checks against the size of the handle, as programs
+// send beyond the region that they name. tcaErrorHandle, tcaErrorFreed, tcaErrorRange, tcaErrorArgument.
 tcaresult tcaSetPIORegion(tcaPIOHandle *pio, const tcaHandle *handle, size_t offset, size_t size);
 // Stores bytes of own memory there; what is sent first arrives first. tcaErrorRange, tcaErrorArgument.
 tcaresult tcaSendPIO(const tcaPIOHandle *pio, size_t offset, const void *data, size_t bytes);
-// What was sent is on its way when it returns.
+// When it returns, everything that was sent is in flight.
 tcaresult tcaSendPIOCommit(void);
 
 // --- words of reductions -------------------------------------------------------------------------------------------
 
-// Operations and types, for programs that reduce by themselves. The low byte of a type is its number, the rest its
+// Operations and types, for programs that do reductions themselves. The low byte of a type is its number, the rest its
 // size.
 typedef enum tcaOp {
     TCA_OP_SUM,

@@ -8,14 +8,14 @@
 
 struct peach2_chain {
     peach2_handle_t *handle;
-    peach2_chain_t *previous, *next; // of the handle's
-    enum peach2_chain_place place;
-    uint32_t count, room;         // descriptors: of the chain, and of its place
-    uint64_t first;               // where descriptor 0 lies, as `next` would say it
+    peach2_chain_t *previous, *next; // links of the handle's list
+    enum peach2_chain_memory memory;
+    uint32_t count, room;         // descriptors: of the chain, and what its memory has room for
+    uint64_t first;               // position of descriptor 0, in the form of the `next` field
     struct backend_buffer buffer; // host chains
 };
 
-static uint64_t descriptor_place(const peach2_chain_t *chain, uint32_t index)
+static uint64_t descriptor_position(const peach2_chain_t *chain, uint32_t index)
 {
     return chain->first + (uint64_t)index * PEACH2_DESCRIPTOR_BYTES;
 }
@@ -27,14 +27,14 @@ static void descriptor_store(peach2_chain_t *chain, uint32_t index, const struct
     const struct backend *backend = &chain->handle->backend;
     uint64_t words[PEACH2_DESCRIPTOR_WORDS];
     peach2_descriptor_pack(descriptor, words);
-    switch (chain->place) {
+    switch (chain->memory) {
     case PEACH2_CHAIN_HOST:
         memcpy((uint8_t *)chain->buffer.address + (size_t)index * sizeof words, words, sizeof words);
         backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, PEACH2_DESCRIPTOR_WORDS);
         break;
     case PEACH2_CHAIN_BOARD:
         backend->ops->write_combined(backend->ctx, BACKEND_BAR_REGISTERS,
-                                     PEACH2_MEMORY_BASE + descriptor_place(chain, index), words, sizeof words);
+                                     PEACH2_MEMORY_BASE + descriptor_position(chain, index), words, sizeof words);
         break;
     }
 }
@@ -58,19 +58,19 @@ static void descriptors_build(peach2_chain_t *chain, const struct peach2_transfe
     for (uint32_t i = 0; i < chain->count; i++) {
         struct peach2_descriptor descriptor = descriptor_of(&transfers[i]);
         descriptor.last = i + 1 == chain->count;
-        descriptor.next = descriptor.last ? 0 : descriptor_place(chain, i + 1);
+        descriptor.next = descriptor.last ? 0 : descriptor_position(chain, i + 1);
         descriptor_store(chain, i, &descriptor);
     }
     chain->handle->backend.ops->fence(chain->handle->backend.ctx);
 }
 
-static int transfers_check(enum peach2_chain_place place, uint32_t board_index, const struct peach2_transfer *transfers,
-                           uint32_t count)
+static int transfers_check(enum peach2_chain_memory memory, uint32_t board_index,
+                           const struct peach2_transfer *transfers, uint32_t count)
 {
     if (count == 0) {
         return -EINVAL;
     }
-    if (place == PEACH2_CHAIN_BOARD &&
+    if (memory == PEACH2_CHAIN_BOARD &&
         (board_index > PEACH2_BOARD_DESCRIPTORS || count > PEACH2_BOARD_DESCRIPTORS - board_index)) {
         return -ENOSPC;
     }
@@ -86,10 +86,10 @@ static int transfers_check(enum peach2_chain_place place, uint32_t board_index, 
     return 0;
 }
 
-static int chain_place(peach2_chain_t *chain, uint32_t board_index)
+static int memory_get(peach2_chain_t *chain, uint32_t board_index)
 {
     const struct backend *backend = &chain->handle->backend;
-    switch (chain->place) {
+    switch (chain->memory) {
     case PEACH2_CHAIN_HOST: {
         size_t bytes = (size_t)chain->count * PEACH2_DESCRIPTOR_BYTES;
         int error = backend->ops->alloc_pinned(backend->ctx, bytes, &chain->buffer);
@@ -105,13 +105,13 @@ static int chain_place(peach2_chain_t *chain, uint32_t board_index)
 
 // --- life ----------------------------------------------------------------------------------------------------------
 
-int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_place place, uint32_t board_index,
+int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_memory memory, uint32_t board_index,
                         const struct peach2_transfer *transfers, uint32_t count, peach2_chain_t **chain_out)
 {
     if (handle == NULL || transfers == NULL || chain_out == NULL) {
         return -EINVAL;
     }
-    int error = transfers_check(place, board_index, transfers, count);
+    int error = transfers_check(memory, board_index, transfers, count);
     if (error != 0) {
         return error;
     }
@@ -120,8 +120,8 @@ int peach2_chain_create(peach2_handle_t *handle, enum peach2_chain_place place, 
     if (chain == NULL) {
         return -ENOMEM;
     }
-    *chain = (peach2_chain_t){.handle = handle, .place = place, .count = count, .room = count};
-    error = chain_place(chain, board_index);
+    *chain = (peach2_chain_t){.handle = handle, .memory = memory, .count = count, .room = count};
+    error = memory_get(chain, board_index);
     if (error != 0) {
         free(chain);
         return error;
@@ -164,11 +164,11 @@ int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_ind
     }
     const struct backend *backend = &chain->handle->backend;
     uint64_t words[PEACH2_DESCRIPTOR_WORDS];
-    if (chain->place == PEACH2_CHAIN_HOST) {
+    if (chain->memory == PEACH2_CHAIN_HOST) {
         memcpy(words, (const uint8_t *)chain->buffer.address + (size_t)index * sizeof words, sizeof words);
     }
-    for (unsigned i = 0; chain->place == PEACH2_CHAIN_BOARD && i < PEACH2_DESCRIPTOR_WORDS; i++) {
-        uint64_t offset = PEACH2_MEMORY_BASE + descriptor_place(chain, index) + i * sizeof words[0];
+    for (unsigned i = 0; chain->memory == PEACH2_CHAIN_BOARD && i < PEACH2_DESCRIPTOR_WORDS; i++) {
+        uint64_t offset = PEACH2_MEMORY_BASE + descriptor_position(chain, index) + i * sizeof words[0];
         int error = peach2_register_read(chain->handle, offset, sizeof words[0], &words[i]);
         if (error != 0) {
             return error;
@@ -176,7 +176,7 @@ int peach2_chain_relink(peach2_chain_t *chain, uint32_t index, uint32_t next_ind
     }
     struct peach2_descriptor descriptor = peach2_descriptor_unpack(words);
     descriptor.last = false;
-    descriptor.next = descriptor_place(chain, next_index);
+    descriptor.next = descriptor_position(chain, next_index);
     descriptor_store(chain, index, &descriptor);
     backend->ops->fence(backend->ctx);
     return 0;
@@ -196,7 +196,7 @@ int peach2_chain_prepare(peach2_handle_t *handle, unsigned channel, const peach2
     }
     peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_DESCRIPTOR), chain->first, 8);
     peach2_mode_prepare(handle, channel,
-                        chain->place == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
+                        chain->memory == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
                         notify_control);
     return 0;
 }
@@ -209,7 +209,7 @@ int peach2_chain_select(peach2_handle_t *handle, unsigned channel, const peach2_
     }
     peach2_register_write(handle, peach2_dmac_register(channel, PEACH2_DMAC_DESCRIPTOR), chain->first, 8);
     peach2_mode_prepare(handle, channel,
-                        chain->place == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
+                        chain->memory == PEACH2_CHAIN_HOST ? PEACH2_MODE_CHAIN_HOST : PEACH2_MODE_CHAIN_BOARD,
                         handle->control[channel] & notify);
     return 0;
 }
@@ -222,7 +222,7 @@ int peach2_chain_rewrite(peach2_chain_t *chain, const struct peach2_transfer *tr
     if (count > chain->room) {
         return -ENOSPC;
     }
-    // The place is the chain's already, wherever it lies.
+    // The chain owns its memory already, whichever it is.
     int error = transfers_check(PEACH2_CHAIN_HOST, 0, transfers, count);
     if (error == 0) {
         chain->count = count;

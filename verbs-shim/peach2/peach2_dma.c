@@ -8,8 +8,8 @@
 // STATUS is the upper half of a status word.
 #define STATUS_SHIFT 32
 
-#define TURNS_PER_LOOK 64u
-#define PS_PER_NS      1000u
+#define POLLS_PER_CHECK 64u
+#define PS_PER_NS       1000u
 
 const char *peach2_dma_error_name(unsigned error)
 {
@@ -35,7 +35,7 @@ int peach2_notify_prepare(peach2_handle_t *handle, unsigned channel, const struc
     if (notify == NULL) {
         return 0;
     }
-    // The board has no error for these: it would leave the word unwritten.
+    // The board reports no error for these: it would not write the word.
     if (notify->local_address % 8 != 0 || notify->remote_address % 8 != 0) {
         return -EINVAL;
     }
@@ -130,7 +130,7 @@ int peach2_wait_status(peach2_handle_t *handle, volatile uint64_t *status_word, 
                        uint32_t *value_out, unsigned *error_out)
 {
     const struct backend *backend = &handle->backend;
-    // Every status word has DONE set, so that waiting for it is waiting for the word.
+    // Every status word has DONE set, so waiting for DONE is waiting for the word.
     const uint64_t done = (uint64_t)PEACH2_DMAC_STATUS_DONE_MASK << STATUS_SHIFT;
     int error = backend->ops->wait_word(backend->ctx, status_word, done, done, timeout_ns);
     if (error != 0) {
@@ -163,11 +163,11 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
 
 bool peach2_poll_timer_ends(const struct backend *backend, struct peach2_poll_timer *timer)
 {
-    if (++timer->turns % TURNS_PER_LOOK != 0) {
+    if (++timer->polls % POLLS_PER_CHECK != 0) {
         return false;
     }
     uint64_t now_ps = backend->ops->time_ps(backend->ctx);
-    if (timer->turns == TURNS_PER_LOOK) {
+    if (timer->polls == POLLS_PER_CHECK) {
         timer->start_ps = now_ps;
     }
     timer->waited_ns = (now_ps - timer->start_ps) / PS_PER_NS;

@@ -5,7 +5,7 @@
 
 #include "verbs-shim/peach2/peach2_internal.h"
 
-// Major version of the register map that this driver was written for, as in the upper half of VERSION.
+// The major version of the register map for which this driver was written: the upper half of VERSION.
 #define VERSION_MAJOR (PEACH2_CHIP_VERSION_RESET >> 16)
 
 #define BOARD_MEMORY_BYTES (PEACH2_BOARD_DESCRIPTORS * PEACH2_DESCRIPTOR_BYTES)
@@ -25,7 +25,7 @@ static int chip_identify(peach2_handle_t *handle)
     return 0;
 }
 
-// Those that the window has blocks for.
+// The GPUs for which the window has blocks.
 static uint8_t gpus_count(const struct backend *backend)
 {
     uint8_t gpus = 0;
@@ -41,7 +41,7 @@ int peach2_open(const struct backend *backend, const struct peach2_routing *rout
     if (backend == NULL || routing == NULL || handle_out == NULL) {
         return -EINVAL;
     }
-    // On the stack until the board is ready, so that a thread abandoned in here leaves nothing behind.
+    // On the stack until the board is ready: a thread that is abandoned in this function leaks nothing.
     peach2_handle_t opening = {.backend = *backend, .routing = *routing};
     opening.window_base = backend->ops->bar_bus_address(backend->ctx, BACKEND_BAR_WINDOW);
     opening.routing.gpus = gpus_count(backend);

@@ -1,10 +1,10 @@
-// Interrupts: to the own host, and at the boards of other nodes.
+// Interrupts to the own host and to other nodes.
 #include <errno.h>
 
 #include "rtl/peach2_regs.h"
 #include "verbs-shim/peach2/peach2_internal.h"
 
-// What the board writes into the message word; anything but 0.
+// The value that the board writes into the message word; any value but 0.
 #define MESSAGE 1u
 
 static uint64_t interrupt_register(unsigned reg)
@@ -48,8 +48,8 @@ const volatile uint64_t *peach2_interrupt_word(const peach2_handle_t *handle)
     return message_word(handle);
 }
 
-// The message word is free before CLEAR asks for the next message: none is lost, and one that comes for bits taken here
-// already makes the caller find nothing pending, which it may.
+// The message word is free before CLEAR asks for the next message, so no message is lost. A message for bits that are
+// already taken here may make the caller find nothing pending, which is allowed.
 int peach2_interrupt_take(peach2_handle_t *handle, uint32_t *pending_out)
 {
     if (handle == NULL || pending_out == NULL || handle->interrupt_word.address == NULL) {

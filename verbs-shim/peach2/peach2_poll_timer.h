@@ -1,16 +1,16 @@
-// How long a loop that polls by PIO goes on. Private to the room.
+// The timeout of a loop that polls by PIO. Private to the room.
 //
-// The clock is looked at every 64th turn, as a look costs time, and counts from the first look: a loop ends up to 128
-// turns late, and one of fewer than 64 turns pays nothing.
+// The timer reads the clock in every 64th iteration, as reading it costs time, and counts from the first reading: a
+// loop ends up to 128 iterations late, and a loop of fewer than 64 iterations pays nothing.
 #pragma once
 
 #include "verbs-shim/backend/backend.h"
 
 struct peach2_poll_timer {
-    uint64_t timeout_ns; // 0: for ever
-    uint64_t turns, start_ps;
-    uint64_t waited_ns; // at the last look at the clock
+    uint64_t timeout_ns; // 0: forever
+    uint64_t polls, start_ps;
+    uint64_t waited_ns; // at the last reading of the clock
 };
 
-// After each turn that found nothing: is it enough?
+// Called after each iteration that found nothing. true: the timeout has passed.
 bool peach2_poll_timer_ends(const struct backend *backend, struct peach2_poll_timer *timer);

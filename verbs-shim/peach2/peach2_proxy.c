@@ -9,10 +9,10 @@
 #define INTERRUPT_REQUEST 0x100u
 #define INTERRUPT_STOP    0x200u
 
-// One write-combining line, so that it arrives as one write. The sequence is last and tells that it is there.
+// One write-combining line, so that it arrives as one write. `sequence` is last and shows that the request is complete.
 struct request {
-    uint64_t source;      // owner's bus address
-    uint64_t destination; // window addresses of the requester's
+    uint64_t source;      // bus address of the owner
+    uint64_t destination; // window addresses of the requester
     uint64_t completion;
     uint32_t bytes;
     uint32_t node;
@@ -64,9 +64,9 @@ void peach2_proxy_destroy(peach2_proxy_t *proxy)
     free(proxy);
 }
 
-struct peach2_proxy_place peach2_proxy_place(const peach2_proxy_t *proxy)
+struct peach2_proxy_address peach2_proxy_address(const peach2_proxy_t *proxy)
 {
-    return (struct peach2_proxy_place){.ring = proxy->rings.bus_address, .node = proxy->handle->routing.node};
+    return (struct peach2_proxy_address){.ring = proxy->rings.bus_address, .node = proxy->handle->routing.node};
 }
 
 // The board notifies the requester itself unless the DMA failed.
@@ -137,23 +137,24 @@ int peach2_proxy_stop(peach2_handle_t *handle, uint32_t node)
 
 struct peach2_reader {
     peach2_handle_t *handle;
-    struct peach2_reader *next; // of the handle's
-    struct peach2_proxy_place place;
+    struct peach2_reader *next; // link of the handle's list
+    struct peach2_proxy_address address;
     struct backend_buffer completions; // a word for each entry of the ring
     uint64_t started, finished;
 };
 
-int peach2_reader_create(peach2_handle_t *handle, const struct peach2_proxy_place *place, peach2_reader_t **reader_out)
+int peach2_reader_create(peach2_handle_t *handle, const struct peach2_proxy_address *address,
+                         peach2_reader_t **reader_out)
 {
-    if (handle == NULL || place == NULL || reader_out == NULL || place->node >= handle->routing.node_count ||
-        place->ring % sizeof(struct request) != 0) {
+    if (handle == NULL || address == NULL || reader_out == NULL || address->node >= handle->routing.node_count ||
+        address->ring % sizeof(struct request) != 0) {
         return -EINVAL;
     }
     peach2_reader_t *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         return -ENOMEM;
     }
-    *reader = (peach2_reader_t){.handle = handle, .place = *place};
+    *reader = (peach2_reader_t){.handle = handle, .address = *address};
     const struct backend *backend = &handle->backend;
     int error =
         backend->ops->alloc_pinned(backend->ctx, PEACH2_PROXY_REQUESTS * sizeof(uint64_t), &reader->completions);
@@ -205,12 +206,12 @@ int peach2_reader_start(peach2_reader_t *reader, uint64_t source, uint64_t desti
         .node = node,
         .sequence = reader->started + 1,
     };
-    uint64_t place = reader->place.ring + node * sizeof(struct ring) + entry * sizeof request;
+    uint64_t address = reader->address.ring + node * sizeof(struct ring) + entry * sizeof request;
     peach2_pay_call(handle);
-    int error =
-        peach2_pio_write(handle, peach2_window_address(handle, reader->place.node, place), &request, sizeof request);
+    int error = peach2_pio_write(handle, peach2_window_address(handle, reader->address.node, address), &request,
+                                 sizeof request);
     if (error == 0) {
-        error = peach2_interrupt_raise(handle, reader->place.node, INTERRUPT_REQUEST);
+        error = peach2_interrupt_raise(handle, reader->address.node, INTERRUPT_REQUEST);
     }
     reader->started += error == 0;
     return error;

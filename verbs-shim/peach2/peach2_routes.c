@@ -5,12 +5,12 @@
 #include "rtl/peach2_regs.h"
 #include "verbs-shim/peach2/peach2_internal.h"
 
-// Entries of the ROUTE block: one of each output, then a second one of each cable port.
+// Entries of the ROUTE block: one for each output, then a second one for each cable port.
 enum entry { ENTRY_N, ENTRY_E, ENTRY_W, ENTRY_S, ENTRY_LOCAL, ENTRY_SECOND };
 
 _Static_assert((int)PEACH2_ROUTE_COUNT <= PEACH2_ROUTES_MAX, "the driver knows every entry of the ROUTE block");
 
-// Window offset bits that name a node, and those that name a block of one.
+// Bits of a window offset that name a node, and those that name a block of a node.
 static const uint64_t node_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT;
 static const uint64_t block_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT | (uint64_t)PEACH2_BLOCK_BOARD
                                                                                                << PEACH2_BLOCK_SHIFT;
@@ -25,7 +25,7 @@ static uint64_t block_offset(uint32_t node, enum peach2_block block)
     return node_offset(node) | (uint64_t)block << PEACH2_BLOCK_SHIFT;
 }
 
-// Starts a new range of nodes for a cable port. NULL: it has no entry left.
+// Starts a new range of nodes for a cable port. NULL: the port has no entry left.
 static struct peach2_route *range_start(struct peach2_route routes[PEACH2_ROUTES_MAX], unsigned port)
 {
     unsigned second = ENTRY_SECOND + port - ENTRY_E;
@@ -35,10 +35,10 @@ static struct peach2_route *range_start(struct peach2_route routes[PEACH2_ROUTES
     return second < PEACH2_ROUTE_COUNT && !routes[second].enabled ? &routes[second] : NULL;
 }
 
-// A cable port takes whole nodes, in ranges of consecutive numbers.
+// A cable port gets whole nodes, in ranges of consecutive numbers.
 static int cable_routes_make(const struct peach2_routing *routing, struct peach2_route routes[PEACH2_ROUTES_MAX])
 {
-    struct peach2_route *open = NULL; // the range that the node before ended
+    struct peach2_route *open = NULL; // the range that ends with the previous node
     for (uint32_t node = 0; node < routing->node_count; node++) {
         unsigned port = routing->port_of_node[node];
         if (node == routing->node || port == PEACH2_NO_PORT) {
@@ -71,8 +71,8 @@ int peach2_routes_make(const struct peach2_routing *routing, struct peach2_route
     if (error != 0) {
         return error;
     }
-    // N takes the blocks that have something behind them: a write that left through N untranslated would come straight
-    // back from the root complex.
+    // N gets only the blocks that have memory behind them: the root complex would send an untranslated write of N
+    // straight back.
     uint64_t host = block_offset(routing->node, PEACH2_BLOCK_HOST);
     uint64_t last = block_offset(routing->node, (enum peach2_block)(PEACH2_BLOCK_HOST + routing->gpus));
     uint64_t board = block_offset(routing->node, PEACH2_BLOCK_BOARD);
@@ -95,7 +95,7 @@ static void route_program(peach2_handle_t *handle, unsigned entry, const struct 
     peach2_register_write(handle, base + PEACH2_ROUTE_CONTROL, PEACH2_ROUTE_CONTROL_ENABLE_MASK, 4);
 }
 
-// What N subtracts, so that the block of the own node begins at the bus address.
+// Programs what N subtracts, so that the block of the own node begins at the bus address.
 static void block_program(peach2_handle_t *handle, enum peach2_block block, uint64_t bus_address)
 {
     uint64_t offset = PEACH2_OFFSET_BASE + (uint64_t)block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;

@@ -1,10 +1,10 @@
-// What the remote side says: acknowledgements, refusals, grants, and what reads and atomics asked for.
+// What the remote side returns: acknowledgements, refusals, grants, and the results of reads and atomics.
 #include <errno.h>
 #include <string.h>
 
 #include "verbs-shim/tca-verbs/internal.h"
 
-// One word, by the processor: it does not wait for the board's channel, and needs no room in a ring.
+// One word, written by the processor: it does not wait for the board's channel and needs no room in a ring.
 void tcav_answer_ack(struct tcav_qp *qp)
 {
     struct tcav_peer *peer = qp->peer;
@@ -54,17 +54,17 @@ void tcav_answer_drop(struct tcav_qp *qp)
 {
     for (; qp->job_count != 0; job_end(qp)) {
         const struct tcav_job *job = &qp->jobs[qp->job_head];
-        if (job->place.block != TCAV_NOWHERE) {
+        if (job->location.block != TCAV_NOWHERE) {
             tcav_grant_release(qp->peer, qp->remote_number, qp->number, job->message, true);
         }
     }
 }
 
-// The key may have gone since the read came: it is an access error then, as late as that.
+// The key may have been invalidated since the read arrived: then this is an access error, even this late.
 static void job_refuse(struct tcav_qp *qp)
 {
     uint32_t message = qp->jobs[qp->job_head].message;
-    job_end(qp); // the refusal ends it
+    job_end(qp); // the refusal ends the job
     tcav_answer_drop(qp);
     tcav_answer_nak(qp, message, TCAV_NAK_ACCESS, JOURNAL_FAULT_KEY);
     tcav_event_async(qp->pd->context, IBV_EVENT_QP_ACCESS_ERR, qp->user);
@@ -103,7 +103,7 @@ static bool packets_answer(struct tcav_qp *qp, struct tcav_job *job)
     return true;
 }
 
-static bool moved_answer(struct tcav_qp *qp, const struct tcav_job *job, struct tcav_place from)
+static bool moved_answer(struct tcav_qp *qp, const struct tcav_job *job, struct tcav_location from)
 {
     if (qp->job_move.error != 0) {
         job_refuse(qp);
@@ -128,17 +128,17 @@ static bool moved_answer(struct tcav_qp *qp, const struct tcav_job *job, struct 
     return true;
 }
 
-static void move_answer(struct tcav_qp *qp, struct tcav_job *job, struct tcav_place from)
+static void move_answer(struct tcav_qp *qp, struct tcav_job *job, struct tcav_location from)
 {
     struct tcav_context *context = qp->pd->context;
-    struct tcav_place to = job->place;
+    struct tcav_location to = job->location;
     uint32_t before, bytes = tcav_move_split(from.offset, job->length, &before);
     from.offset += before;
     to.offset += before;
     qp->job_move = (struct tcav_move){
         .peer = qp->peer,
-        .source = tcav_place_address(context, context->node, from),
-        .destination = tcav_place_address(context, qp->peer->node, to),
+        .source = tcav_location_address(context, context->node, from),
+        .destination = tcav_location_address(context, qp->peer->node, to),
         .bytes = bytes,
         .moved = &job->moved,
     };
@@ -156,18 +156,18 @@ static bool read_answer(struct tcav_qp *qp, struct tcav_job *job)
         job_refuse(qp);
         return false;
     }
-    struct tcav_place from = tcav_list_place(qp->pd, &sge, 1, 0, job->length);
+    struct tcav_location from = tcav_list_location(qp->pd, &sge, 1, 0, job->length);
     if (job->moved) {
         return moved_answer(qp, job, from);
     }
-    if (job->length >= TCAV_READ_DIRECT_BYTES && tcav_places_match(from, job->place)) {
+    if (job->length >= TCAV_READ_DIRECT_BYTES && tcav_locations_match(from, job->location)) {
         move_answer(qp, job, from);
         return false;
     }
     return packets_answer(qp, job);
 }
 
-// A grant is of the message that comes now; refusals come after the answers to what was asked before.
+// A grant answers the current message and is sent first; refusals are sent after the answers to earlier requests.
 bool tcav_answer_step(struct tcav_qp *qp)
 {
     bool grant = qp->answer_due && qp->answer.kind == TCAV_GRANT;
@@ -181,7 +181,7 @@ bool tcav_answer_step(struct tcav_qp *qp)
     if (!qp->answer_due || tcav_ring_small_room(qp->peer) == 0) {
         return false;
     }
-    tcav_ring_send_small(qp->peer, qp->answer, &qp->answer_place);
+    tcav_ring_send_small(qp->peer, qp->answer, &qp->answer_location);
     qp->answer_due = false;
     return true;
 }

@@ -1,5 +1,5 @@
-// Atomics: the processor of the owner of the memory does them, one after the other. Atomic among all nodes that ask
-// through this device (IBV_ATOMIC_HCA), whatever else touches the memory.
+// Atomics: the processor of the node that owns the memory executes them one after the other. They are atomic among all
+// nodes that use this device (IBV_ATOMIC_HCA), not against other accesses to the memory.
 #include <errno.h>
 
 #include "verbs-shim/tca-verbs/internal.h"

@@ -1,5 +1,5 @@
-// The two DMA channels: 2 for packets, one write ahead of the one that runs; 3 for data from place to place. Programs
-// on libtca use channel 0.
+// The two DMA channels: 2 for packets, with one write prepared while another runs; 3 for data that the board moves
+// without the rings. Programs on libtca use channel 0.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 enum { PACKETS = 2, MOVES };
 
-// What one descriptor moves at most: the next part begins at the same low 4 bits.
+// The maximum that one descriptor moves: the next part begins at the same low 4 bits.
 #define RUN_BYTES_MAX (PEACH2_DMA_BYTES_MAX & ~0xfu)
 #define RUNS_MAX      (TCAV_MESSAGE_BYTES_MAX / RUN_BYTES_MAX + 1)
 #define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 1)
@@ -20,7 +20,7 @@ static volatile uint64_t *status_word(const struct tcav_context *context, unsign
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-// Chains are made with transfers that are never started.
+// Creates a chain with empty transfers, which are replaced before it starts.
 static int chain_make(struct tcav_context *context, uint32_t count, peach2_chain_t **chain_out)
 {
     struct peach2_transfer transfers[RUNS_MAX] = {{0}};
@@ -72,10 +72,10 @@ void tcav_channels_close(struct tcav_context *context)
     }
 }
 
-// 0: it ended. -EAGAIN. -EREMOTEIO: with an error.
+// 0: the DMA ended. -EAGAIN: it runs. -EREMOTEIO: it ended with an error.
 static int status_take(struct tcav_context *context, unsigned channel, unsigned *error_out)
 {
-    context->looks++;
+    context->polls++;
     if (*status_word(context, channel) == 0) {
         return -EAGAIN;
     }

@@ -1,9 +1,9 @@
-// Connections: how two nodes meet, and what they write into each other.
+// Connections: how two nodes set one up, and what they write to each other.
 //
-// Nobody tells a library where the memory of another node is. The one place that every node knows is the board's
+// A library does not know where the memory of another node is. The only location that every node knows is the board's
 // memory: its last units belong to the nodes of the sub-cluster, one each (libtca/board_memory.h). A library writes
-// into its unit on the other board where its receive area is, and which nonce it has heard from the other. Whoever
-// reads its own nonce there knows that the writer is alive and meant it.
+// into its unit on the other board the address of its receive area, and the nonce that it has read from the other. A
+// library that reads its own nonce there knows that the writer is alive and that the unit is addressed to it.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "verbs-shim/tca-verbs/internal.h"
 #include "verbs-shim/libtca/tca.h"
 
-// Pair words lie 16 B apart, as what the board copies keeps its low 4 address bits.
+// Pair words are 16 B apart, as data that the board copies keeps its low 4 address bits.
 #define PAIR_STRIDE 2u
 #define PAIRS       (TCAV_SMALL_SLOTS + 3u)
 #define PAIR_ALONE  (TCAV_SMALL_SLOTS + 2u)
@@ -36,8 +36,8 @@ uint32_t tcav_path_node(const struct ibv_ah_attr *ah)
 
 uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset)
 {
-    const struct tcav_place place = {.offset = peer->remote_area + offset, .block = TCAV_HOST};
-    return tcav_place_address(peer->context, peer->node, place);
+    const struct tcav_location memory = {.offset = peer->remote_area + offset, .block = TCAV_HOST};
+    return tcav_location_address(peer->context, peer->node, memory);
 }
 
 static uint64_t memory_bus(const struct tcav_peer *peer, const void *at)
@@ -45,22 +45,22 @@ static uint64_t memory_bus(const struct tcav_peer *peer, const void *at)
     return peer->memory_bus + (uint64_t)((const char *)at - (const char *)peer->memory);
 }
 
-// --- meeting --------------------------------------------------------------------------------------------------------
+// --- introduction ----------------------------------------------------------------------------------------------------
 
 static uint32_t unit_offset(uint32_t node)
 {
-    return (TCA_BOARD_MEETING + node) * TCA_BOARD_UNIT_BYTES;
+    return (TCA_BOARD_INTRODUCTIONS + node) * TCA_BOARD_UNIT_BYTES;
 }
 
 void tcav_peer_introduce(struct tcav_peer *peer)
 {
     const struct tcav_context *context = peer->context;
-    const struct tcav_meeting meeting = {memory_bus(peer, peer->area), peer->nonce, peer->remote_nonce};
+    const struct tcav_introduction introduction = {memory_bus(peer, peer->area), peer->nonce, peer->remote_nonce};
     (void)peach2_pio_write(context->board,
                            peach2_board_memory_address(context->board, peer->node, unit_offset(context->node)),
-                           &meeting, sizeof meeting);
-    if (context->datagrams) { // else the peer looks by itself, as its queue pairs are connected too
-        (void)peach2_interrupt_raise(context->board, peer->node, TCAV_MEETING_INTERRUPT);
+                           &introduction, sizeof introduction);
+    if (context->datagrams) { // otherwise the peer polls, as its queue pairs are connected too
+        (void)peach2_interrupt_raise(context->board, peer->node, TCAV_INTRODUCTION_INTERRUPT);
     }
 }
 
@@ -72,11 +72,11 @@ bool tcav_peer_is_new(const struct tcav_context *context, uint32_t node)
     return read && (uint32_t)nonces != 0 && (peer == NULL || (uint32_t)nonces != peer->remote_nonce);
 }
 
-// Small packets and their pairs as chains that are written once.
+// Creates chains for small packets and their pairs, which are written only once.
 static int chains_build(struct tcav_peer *peer)
 {
     peach2_handle_t *board = peer->context->board;
-    enum peach2_chain_place place = peer->has_units ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
+    enum peach2_chain_memory memory = peer->has_units ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
     uint64_t pair = tcav_peer_area(peer, offsetof(struct tcav_area, pair));
     for (uint32_t slot = 0; slot < TCAV_SMALL_SLOTS; slot++) {
         const struct peach2_transfer transfers[] = {
@@ -85,14 +85,14 @@ static int chains_build(struct tcav_peer *peer)
              .bytes = TCAV_SMALL_BYTES},
             {.source = memory_bus(peer, &peer->pairs[slot * PAIR_STRIDE]), .destination = pair, .bytes = 8},
         };
-        int error = peach2_chain_create(board, place, peer->board_unit + 2 * slot, transfers, 2, &peer->small[slot]);
+        int error = peach2_chain_create(board, memory, peer->board_unit + 2 * slot, transfers, 2, &peer->small[slot]);
         if (error != 0) {
             return error;
         }
     }
     const struct peach2_transfer alone = {
         .source = memory_bus(peer, &peer->pairs[PAIR_ALONE * PAIR_STRIDE]), .destination = pair, .bytes = 8};
-    return peach2_chain_create(board, place, peer->board_unit + 2 * TCAV_SMALL_SLOTS, &alone, 1, &peer->pair_alone);
+    return peach2_chain_create(board, memory, peer->board_unit + 2 * TCAV_SMALL_SLOTS, &alone, 1, &peer->pair_alone);
 }
 
 static void connected(struct tcav_peer *peer, uint64_t remote_area)
@@ -135,14 +135,15 @@ static int peer_start(struct tcav_peer *peer)
     peer->area = &memory->receive;
     peer->send = &memory->send;
     peer->pairs = memory->pairs;
-    if (context->backend.ops->quiet != NULL) { // behind each packet comes the pair
+    if (context->backend.ops->quiet != NULL) { // each packet is followed by the pair
         size_t rings = sizeof(struct tcav_area) - offsetof(struct tcav_area, small);
         context->backend.ops->quiet(context->backend.ctx, memory->receive.small, rings);
     }
     if (context->backend.ops->news != NULL) {
         context->backend.ops->news(context->backend.ctx, &memory->receive, offsetof(struct tcav_area, small));
     }
-    // Here and not when they are built: libtca is the program's, and never called by the thread of progress.
+    // Allocated here and not when the chains are built: the progress thread must never call libtca, which is the
+    // program's.
     peer->has_units = tca_board_take(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
     peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;
     if (peer->node == context->node) {
@@ -159,14 +160,14 @@ int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_p
     if (peer != NULL && peer->state == TCAV_PEER_GONE) {
         for (const struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
             if (qp->peer == peer && qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_ERR) {
-                *peer_out = peer; // shares its fate
+                *peer_out = peer; // these queue pairs fail with it
                 return 0;
             }
         }
         for (struct tcav_qp *qp = context->qps; qp != NULL; qp = qp->next) {
             qp->peer = qp->peer == peer ? NULL : qp->peer;
         }
-        // The board may still run a chain of it, and the end of that is told to it.
+        // The board may still run a chain of this peer and write its completion.
         if (!tcav_channel_drain(context)) {
             return -EBUSY;
         }
@@ -198,7 +199,7 @@ void tcav_peer_bye(struct tcav_peer *peer)
     }
 }
 
-void tcav_peer_tell(struct tcav_peer *peer, struct tcav_header header)
+void tcav_peer_notify(struct tcav_peer *peer, struct tcav_header header)
 {
     if (peer->refused_count == peer->refused_size) {
         unsigned size = peer->refused_size != 0 ? 2 * peer->refused_size : 16;
@@ -218,7 +219,7 @@ void tcav_peer_tell(struct tcav_peer *peer, struct tcav_header header)
     peer->refused[(peer->refused_head + peer->refused_count++) % peer->refused_size] = header;
 }
 
-bool tcav_peer_tell_step(struct tcav_peer *peer)
+bool tcav_peer_notify_step(struct tcav_peer *peer)
 {
     if (peer->refused_count == 0 || tcav_ring_small_room(peer) == 0) {
         return false;

@@ -1,5 +1,5 @@
-// Completion queues. A completion that finds no room is lost, its CQ in error and each of its queue pairs (IBA 10.8.2,
-// 11.6.3.1).
+// Completion queues. If a completion finds no room it is lost, and its CQ and all queue pairs of that CQ go to error
+// (IBA 10.8.2, 11.6.3.1).
 #include <errno.h>
 #include <stdlib.h>
 
@@ -84,7 +84,7 @@ static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
         wc_out[taken] = cq->entries[cq->head];
         cq->head = (cq->head + 1) % cq->size;
         cq->count--;
-        cq->told -= cq->told > 0;
+        cq->notified -= cq->notified > 0;
     }
     tcav_pay(cq->context, BACKEND_COST_LOAD_STORE, (uint64_t)taken * (sizeof *wc_out / 8));
     return taken;
@@ -108,7 +108,7 @@ int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
     struct tcav_cq *cq = object;
     tcav_pay(cq->context, BACKEND_COST_CALL, 1);
     tcav_pay(cq->context, BACKEND_COST_LOCK, 1);
-    if (cq->count == 0 || max == 0) { // who takes nothing may look for something else that comes
+    if (cq->count == 0 || max == 0) { // a poll that takes no completion still makes progress
         (void)tcav_progress(cq->context);
     }
     return take(cq, max, wc_out);
@@ -116,31 +116,31 @@ int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)
 
 static bool is_asked_for(const struct tcav_cq *cq, bool solicited_only)
 {
-    bool found = !solicited_only && cq->count > cq->told;
-    for (unsigned i = cq->told; !found && i < cq->count; i++) {
+    bool found = !solicited_only && cq->count > cq->notified;
+    for (unsigned i = cq->notified; !found && i < cq->count; i++) {
         found = cq->solicited[(cq->head + i) % cq->size];
     }
     return found;
 }
 
-static void tell(struct tcav_cq *cq)
+static void notify(struct tcav_cq *cq)
 {
     cq->armed = false;
-    cq->told = cq->count;
+    cq->notified = cq->count;
     tcav_event_push(cq->context, &(struct ibverbs_event){.completion = true, .user = cq->user});
 }
 
-// As on ibsim0, what came since the last event and was not taken yet tells at once: programs take what there is and arm
-// then.
+// As on ibsim0, completions since the last event that were not polled yet raise an event at once: programs poll all
+// completions and arm then.
 int tcav_cq_arm(void *object, bool solicited_only)
 {
     struct tcav_cq *cq = object;
     tcav_pay(cq->context, BACKEND_COST_CALL, 1);
     if (is_asked_for(cq, solicited_only)) {
-        tell(cq);
+        notify(cq);
         return 0;
     }
-    // Of two requests the wider one holds (IBA 11.4.2.2).
+    // Of two requests the wider one applies (IBA 11.4.2.2).
     cq->armed_solicited = solicited_only && (!cq->armed || cq->armed_solicited);
     cq->armed = true;
     return 0;
@@ -176,15 +176,15 @@ void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited)
         tcav_event_async(context, IBV_EVENT_CQ_ERR, cq->user);
         return;
     }
-    unsigned place = (cq->head + cq->count++) % cq->size;
-    cq->entries[place] = *wc;
-    cq->solicited[place] = solicited || wc->status != IBV_WC_SUCCESS;
-    if (cq->armed && (!cq->armed_solicited || cq->solicited[place])) {
-        tell(cq);
+    unsigned slot = (cq->head + cq->count++) % cq->size;
+    cq->entries[slot] = *wc;
+    cq->solicited[slot] = solicited || wc->status != IBV_WC_SUCCESS;
+    if (cq->armed && (!cq->armed_solicited || cq->solicited[slot])) {
+        notify(cq);
     }
 }
 
-// Not where it happens: that may be in the middle of a queue pair's work.
+// Deferred from the overflow itself, which may occur in the middle of a queue pair's work.
 void tcav_cqs_fail(struct tcav_context *context)
 {
     context->overruns = 0;
@@ -198,16 +198,16 @@ void tcav_cqs_fail(struct tcav_context *context)
 
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number)
 {
-    unsigned kept = 0, told = 0;
+    unsigned kept = 0, notified = 0;
     for (unsigned i = 0; i < cq->count; i++) {
         unsigned from = (cq->head + i) % cq->size, to = (cq->head + kept) % cq->size;
         if (cq->entries[from].qp_num != qp_number) {
             cq->entries[to] = cq->entries[from];
             cq->solicited[to] = cq->solicited[from];
-            told += i < cq->told;
+            notified += i < cq->notified;
             kept++;
         }
     }
     cq->count = kept;
-    cq->told = told;
+    cq->notified = notified;
 }

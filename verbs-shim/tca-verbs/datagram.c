@@ -1,9 +1,10 @@
-// Unreliable datagrams (IBA 9.8.3, 10.2.3): a packet of the connection's rings to whatever queue pair, at most the MTU.
-// A send ends when it lies in a ring. What nobody receives is dropped and counted: at the target a wrong Q_Key, no
-// queue pair or no receive; at the sender a node that does not answer before the meeting times out.
+// Unreliable datagrams (IBA 9.8.3, 10.2.3): packets in the connection's rings to any queue pair, at most the MTU. A
+// send ends when it is in a ring. A datagram that is not received is dropped and counted: at the target for a wrong
+// Q_Key, no queue pair or no receive; at the sender for a node that does not answer before the connection set-up times
+// out.
 //
-// A datagram may come from a node with which this one has never met. Who has such queue pairs lets the board interrupt
-// when somebody introduces himself, and then reads the units of all nodes; that costs a poll one look at a word.
+// A datagram may come from a node to which there is no connection yet. A library with UD queue pairs therefore enables
+// the board's interrupt for introductions, and then reads the units of all nodes; this adds one word to every poll.
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +14,10 @@
 #include "verbs-shim/tca-verbs/internal.h"
 
 enum { GRH_VERSION = 6, NEXT_HEADER_IBA = 0x1b };
-enum { ICRC_AND_HEADERS = 4 + 12 + 8 }; // behind a GRH beside the payload: BTH, DETH, ICRC
-// Much longer than two live libraries need to meet, some 10 us. What is dropped, programs send again.
-#define MEETING_TIMEOUT_PS (200000 * TCAV_NS)
-// Who takes nothing from its ring for so long computes, or was killed.
+enum { ICRC_AND_HEADERS = 4 + 12 + 8 }; // after a GRH, besides the payload: BTH, DETH, ICRC
+// Much longer than two running libraries need for a connection, some 10 us. Programs retransmit what is dropped.
+#define CONNECT_TIMEOUT_PS (200000 * TCAV_NS)
+// A peer that takes nothing from its ring for so long is computing, or was killed.
 #define ROOM_TIMEOUT_PS (1000000 * TCAV_NS)
 
 // --- address handles ------------------------------------------------------------------------------------------------
@@ -28,7 +29,7 @@ int tcav_ah_create(void *object, const struct ibv_ah_attr *attr, void **ah_out)
     tcav_pay(context, BACKEND_COST_CALL, 1);
     uint32_t node = tcav_path_node(attr);
     if (node >= peach2_node_count(context->board)) {
-        return -EINVAL; // groups of nodes among them
+        return -EINVAL; // also multicast groups
     }
     struct tcav_ah *ah = calloc(1, sizeof *ah);
     if (ah == NULL) {
@@ -51,11 +52,11 @@ int tcav_ah_destroy(void *ah)
     return 0;
 }
 
-// --- meeting --------------------------------------------------------------------------------------------------------
+// --- introduction ----------------------------------------------------------------------------------------------------
 
-// The others may have introduced themselves, or may be waiting for an answer. Memory for a new peer is libtca's to
-// give, so that the program meets him in its next call, and not the thread.
-static void units_look(struct tcav_context *context)
+// Other nodes may have introduced themselves, or may wait for an answer. Only the program may call libtca to allocate
+// memory for a new peer, so its next call sets up the connection, and not the thread.
+static void units_check(struct tcav_context *context)
 {
     context->units_due = context->on_thread;
     if (context->on_thread) {
@@ -66,14 +67,14 @@ static void units_look(struct tcav_context *context)
         struct tcav_peer *peer = context->peers[node];
         if (node != context->node && tcav_peer_is_new(context, node)) {
             if (peer != NULL && peer->state == TCAV_PEER_CONNECTED) {
-                peer->state = TCAV_PEER_GONE; // another process is there now
+                peer->state = TCAV_PEER_GONE; // a new process is on that node
             }
             bool unknown = peer == NULL || peer->state == TCAV_PEER_GONE;
             if (unknown && tcav_peer_connect(context, node, &peer) == 0 && peer->state == TCAV_PEER_GONE) {
-                context->units_due = true; // when the queue pairs that fail with it are gone
+                context->units_due = true; // retried after the queue pairs that fail with it
             }
         }
-        if (peer != NULL && peer->state == TCAV_PEER_MEETING) {
+        if (peer != NULL && peer->state == TCAV_PEER_CONNECTING) {
             tcav_peer_step(peer);
         }
     }
@@ -84,7 +85,7 @@ int tcav_datagrams_begin(struct tcav_context *context)
     if (context->datagrams) {
         return 0;
     }
-    int error = peach2_interrupt_enable(context->board, TCAV_MEETING_INTERRUPT);
+    int error = peach2_interrupt_enable(context->board, TCAV_INTRODUCTION_INTERRUPT);
     if (error != 0) {
         return error;
     }
@@ -98,23 +99,23 @@ int tcav_datagrams_begin(struct tcav_context *context)
             tcav_peer_introduce(context->peers[node]);
         }
     }
-    units_look(context);
+    units_check(context);
     return 0;
 }
 
 void tcav_datagrams_step(struct tcav_context *context)
 {
     uint32_t pending;
-    context->looks++;
+    context->polls++;
     bool came = peach2_interrupt_take(context->board, &pending) == 0;
     if (came || (context->units_due && !context->on_thread)) {
-        units_look(context);
+        units_check(context);
     }
 }
 
 // --- sending --------------------------------------------------------------------------------------------------------
 
-// IBA 10.3.1.6: an error of a send queue of datagrams stops that queue alone.
+// IBA 10.3.1.6: an error of a UD queue pair's send queue stops only that queue.
 static void fail(struct tcav_qp *qp, enum ibv_wc_status status)
 {
     for (; qp->count != 0; qp->count--, status = IBV_WC_WR_FLUSH_ERR) {
@@ -140,16 +141,16 @@ static enum way way_to(struct tcav_context *context, const struct tcav_request *
     struct tcav_peer *peer = context->peers[request->to.ah.node];
     bool unknown = peer == NULL || peer->state == TCAV_PEER_GONE;
     if (unknown && context->on_thread && !request->to.ah.astray) {
-        tcav_wake(context); // for the program to meet him
+        tcav_wake(context); // the program must set up the connection
         return WAY_WAITS;
     }
     if (request->to.ah.astray || (unknown && tcav_peer_connect(context, request->to.ah.node, &peer) != 0)) {
         return WAY_NONE;
     }
     *peer_out = peer;
-    if (peer->state == TCAV_PEER_MEETING) {
+    if (peer->state == TCAV_PEER_CONNECTING) {
         peer->since_ps = peer->since_ps != 0 ? peer->since_ps : tcav_now_ps(context);
-        return tcav_now_ps(context) - peer->since_ps < MEETING_TIMEOUT_PS ? WAY_WAITS : WAY_NONE;
+        return tcav_now_ps(context) - peer->since_ps < CONNECT_TIMEOUT_PS ? WAY_WAITS : WAY_NONE;
     }
     bool small = request->length <= TCAV_SMALL_PAYLOAD;
     unsigned slots = (request->length + TCAV_LARGE_PAYLOAD - 1) / TCAV_LARGE_PAYLOAD;
@@ -209,7 +210,7 @@ bool tcav_datagram_send_step(struct tcav_qp *qp)
 
 // --- receiving ------------------------------------------------------------------------------------------------------
 
-// IBA 8.3, as if it had travelled through routers.
+// IBA 8.3: a GRH as after routers.
 static void route_write(const struct tcav_context *context, uint32_t from, const struct tcav_header *header,
                         uint8_t grh[TCAV_GRH_BYTES])
 {
@@ -238,7 +239,7 @@ static void receive_end(struct tcav_qp *qp, struct ibv_wc wc, bool solicited)
 static bool begin(struct tcav_qp *qp, const struct tcav_header *header)
 {
     struct tcav_inbound *inbound = &qp->inbound;
-    // One whose rest never came has left its receive.
+    // A datagram whose remaining packets never came has left its receive.
     inbound->active = header->key == qp->qkey && (inbound->has_receive || tcav_rq_take(qp, &inbound->receive));
     inbound->has_receive = inbound->has_receive || inbound->active;
     if (!inbound->active) {
@@ -277,7 +278,7 @@ static void complete(struct tcav_qp *qp, const struct tcav_peer *peer, const str
     receive_end(qp, wc, (header->flags & TCAV_SOLICITED) != 0);
 }
 
-// The packets of one datagram come one after the other, as they were sent at once.
+// The packets of one datagram arrive one after the other, as they were sent at once.
 void tcav_datagram_packet(struct tcav_peer *peer, const struct tcav_header *header, const unsigned char *payload)
 {
     struct tcav_qp *qp = peer->context->table[header->qp % TCAV_QPS_MAX];
@@ -290,7 +291,7 @@ void tcav_datagram_packet(struct tcav_peer *peer, const struct tcav_header *head
     }
     struct tcav_inbound *inbound = &qp->inbound;
     if (!inbound->active || header->offset != inbound->offset || header->bytes > header->length - header->offset) {
-        return; // the rest of what was dropped
+        return; // a further packet of a dropped datagram
     }
     const struct tcav_receive *receive = &inbound->receive;
     if (tcav_list_store(qp->pd, receive->sge, receive->sges, TCAV_GRH_BYTES + header->offset, payload, header->bytes) !=

@@ -1,4 +1,4 @@
-// The device: what it can do, and contexts.
+// The device: its attributes, and contexts.
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #include <endian.h>
@@ -9,10 +9,10 @@
 #include "verbs-shim/tca-verbs/internal.h"
 #include "verbs-shim/libtca/tca.h"
 
-// Locally administered; the node number makes it one of the sub-cluster's.
+// Locally administered; the node number makes it unique in the sub-cluster.
 #define GUID_BASE UINT64_C(0x0254434176000000)
-#define VENDOR_ID 0x025443 // the same, as the first 24 bits of a GUID
-// Site-local (IBA 4.1.1): it is another subnet than the InfiniBand beside it, and MPI connects ports of one subnet.
+#define VENDOR_ID 0x025443 // the first 24 bits of the GUID
+// Site-local (IBA 4.1.1): another subnet than the InfiniBand of the same nodes, as MPI connects ports of one subnet.
 #define GID_PREFIX UINT64_C(0xfec0000000005443)
 
 #define REGIONS_MAX (1 << 24)
@@ -69,7 +69,7 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
     return 0;
 }
 
-// A cable of the fabric is PCIe Gen2 x8: 4 lanes of 10 Gb/s is the nearest that verbs can say.
+// A cable of the fabric is PCIe Gen2 x8: 4 lanes of 10 Gb/s is the nearest rate that verbs can express.
 int tcav_query_port(void *object, unsigned port, struct ibv_port_attr *attr_out)
 {
     const struct tca_verbs_device *device = object;
@@ -167,7 +167,7 @@ static void farewell(struct tcav_context *context)
     }
 }
 
-// A region that was being registered when the process ended: the face does not know it yet.
+// A region that was being registered when the process ended: libibverbs does not know it yet.
 static void leftovers_free(struct tcav_context *context)
 {
     while (context->mrs != NULL) {

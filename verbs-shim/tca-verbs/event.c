@@ -1,4 +1,4 @@
-// Events of the context: of CQs that were armed, and asynchronous ones.
+// Events of the context: completion events of armed CQs, and asynchronous events.
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
-// Places that boards of other nodes were told to write to. Each is told of its end in exactly one packet: DATA_DONE or
-// RELEASE for one that was granted; the first READ_DATA, READ_DONE, NAK, NOT_READY or RELEASE for one that a read
-// named. Until then its region stays.
+// Grants: memory whose location was sent to another node so that its board may write there. Exactly one packet ends
+// each grant: DATA_DONE or RELEASE if a request asked for it; the first READ_DATA, READ_DONE, NAK, NOT_READY or RELEASE
+// if a read named it. Until then its region remains registered.
 #include <stdlib.h>
 
 #include "verbs-shim/tca-verbs/internal.h"
 
-bool tcav_grant_add(struct tcav_qp *qp, uint32_t message, struct tcav_place place, uint64_t bytes, bool read)
+bool tcav_grant_add(struct tcav_qp *qp, uint32_t message, struct tcav_location location, uint64_t bytes, bool read)
 {
     struct tcav_context *context = qp->pd->context;
     struct tcav_grant *grant = malloc(sizeof *grant);
@@ -17,7 +17,7 @@ bool tcav_grant_add(struct tcav_qp *qp, uint32_t message, struct tcav_place plac
                                  .qp = qp->number,
                                  .message = message,
                                  .bytes = bytes,
-                                 .place = place,
+                                 .location = location,
                                  .read = read};
     context->grants = grant;
     return true;
@@ -30,7 +30,7 @@ static void unlink_free(struct tcav_grant **link)
     free(grant);
 }
 
-// A read that was sent twice has two; each is told of once.
+// A read that was retransmitted has two grants; each packet ends one.
 void tcav_grant_end(struct tcav_context *context, const struct tcav_peer *peer, uint32_t qp, uint32_t message,
                     bool read)
 {
@@ -54,11 +54,12 @@ void tcav_grants_drop(struct tcav_context *context, const struct tcav_peer *peer
     }
 }
 
-bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_place place, uint64_t bytes)
+bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_location location, uint64_t bytes)
 {
     for (const struct tcav_grant *grant = context->grants; grant != NULL; grant = grant->next) {
-        uint64_t from = grant->place.offset;
-        if (grant->place.block == place.block && from < place.offset + bytes && place.offset < from + grant->bytes) {
+        uint64_t from = grant->location.offset;
+        if (grant->location.block == location.block && from < location.offset + bytes &&
+            location.offset < from + grant->bytes) {
             return true;
         }
     }
@@ -68,7 +69,7 @@ bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_place p
 void tcav_grant_release(struct tcav_peer *peer, uint32_t remote_qp, uint32_t own_qp, uint32_t message, bool read)
 {
     if (peer != NULL) {
-        tcav_peer_tell(
+        tcav_peer_notify(
             peer,
             (struct tcav_header){
                 .qp = remote_qp, .kind = TCAV_RELEASE, .message = message, .immediate = read, .source_qp = own_qp});

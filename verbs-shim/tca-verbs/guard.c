@@ -1,5 +1,5 @@
-// The device's table: every operation of the program with the lock of its context, so that the program and the thread
-// of progress take turns. Where an operation waits, it is without the lock (tcav_progress_wait).
+// The device's table: every operation of the program holds the lock of its context, so the program and the progress
+// thread alternate. An operation waits without the lock (tcav_progress_wait).
 #include "verbs-shim/tca-verbs/internal.h"
 
 static int event_get(void *object, uint64_t timeout_ns, struct ibverbs_event *event_out)
@@ -161,7 +161,7 @@ static int qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
     tcav_lock(context);
     int result = tcav_qp_modify(object, attr, mask);
-    tcav_wake(context); // what now has timers
+    tcav_wake(context); // the thread has timers now
     tcav_unlock(context);
     return result;
 }
@@ -180,7 +180,7 @@ static int post_send(void *object, const struct ibv_send_wr *wr, unsigned count,
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
     tcav_lock(context);
     int result = tcav_post_send(object, wr, count, bad_out);
-    tcav_wake(context); // what now has timers
+    tcav_wake(context); // the thread has timers now
     tcav_unlock(context);
     return result;
 }
@@ -230,7 +230,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .cq_destroy = cq_destroy,
     .cq_resize = cq_resize,
     .cq_poll = cq_poll,
-    .cq_waiting = tcav_cq_waiting, // looks that take no lock
+    .cq_waiting = tcav_cq_waiting, // these take no lock
     .qp_failure = tcav_qp_failure,
     .qp_outstanding = tcav_qp_outstanding,
     .cq_repeats = tcav_cq_repeats,

@@ -1,10 +1,10 @@
-// What the files of TCA Verbs share. Private to the folder.
+// Shared by the files of TCA Verbs. Private to the folder.
 //
-// Data flows: qp.c post.c -> send.c (requests) -> ring.c (packets) -> progress.c -> receive.c (the remote side)
-// -> answer.c (what it says) -> response.c (back at the requester) -> cq.c.
+// Data flow: qp.c post.c -> send.c (requests) -> ring.c (packets) -> progress.c -> receive.c (the remote side) ->
+// answer.c (its replies) -> response.c (back at the requester) -> cq.c.
 //
-// Everything on the heap hangs on the context before time passes, so that nothing is lost when a program is abandoned
-// in the middle of a call. After that nothing here touches the machine.
+// Every heap object is linked to the context before time passes, so nothing leaks when a program is abandoned in the
+// middle of a call. After that this library does not touch the machine.
 #pragma once
 
 #include <stdbool.h>
@@ -27,21 +27,21 @@ struct tcav_mr {
     struct tcav_pd *pd;
     uint32_t key;
     struct ibverbs_region region;
-    struct tcav_place place;   // of the first byte
-    bool gpu, mapped, closing; // closing: its key is of no use any more
-    uint32_t chains;           // of channel 2 when it began to close: later ones do not read it
-    gdr_mh_t window;           // GPU memory, for the processor
+    struct tcav_location location; // of the first byte
+    bool gpu, mapped, closing;     // closing: its key is invalid for new uses
+    uint32_t chains;               // of channel 2 when closing began: later chains do not read it
+    gdr_mh_t window;               // GPU memory, for the processor
     uint64_t window_va;
 };
 
-// Memory that the board of a peer may be writing: a place that was told to it, until it says that it is done.
+// Memory that a peer's board may write: its location was sent to the peer, which has not reported the end yet.
 struct tcav_grant {
     struct tcav_grant *next;
     const struct tcav_peer *peer;
-    uint32_t qp, message; // own queue pair's number, which may be gone
+    uint32_t qp, message; // qp: number of the own queue pair, which may be destroyed
     uint64_t bytes;
-    struct tcav_place place;
-    bool read; // the own request asked for it
+    struct tcav_location location;
+    bool read; // the location was sent with an own read request
 };
 
 // --- queues ---------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ struct tcav_cq {
     struct ibv_wc *entries;
     bool *solicited;
     unsigned size, head, count, users;
-    unsigned told; // of the entries, the first ones, that an event has told of
+    unsigned notified; // number of first entries that an event has covered
     bool armed, armed_solicited, overrun;
 };
 
@@ -78,10 +78,10 @@ struct tcav_srq {
 };
 
 enum tcav_request_state {
-    TCAV_REQUEST_QUEUED,  // nothing of it was sent
+    TCAV_REQUEST_QUEUED,  // nothing was sent
     TCAV_REQUEST_ASKED,   // waits for a grant
-    TCAV_REQUEST_GRANTED, // its place is known
-    TCAV_REQUEST_MOVING,  // the board moves it
+    TCAV_REQUEST_GRANTED, // the location is known
+    TCAV_REQUEST_MOVING,  // the board is moving it
     TCAV_REQUEST_MOVED,
     TCAV_REQUEST_PACKETS, // some of its packets were sent
     TCAV_REQUEST_SENT,
@@ -91,7 +91,7 @@ enum tcav_request_state {
 // An address handle; a datagram copies it.
 struct tcav_ah {
     uint32_t node;
-    bool astray; // its GID is not the node's: nobody takes it
+    bool astray; // its GID is not that of the node: its packets are dropped
     struct tcav_route route;
 };
 
@@ -107,39 +107,39 @@ struct tcav_request {
     enum ibv_wr_opcode opcode;
     unsigned flags, sges;
     bool denied;
-    struct tcav_place place;    // granted
-    struct tcav_destination to; // of a datagram
+    struct tcav_location location; // granted
+    struct tcav_destination to;    // of a datagram
     struct ibv_sge sge[TCAV_SGES_MAX];
     unsigned char data[TCAV_INLINE_BYTES];
 };
 
-// What the remote side of a queue pair still has to answer: reads in order.
+// What the remote side of a queue pair must still answer: reads and atomics, in order.
 struct tcav_job {
     enum tcav_kind kind; // READ or ATOMIC_DATA
     uint32_t message, key, length, offset;
     uint64_t address, value;
-    struct tcav_place place;
+    struct tcav_location location;
     bool moving, moved;
 };
 
-// The message that is arriving.
+// The message whose packets arrive now.
 struct tcav_inbound {
     bool active, has_receive, granted;
     enum tcav_kind kind;
     uint32_t length, offset, key;
     uint64_t address;
-    struct tcav_place place; // granted
+    struct tcav_location location; // granted
     struct tcav_receive receive;
 };
 
-// Data that the board moves itself.
+// Data that the board moves without the rings.
 struct tcav_move {
     struct tcav_move *next;
     struct tcav_peer *peer;
     uint64_t source, destination;
     uint32_t bytes;
     bool queued, running;
-    bool *moved; // set at its end
+    bool *moved; // set when it ends
     unsigned error;
 };
 
@@ -149,27 +149,27 @@ struct tcav_qp {
     void *user;
     struct tcav_cq *send_cq, *recv_cq;
     struct tcav_srq *srq;
-    struct ibverbs_failure failure; // of the last completion in error
+    struct ibverbs_failure failure; // the last completion in error
     bool has_failure;
     struct ibv_qp_cap cap;
     bool all_signaled, active, drain_event, established;
     uint32_t number, remote_number;
     enum ibv_qp_type type; // RC or UD
-    uint32_t qkey;         // of UD
+    uint32_t qkey;         // UD only
     enum ibv_qp_state state;
     struct tcav_peer *peer;
     unsigned access, timeout, retries, rnr_retries, rnr_timer, reads_max, answers_max;
-    // requester: requests[head..head+count), of which `sent` are on their way or done
+    // requester: requests[head..head+count), of which the first `sent` are in flight or done
     struct tcav_request *requests;
     unsigned size, head, count, sent;
-    uint32_t next_message, acked; // of the next request posted; all before were executed
+    uint32_t next_message, acked; // of the next posted request; all requests before `acked` were executed
     unsigned reads_out;
     unsigned retries_left, rnr_retries_left;
-    uint64_t resume_ps, progress_ps; // no request is sent before; last sign of life
+    uint64_t resume_ps, progress_ps; // no request is sent before resume_ps; progress_ps: the last sign of progress
     bool draining;
     struct tcav_move request_move, job_move;
     bool request_moved;
-    bool release_due; // when request_move has ended: its request has failed meanwhile
+    bool release_due; // release when request_move has ended, because its request has failed
     uint32_t release_message;
     // responder
     struct tcav_rq rq;
@@ -178,36 +178,36 @@ struct tcav_qp {
     struct tcav_job jobs[TCAV_READS_MAX];
     unsigned job_head, job_count;
     bool answer_due; // a NAK, RNR NAK or GRANT
-    bool rnr;        // what follows is dropped until the message comes again
+    bool rnr;        // packets are dropped until the message is retransmitted
     struct tcav_header answer;
-    struct tcav_place answer_place;
+    struct tcav_location answer_location;
 };
 
 // --- connections ----------------------------------------------------------------------------------------------------
 
-enum tcav_peer_state { TCAV_PEER_MEETING, TCAV_PEER_CONNECTED, TCAV_PEER_GONE };
+enum tcav_peer_state { TCAV_PEER_CONNECTING, TCAV_PEER_CONNECTED, TCAV_PEER_GONE };
 
 struct tcav_peer {
     struct tcav_context *context;
     uint32_t node;
     enum tcav_peer_state state;
-    bool polled;       // while they meet: a queue pair is connected to it, which need not announce itself
-    uint64_t since_ps; // the first datagram that waited for it; 0: none has
-    uint64_t full_ps;  // since when its ring has had no room for a datagram; 0: it has some
+    bool polled;       // a queue pair is connected to it: the set-up polls the unit, as the peer may send no interrupt
+    uint64_t since_ps; // when the first datagram began to wait for the connection; 0: none has
+    uint64_t full_ps;  // since when its ring has had no room for a datagram; 0: it has room
     uint32_t nonce, remote_nonce;
     uint64_t remote_area;
-    void *memory; // of tcaMalloc: receive area, send area, pair words
+    void *memory; // from tcaMalloc: receive area, send area, pair words
     uint64_t memory_bus;
     struct tcav_area *area, *send;
-    uint64_t *pairs; // 16 B apart: of each small slot, of two batches, of a pair alone
+    uint64_t *pairs; // 16 B apart: for each small slot, for two batches, for a pair without a packet
     peach2_chain_t *small[TCAV_SMALL_SLOTS], *pair_alone;
     uint32_t board_unit;
     bool has_units;
-    struct tcav_counts out; // what this end has sent, and taken
-    struct tcav_counts in;  // what the other end says
+    struct tcav_counts out; // sent and taken by this end
+    struct tcav_counts in;  // sent and taken by the other end
     uint32_t published_small, published_large;
     uint32_t order_out, order_in;
-    struct tcav_header *refused; // NOT_READY and RELEASE to be sent, as many as there are
+    struct tcav_header *refused; // queue of NOT_READY and RELEASE packets to send
     unsigned refused_size, refused_head, refused_count;
 };
 
@@ -220,15 +220,15 @@ struct tcav_context {
     struct tca_verbs_device *device;
     struct backend_process *process;
     struct backend backend;
-    peach2_handle_t *board; // of its own: channels and chains are nobody else's
+    peach2_handle_t *board; // its own handle: channels and chains are not shared
     uint32_t node;
-    unsigned opened; // times: a process has one, which its openings share
+    unsigned opened; // open count: a process has one context, which all its openings share
     bool abandoned;
-    bool threaded;    // a thread of progress runs
-    uint64_t changes; // as of the last time that the lock was taken, by who has it (backend_thread_ops)
-    bool on_thread;   // the pass that runs is the thread's, which calls nothing of libtca
-    bool units_due;   // somebody may have introduced himself, and the program has to meet him
-    bool datagrams;   // it has had queue pairs of datagrams: the board interrupts when somebody introduces himself
+    bool threaded;    // the progress thread runs
+    uint64_t changes; // read when the lock was taken last, by its holder (backend_thread_ops)
+    bool on_thread;   // the progress thread runs the current pass and must not call libtca
+    bool units_due;   // a node may have introduced itself: the program must set up a connection
+    bool datagrams;   // it has had UD queue pairs: the board interrupts when a node introduces itself
     unsigned pds;
     struct tcav_peer *peers[PEACH2_NODES_MAX];
     struct tcav_qp *qps, *active, *table[TCAV_QPS_MAX];
@@ -241,28 +241,28 @@ struct tcav_context {
     struct tcav_event_node *events;
     gdr_t gdr;
     struct backend_buffer status;        // completion words of the channels
-    struct tcav_peer *sending;           // channel 2 runs for it
-    struct tcav_peer *ready_peer;        // the next chain of channel 2
+    struct tcav_peer *sending;           // channel 2 runs a chain for it
+    struct tcav_peer *ready_peer;        // peer of the next chain of channel 2
     peach2_chain_t *ready;               // NULL: none
-    uint32_t chains, chains_ended;       // of channel 2, ever made ready, and those that run no more
-    peach2_chain_t *batches[2], *moves;  // host memory, written again and again
-    unsigned batch;                      // which of them is next
-    struct tcav_move *move, **moves_end; // queue of channel 1, the first may run
-    uint64_t now_ps;                     // at the last look
+    uint32_t chains, chains_ended;       // of channel 2: chains made ready so far, and chains that have ended
+    peach2_chain_t *batches[2], *moves;  // host memory; rewritten for each use
+    unsigned batch;                      // index of the next batch
+    struct tcav_move *move, **moves_end; // queue of channel 3; the first one may be running
+    uint64_t now_ps;                     // when the clock was read last
     unsigned passes;
-    unsigned overruns; // CQs that overflowed, and whose queue pairs do not know yet
-    unsigned looks;    // at words that may have changed, not paid yet
-    // All that there is to do is to send again what a peer is not ready for, or to refuse what is sent again.
+    unsigned overruns; // CQs that overflowed and whose queue pairs have not failed yet
+    unsigned polls;    // polls of words that were not paid for yet
+    // The only remaining work is to retransmit what a peer is not ready for, or to refuse retransmissions.
     _Atomic bool repeats;
 };
 
 #define TCAV_NS 1000ull
-// What the board's interrupt says: somebody has introduced himself.
-#define TCAV_MEETING_INTERRUPT (1u << 9) // bit 8 is that of peach2_proxy.c
-// How long a thread pauses while there are timers or meetings that no write of a device announces.
+// The board's interrupt for an introduction.
+#define TCAV_INTRODUCTION_INTERRUPT (1u << 9) // peach2_proxy.c uses bit 8
+// How long a thread pauses while timers or connection set-ups are pending, for which no device write wakes it.
 #define TCAV_PAUSE_NS 1000u
 
-// The clock, and a call of the program.
+// The cost of a call of the program, and the clock.
 static inline void tcav_pay(const struct tcav_context *context, enum backend_cost kind, uint64_t amount)
 {
     if (!context->abandoned && amount != 0) {
@@ -271,13 +271,13 @@ static inline void tcav_pay(const struct tcav_context *context, enum backend_cos
 }
 uint64_t tcav_now_ps(struct tcav_context *context);
 
-static inline bool tcav_before(uint32_t a, uint32_t b) // of messages
+static inline bool tcav_before(uint32_t a, uint32_t b) // of message numbers
 {
     return ((b - a) & TCAV_NUMBER_MASK) - 1 < TCAV_NUMBER_MASK / 2;
 }
 
-// Everything of a context is touched by who has its lock alone (guard.c takes it around each operation; thread.c).
-// Without a thread there is nothing to lock.
+// Only the holder of the context's lock accesses the context (guard.c takes it around each operation; thread.c around
+// each pass). Without a thread there is no lock.
 static inline const struct backend_thread_ops *tcav_thread_ops(const struct tcav_context *context)
 {
     return context->threaded && !context->abandoned ? context->backend.ops->thread : NULL;
@@ -295,13 +295,13 @@ static inline void tcav_unlock(const struct tcav_context *context)
         tcav_thread_ops(context)->unlock(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
     }
 }
-// Lines that the board wrote, or read to send them: they come from the last-level cache, as its DMA goes there. Not
-// those of data that are copied as a run, which has a rate.
+// Lines that the board wrote, or reads to send them: they come from the last-level cache, where its DMA goes. Without
+// the lines of data copied as a run, which has a rate of its own.
 static inline void tcav_pay_lines(struct tcav_context *context, size_t bytes)
 {
     tcav_pay(context, BACKEND_COST_DEVICE_LINE, (bytes + 63) / 64);
 }
-// The other thread has something to look at.
+// The other thread has new work.
 static inline void tcav_wake(const struct tcav_context *context)
 {
     if (tcav_thread_ops(context) != NULL) {
@@ -311,9 +311,9 @@ static inline void tcav_wake(const struct tcav_context *context)
 
 // thread.c
 int tcav_thread_start(struct tcav_context *context);
-void tcav_thread_stop(struct tcav_context *context); // without the lock
+void tcav_thread_stop(struct tcav_context *context); // called without the lock
 
-// device.c: what the table of the device has, without the lock.
+// device.c: operations of the device's table, without the lock.
 int tcav_pd_create(void *context, void **pd_out);
 int tcav_pd_destroy(void *pd);
 int tcav_query_device(void *device, struct ibverbs_device_info *info_out);
@@ -330,49 +330,49 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
                      uint32_t *rkey_out);
 int tcav_mr_deregister(void *mr);
 bool tcav_mr_is_copied(void *mr); // no board reaches it
-// A region with that key, those bytes and all of `access`; NULL: none.
+// The region with that key that contains those bytes and allows all of `access`; NULL: none.
 struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access);
 int tcav_mr_load(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, void *data, size_t bytes);
 int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, const void *data,
                   size_t bytes);
-struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address);
-// Why tcav_mr_find gives none; why tcav_list_check refuses.
+struct tcav_location tcav_mr_location(const struct tcav_mr *mr, uint64_t address);
+// The reason why tcav_mr_find returns NULL, or tcav_list_check refuses.
 enum journal_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes,
                                  unsigned access);
 enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
                                    unsigned access);
-// A list as one run of bytes. 0; -EFAULT: a key or a range is wrong.
+// A list of segments, used as one run of bytes. 0; -EFAULT: a key or a range is wrong.
 int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access);
 int tcav_list_load(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset, void *data,
                    size_t bytes);
 int tcav_list_store(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
                     const void *data, size_t bytes);
 uint64_t tcav_list_bytes(const struct ibv_sge *sge, unsigned count);
-// Where the list's byte `offset` lies, if one element has all of the bytes; block TCAV_NOWHERE otherwise.
-struct tcav_place tcav_list_place(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
-                                  uint64_t bytes);
-// For this board: own bus address, or window address of the node.
-uint64_t tcav_place_address(const struct tcav_context *context, uint32_t node, struct tcav_place place);
-static inline bool tcav_places_match(struct tcav_place a, struct tcav_place b)
+// The location of the list's byte `offset`, if one element contains all of the bytes; otherwise block TCAV_NOWHERE.
+struct tcav_location tcav_list_location(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
+                                        uint64_t offset, uint64_t bytes);
+// The address for this board: an own bus address, or a window address of the node.
+uint64_t tcav_location_address(const struct tcav_context *context, uint32_t node, struct tcav_location location);
+static inline bool tcav_locations_match(struct tcav_location a, struct tcav_location b)
 {
     return a.block != TCAV_NOWHERE && b.block != TCAV_NOWHERE && a.offset % 16 == b.offset % 16;
 }
 
 // grant.c
-// false: no memory; then it is not granted.
-bool tcav_grant_add(struct tcav_qp *qp, uint32_t message, struct tcav_place place, uint64_t bytes, bool read);
+// false: no memory; the grant does not exist.
+bool tcav_grant_add(struct tcav_qp *qp, uint32_t message, struct tcav_location location, uint64_t bytes, bool read);
 void tcav_grant_end(struct tcav_context *context, const struct tcav_peer *peer, uint32_t qp, uint32_t message,
                     bool read);
-void tcav_grants_drop(struct tcav_context *context, const struct tcav_peer *peer); // NULL: of all
-bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_place place, uint64_t bytes);
-// Tells the peer (NULL: it is gone) that nothing is written to the place which its queue pair gave to this message.
-// read: its own read.
+void tcav_grants_drop(struct tcav_context *context, const struct tcav_peer *peer); // NULL: of all peers
+bool tcav_grants_overlap(const struct tcav_context *context, struct tcav_location location, uint64_t bytes);
+// Tells the peer (NULL: it is down) that no more writes go to the location that its queue pair gave for this message.
+// read: for its own read.
 void tcav_grant_release(struct tcav_peer *peer, uint32_t remote_qp, uint32_t own_qp, uint32_t message, bool read);
-// What packets of the connection say of grants, whatever became of their queue pairs.
+// Handles what packets of the connection say about grants, whether or not their queue pairs still exist.
 void tcav_grant_packet(struct tcav_peer *peer, const struct tcav_header *header);
-// The queue pair's request will not go on: its place is released, when the board does not write there any more.
+// The queue pair's request will not continue: its location is released when the board no longer writes there.
 void tcav_grant_abandon(struct tcav_qp *qp);
-void tcav_grant_step(struct tcav_qp *qp); // releases what waited for that
+void tcav_grant_step(struct tcav_qp *qp); // sends the releases that waited for the board
 
 // cq.c
 int tcav_cq_create(void *context, unsigned *entries, unsigned vector, void *user, void **cq_out);
@@ -386,7 +386,7 @@ unsigned tcav_cq_waiting(void *cq, struct ibv_wc *first_out);
 void tcav_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out);
 bool tcav_qp_failure(void *qp, struct ibverbs_failure *failure_out);
 void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited);
-void tcav_cqs_fail(struct tcav_context *context); // the queue pairs of those that overflowed
+void tcav_cqs_fail(struct tcav_context *context); // fails the queue pairs of CQs that overflowed
 void tcav_cq_purge(struct tcav_cq *cq, uint32_t qp_number);
 
 // event.c
@@ -397,7 +397,7 @@ void tcav_events_purge(struct tcav_context *context, const void *user);
 
 // rq.c
 int tcav_rq_init(struct tcav_rq *rq, unsigned size);
-bool tcav_rq_take(struct tcav_qp *qp, struct tcav_receive *receive_out); // also of its SRQ
+bool tcav_rq_take(struct tcav_qp *qp, struct tcav_receive *receive_out); // also from its SRQ
 int tcav_srq_create(void *pd, struct ibv_srq_attr *attr, void *user, void **srq_out);
 int tcav_srq_destroy(void *srq);
 int tcav_srq_arm(void *srq, unsigned limit);
@@ -411,10 +411,10 @@ int tcav_qp_destroy(void *qp);
 int tcav_qp_modify(void *qp, const struct ibv_qp_attr *attr, int mask);
 int tcav_qp_query(void *qp, struct ibv_qp_attr *attr);
 void tcav_qp_activate(struct tcav_qp *qp);
-// To the error state: what is queued is flushed.
+// Moves it to the error state; what is queued is flushed.
 void tcav_qp_fail(struct tcav_qp *qp);
-// The oldest request that has not ended, with this status; then tcav_qp_fail.
-// fault: NONE: what the status says.
+// Ends the oldest request that has not ended with this status, then calls tcav_qp_fail. fault: NONE: derived from the
+// status.
 void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status,
                           enum journal_fault fault);
 static inline struct tcav_request *tcav_request_at(const struct tcav_qp *qp, unsigned index)
@@ -426,45 +426,44 @@ static inline struct tcav_request *tcav_request_at(const struct tcav_qp *qp, uns
 int tcav_post_send(void *qp, const struct ibv_send_wr *wr, unsigned count, const struct ibv_send_wr **bad_out);
 unsigned tcav_send_room(void *qp);
 
-// send.c: sends what the queue pair has next, if a ring has room. True: something was sent.
+// send.c: sends the next packet of the queue pair if a ring has room. True: something was sent.
 bool tcav_send_step(struct tcav_qp *qp);
-void tcav_send_retire(struct tcav_qp *qp); // completes what has ended, in order
+void tcav_send_retire(struct tcav_qp *qp); // completes ended requests, in order
 void tcav_send_rewind(struct tcav_qp *qp, uint32_t message);
 bool tcav_send_is_read(const struct tcav_request *request);
-enum ibv_wc_opcode tcav_send_opcode(const struct tcav_request *request); // of its completion
+enum ibv_wc_opcode tcav_send_opcode(const struct tcav_request *request); // opcode of its completion
 
 struct tcav_header tcav_send_header(const struct tcav_qp *qp, const struct tcav_request *request, enum tcav_kind kind);
 
 // datagram.c
 int tcav_ah_create(void *pd, const struct ibv_ah_attr *attr, void **ah_out);
 int tcav_ah_destroy(void *ah);
-int tcav_datagrams_begin(struct tcav_context *context); // before the first queue pair of them
-void tcav_datagrams_step(struct tcav_context *context); // has somebody introduced himself?
+int tcav_datagrams_begin(struct tcav_context *context); // before the first UD queue pair
+void tcav_datagrams_step(struct tcav_context *context); // checks for introductions
 bool tcav_datagram_send_step(struct tcav_qp *qp);       // as tcav_send_step
 void tcav_datagram_packet(struct tcav_peer *peer, const struct tcav_header *header, const unsigned char *payload);
 
-// receive.c: a packet for this queue pair as the remote side of a request.
-// False: it was dropped.
+// receive.c: handles a packet for this queue pair as the remote side of a request. False: it was dropped.
 bool tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
 // atomic.c: executes it; -EFAULT.
 int tcav_atomic_execute(struct tcav_qp *qp, const struct tcav_mr *mr, const struct tcav_header *header,
                         const struct tcav_operands *operands, uint64_t *value_out);
-// answer.c: sends what the remote side has to say. True: something was sent.
+// answer.c: sends the next reply of the remote side. True: something was sent.
 bool tcav_answer_step(struct tcav_qp *qp);
 void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault);
 void tcav_answer_ack(struct tcav_qp *qp);
-void tcav_answer_drop(struct tcav_qp *qp); // all that it has to answer
-// response.c: what came back. False: nothing waits for it.
+void tcav_answer_drop(struct tcav_qp *qp); // drops all replies
+// response.c: handles a reply. False: no request waits for it.
 bool tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload);
 
 // ring.c
 bool tcav_ring_may_send(const struct tcav_context *context);
 unsigned tcav_ring_small_room(const struct tcav_peer *peer);
 unsigned tcav_ring_large_room(const struct tcav_peer *peer);
-// Sends header and payload in the low-latency ring, which has room; payload of at most TCAV_SMALL_PAYLOAD.
+// Sends header and payload in the low-latency ring, which has room; payload: at most TCAV_SMALL_PAYLOAD.
 void tcav_ring_send_small(struct tcav_peer *peer, struct tcav_header header, const void *payload);
-// A message's data from header.offset on, in either ring, which has room: as much as goes at once. Returns the bytes,
-// or -EFAULT. header.bytes is filled in. The list lies in this process; flags go with every packet.
+// Sends a message's data from header.offset on, in either ring, which has room: as much as fits in one write. Returns
+// the bytes, or -EFAULT. Fills in header.bytes. The list is in this process; flags go with every packet.
 struct tcav_source {
     const struct tcav_pd *pd;
     const struct ibv_sge *sge;
@@ -473,10 +472,10 @@ struct tcav_source {
 };
 int tcav_ring_send_data(struct tcav_peer *peer, struct tcav_header header, const struct tcav_source *source);
 void tcav_ring_send_pair(struct tcav_peer *peer);
-// The next packet of the connection in order; NULL: none. It stays until it is taken.
+// The next packet of the connection in order; NULL: none. It stays until tcav_ring_take.
 const struct tcav_header *tcav_ring_next(struct tcav_peer *peer);
 void tcav_ring_take(struct tcav_peer *peer);
-void tcav_ring_look(struct tcav_peer *peer); // takes the pair out
+void tcav_ring_poll(struct tcav_peer *peer); // takes the pair from its word
 bool tcav_ring_owes_room(const struct tcav_peer *peer);
 
 // channel.c
@@ -484,29 +483,29 @@ int tcav_channels_open(struct tcav_context *context);
 void tcav_channels_close(struct tcav_context *context);
 void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain);
 void tcav_channels_step(struct tcav_context *context);
-bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: they do not
+bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: timeout
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
-void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if it runs
-// Source and destination of a run of bytes without those around whole words, and how many are before.
+void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if the board is moving it
+// Splits a run of bytes into whole words and the bytes around them; *before_out: the bytes before them.
 uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out);
 
 // connection.c
 uint32_t tcav_path_node(const struct ibv_ah_attr *ah);
 int tcav_peer_connect(struct tcav_context *context, uint32_t node, struct tcav_peer **peer_out);
-void tcav_peer_step(struct tcav_peer *peer);                              // while it is meeting
-bool tcav_peer_is_new(const struct tcav_context *context, uint32_t node); // somebody has come whom one does not know
+void tcav_peer_step(struct tcav_peer *peer);                              // while it is connecting
+bool tcav_peer_is_new(const struct tcav_context *context, uint32_t node); // an unknown node has introduced itself
 void tcav_peer_introduce(struct tcav_peer *peer);
 void tcav_peer_free(struct tcav_peer *peer);
 void tcav_peer_bye(struct tcav_peer *peer);
-// Such a packet goes when there is room. Without memory for it the peer is gone: it would wait for it for ever.
-void tcav_peer_tell(struct tcav_peer *peer, struct tcav_header header);
-bool tcav_peer_tell_step(struct tcav_peer *peer);                       // true: one was sent
-uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // for this board
+// Queues a packet until there is room. Without memory for it the peer counts as down, because it would wait forever.
+void tcav_peer_notify(struct tcav_peer *peer, struct tcav_header header);
+bool tcav_peer_notify_step(struct tcav_peer *peer);                     // true: one was sent
+uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // the address for this board
 
-// progress.c: one pass over everything. Returns how many packets and acks it took.
+// progress.c: one pass over everything. Returns the number of packets and acks that it took.
 unsigned tcav_progress(struct tcav_context *context);
 void tcav_transmit(struct tcav_context *context);
 bool tcav_is_idle(const struct tcav_context *context); // only a packet or the program can give it work
-// Waits until a pass may find something, without the lock meanwhile; until_ps 0: for ever.
-void tcav_progress_pause(struct tcav_context *context); // for a microsecond or so
+// Waits, without the lock, until a pass may find something; until_ps 0: forever.
+void tcav_progress_pause(struct tcav_context *context); // for about a microsecond
 void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps);

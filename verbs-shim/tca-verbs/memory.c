@@ -1,4 +1,4 @@
-// Regions: what a key allows, where boards reach it, and how the processor does.
+// Regions: the rights of a key, the address for boards, and accesses by the processor.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,62 +7,62 @@
 #include "verbs-shim/tca-verbs/internal.h"
 #include "verbs-shim/libtca/tca.h"
 
-// The longest message takes a third of it.
+// The longest message takes a third of this time.
 #define DEREGISTER_TIMEOUT_PS (1000000000ull * TCAV_NS)
 
-// --- places ---------------------------------------------------------------------------------------------------------
+// --- locations ------------------------------------------------------------------------------------------------------
 
-static struct tcav_place host_place(const struct ibverbs_region *region)
+static struct tcav_location host_location(const struct ibverbs_region *region)
 {
     tcaHandle handle;
-    uintptr_t before = (uintptr_t)region->address % 4; // pages begin at a multiple
-    tca_note_quiet(true);                              // that it is none is no mistake of the program
+    uintptr_t before = (uintptr_t)region->address % 4; // pages begin at a multiple of 4
+    tca_note_quiet(true);                              // memory of another kind is no mistake of the program
     int error = tcaCreateHandle(&handle, (char *)region->address - before, region->bytes + before, tcaMemoryCPU);
     tca_note_quiet(false);
     if (error != tcaSuccess) {
-        return (struct tcav_place){.block = TCAV_NOWHERE};
+        return (struct tcav_location){.block = TCAV_NOWHERE};
     }
-    return (struct tcav_place){.offset = handle.blockOffset + before, .block = TCAV_HOST};
+    return (struct tcav_location){.offset = handle.blockOffset + before, .block = TCAV_HOST};
 }
 
-static struct tcav_place gpu_place(const struct tcav_context *context, uint64_t bus_address)
+static struct tcav_location gpu_location(const struct tcav_context *context, uint64_t bus_address)
 {
     const struct backend *backend = &context->backend;
     for (unsigned gpu = 0; gpu < PEACH2_GPUS_MAX; gpu++) {
         uint64_t base = backend->ops->bar_bus_address(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu));
         uint64_t bytes = backend->ops->bar_bytes(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu));
         if (bus_address - base < bytes && bus_address - base < PEACH2_GPU_BYTES_MAX) {
-            return (struct tcav_place){.offset = bus_address - base, .block = TCAV_GPU0 + gpu};
+            return (struct tcav_location){.offset = bus_address - base, .block = TCAV_GPU0 + gpu};
         }
     }
-    return (struct tcav_place){.block = TCAV_NOWHERE};
+    return (struct tcav_location){.block = TCAV_NOWHERE};
 }
 
-uint64_t tcav_place_address(const struct tcav_context *context, uint32_t node, struct tcav_place place)
+uint64_t tcav_location_address(const struct tcav_context *context, uint32_t node, struct tcav_location location)
 {
     const struct backend *backend = &context->backend;
     bool own = node == context->node;
-    switch ((enum tcav_block)place.block) {
+    switch ((enum tcav_block)location.block) {
     case TCAV_NOWHERE:
         break;
     case TCAV_HOST:
-        return own ? place.offset : peach2_window_address(context->board, node, place.offset);
+        return own ? location.offset : peach2_window_address(context->board, node, location.offset);
     case TCAV_GPU0:
     case TCAV_GPU1: {
-        unsigned gpu = place.block - TCAV_GPU0;
+        unsigned gpu = location.block - TCAV_GPU0;
         return own ? backend->ops->bar_bus_address(backend->ctx, (enum backend_bar)(BACKEND_BAR_GPU0 + gpu)) +
-                         place.offset
-                   : peach2_gpu_window_address(context->board, node, gpu, place.offset);
+                         location.offset
+                   : peach2_gpu_window_address(context->board, node, gpu, location.offset);
     }
     }
     return 0;
 }
 
-struct tcav_place tcav_mr_place(const struct tcav_mr *mr, uint64_t address)
+struct tcav_location tcav_mr_location(const struct tcav_mr *mr, uint64_t address)
 {
-    struct tcav_place place = mr->place;
-    place.offset += address - mr->region.iova;
-    return place;
+    struct tcav_location location = mr->location;
+    location.offset += address - mr->region.iova;
+    return location;
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ static int window_open(struct tcav_context *context, struct tcav_mr *mr)
     if (error != 0) {
         return error == ENOMEM ? -ENOMEM : -EFAULT;
     }
-    mr->mapped = true; // pinned: to be undone
+    mr->mapped = true; // pinned: must be undone
     if (gdr_get_info(context->gdr, mr->window, &info) != 0 ||
         gdr_map(context->gdr, mr->window, &va, info.mapped_size) != 0) {
         return -EFAULT;
@@ -107,7 +107,7 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
     if (mr == NULL) {
         return -ENOMEM;
     }
-    // No two regions that were alive have one key, until 2^32 of them were made.
+    // A key is used again only after 2^24 other registrations.
     *mr = (struct tcav_mr){.next = context->mrs, .pd = owner, .region = *region, .gpu = region->bus_address != 0};
     context->mrs = mr;
     owner->users++;
@@ -116,7 +116,7 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
         (void)tcav_mr_deregister(mr);
         return error;
     }
-    mr->place = mr->gpu ? gpu_place(context, region->bus_address) : host_place(region);
+    mr->location = mr->gpu ? gpu_location(context, region->bus_address) : host_location(region);
     context->mr_serial++;
     mr->key = context->mr_serial << 8 | (context->mr_serial * 37 & 0xff);
     *mr_out = mr;
@@ -126,27 +126,27 @@ int tcav_mr_register(void *pd, const struct ibverbs_region *region, void **mr_ou
 
 bool tcav_mr_is_copied(void *object)
 {
-    return ((const struct tcav_mr *)object)->place.block == TCAV_NOWHERE;
+    return ((const struct tcav_mr *)object)->location.block == TCAV_NOWHERE;
 }
 
-// A board is writing or reading it, the own one or that of a peer.
+// The own board or a peer's board is reading or writing it.
 static bool is_used(const struct tcav_mr *mr)
 {
     const struct tcav_context *context = mr->pd->context;
-    if (context->abandoned || mr->place.block == TCAV_NOWHERE) {
+    if (context->abandoned || mr->location.block == TCAV_NOWHERE) {
         return false;
     }
-    uint64_t first = tcav_place_address(context, context->node, mr->place);
+    uint64_t first = tcav_location_address(context, context->node, mr->location);
     for (const struct tcav_move *move = context->move; move != NULL; move = move->next) {
         if (move->source < first + mr->region.bytes && first < move->source + move->bytes) {
             return true;
         }
     }
     bool packets = mr->gpu && (int32_t)(mr->chains - context->chains_ended) > 0;
-    return packets || tcav_grants_overlap(context, mr->place, mr->region.bytes);
+    return packets || tcav_grants_overlap(context, mr->location, mr->region.bytes);
 }
 
-// Nothing new begins with a key that is closing; what has begun is waited for.
+// New uses of a closing key fail; uses that have begun are waited for.
 static int use_end(struct tcav_mr *mr)
 {
     struct tcav_context *context = mr->pd->context;
@@ -254,7 +254,7 @@ int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64
 
 // --- lists ----------------------------------------------------------------------------------------------------------
 
-// Like iterating over sg_table: the part of an element that a run of bytes covers.
+// Iterates over a list: a piece is the part of an element that a run of bytes covers.
 struct piece {
     const struct ibv_sge *sge;
     uint64_t address, bytes;
@@ -337,8 +337,8 @@ int tcav_list_store(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigne
     return 0;
 }
 
-struct tcav_place tcav_list_place(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset,
-                                  uint64_t bytes)
+struct tcav_location tcav_list_location(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
+                                        uint64_t offset, uint64_t bytes)
 {
     struct piece piece;
     uint64_t left = bytes;
@@ -346,6 +346,6 @@ struct tcav_place tcav_list_place(const struct tcav_pd *pd, const struct ibv_sge
     if (piece_next(&sge, sge + count, &offset, &left, &piece) && piece.bytes == bytes) {
         mr = tcav_mr_find(pd, piece.sge->lkey, piece.address, bytes, 0);
     }
-    return mr != NULL && mr->place.block != TCAV_NOWHERE ? tcav_mr_place(mr, piece.address)
-                                                         : (struct tcav_place){.block = TCAV_NOWHERE};
+    return mr != NULL && mr->location.block != TCAV_NOWHERE ? tcav_mr_location(mr, piece.address)
+                                                            : (struct tcav_location){.block = TCAV_NOWHERE};
 }

@@ -1,6 +1,6 @@
-// What travels between two nodes, and its limits. Little-endian, as the processors.
+// The packets between two nodes, and their limits. Little-endian, as the processors.
 //
-// Each end of a connection has a receive area in its own pinned memory, which the other end writes.
+// Each end of a connection has a receive area in its own pinned memory, into which the other end writes.
 #pragma once
 
 #include <stdbool.h>
@@ -8,17 +8,17 @@
 
 // --- rings ----------------------------------------------------------------------------------------------------------
 
-// Low latency: a packet is one TLP of 128 B. Its slots and their descriptors, two a slot, fit the board's memory for
+// Low latency: a packet is one TLP of 128 B. The board's memory has room for the slots' descriptors, two a slot, for
 // all 15 peers of a sub-cluster.
 #define TCAV_SMALL_SLOTS 16u
 #define TCAV_SMALL_BYTES 128u
-// High bandwidth: a page a packet, 256 KiB a direction; a batch is what keeps the board busy while the next is filled.
+// High bandwidth: a page a packet, 256 KiB a direction; a batch keeps the board busy while the next one is filled.
 #define TCAV_LARGE_SLOTS 64u
 #define TCAV_LARGE_BYTES 4096u
 #define TCAV_BATCH_SLOTS 16u
 
-// The PSN pair of both rings, one word that is written behind every packet: packets ever sent in each ring, and packets
-// ever taken from each ring of the other direction. The receiver takes the word out: never 0 when it was written.
+// The PSN pair of both rings, one word that is written after every packet: packets ever sent in each ring, and packets
+// ever taken from each ring of the other direction. The receiver resets the word; a written word is never 0.
 #define TCAV_COUNT_BITS 15u
 #define TCAV_COUNT_MASK ((1u << TCAV_COUNT_BITS) - 1)
 #define TCAV_PAIR_THERE (1ull << 63)
@@ -34,24 +34,25 @@ static inline uint64_t tcav_pair_of(struct tcav_counts counts)
            (uint64_t)(counts.taken_large & TCAV_COUNT_MASK) << 3 * TCAV_COUNT_BITS;
 }
 
-// Acknowledged messages of a queue pair, by its place in the table: written by the processor, for it travels alone.
+// Acknowledged messages of a queue pair, by its table index: written by the processor, as they are sent without a
+// packet.
 #define TCAV_QPS_MAX          1024u
 #define TCAV_ACK(qp, message) ((1ull << 63) | (uint64_t)(qp) << 24 | (message))
 
-// The receive area. The send area, which is copied from, has the same rings.
+// The receive area. The send area, from which packets are copied, has the same rings.
 struct tcav_area {
-    uint64_t pair; // rings: of the write that was last
+    uint64_t pair; // of both rings: the one written last
     uint64_t unused[7];
     uint64_t acks[TCAV_QPS_MAX];
     unsigned char small[TCAV_SMALL_SLOTS][TCAV_SMALL_BYTES];
     unsigned char large[TCAV_LARGE_SLOTS][TCAV_LARGE_BYTES];
 };
 
-// --- meeting --------------------------------------------------------------------------------------------------------
+// --- introduction ----------------------------------------------------------------------------------------------------
 
 // Each node writes one of these into its unit of the other board's memory. `heard` is the nonce that was read from the
-// other: only a pair that has heard each other is connected, so that what earlier processes left means nothing.
-struct tcav_meeting {
+// other: a connection is complete only if each end has read the other's nonce, so data of earlier processes is ignored.
+struct tcav_introduction {
     uint64_t area; // bus address of the writer's receive area for this peer
     uint32_t nonce, heard;
 };
@@ -61,26 +62,26 @@ struct tcav_meeting {
 enum tcav_kind {
     TCAV_SEND = 1,
     TCAV_WRITE,
-    TCAV_ASK_SEND,  // where may the data go?
+    TCAV_ASK_SEND,  // asks for the location of the data
     TCAV_ASK_WRITE, // the same for a range of memory
-    TCAV_GRANT,     // struct tcav_place
-    TCAV_DATA_DONE, // the data is there; carries the bytes around whole words
-    TCAV_READ,      // struct tcav_place of where the data may go
+    TCAV_GRANT,     // struct tcav_location
+    TCAV_DATA_DONE, // the data has arrived; carries the bytes around whole words
+    TCAV_READ,      // struct tcav_location: where the data may be written
     TCAV_READ_DATA,
-    TCAV_READ_DONE, // as DATA_DONE
+    TCAV_READ_DONE, // like DATA_DONE
     TCAV_SWAP,      // struct tcav_operands
     TCAV_ADD,
     TCAV_ATOMIC_DATA, // 8 B
     TCAV_NAK,         // immediate: enum tcav_nak, and the reason above it (tcav_nak_word)
     TCAV_RNR,         // immediate: code of the timer (IBA table 45)
-    TCAV_NOT_READY,   // no queue pair takes it
-    TCAV_RELEASE,     // nothing more is written to the place that this message was given
-    TCAV_BYE,         // the writer is going: no more packets
+    TCAV_NOT_READY,   // no queue pair accepts the message
+    TCAV_RELEASE,     // nothing more is written to the location given for this message
+    TCAV_BYE,         // the writer ends: no more packets
     TCAV_DATAGRAM     // key: the Q_Key; address: struct tcav_route
 };
 
 enum tcav_nak { TCAV_NAK_ACCESS, TCAV_NAK_INVALID, TCAV_NAK_OPERATION };
-// The reason is an enum journal_fault, for messages to people.
+// The reason is an enum journal_fault, for messages to users.
 static inline uint32_t tcav_nak_word(enum tcav_nak nak, unsigned reason)
 {
     return (uint32_t)nak | reason << 8;
@@ -93,7 +94,7 @@ static inline uint32_t tcav_nak_word(enum tcav_nak nak, unsigned reason)
 
 struct tcav_header {
     uint32_t order; // in the connection, over both rings
-    uint32_t qp;    // whose it is
+    uint32_t qp;    // the receiving queue pair
     uint8_t kind;
     uint8_t flags;
     uint8_t skew; // bytes between header and payload
@@ -114,9 +115,9 @@ _Static_assert(sizeof(struct tcav_header) == 48, "a header has 48 bytes");
 // A multiple of 16, and 16 less than fits: data of the board's DMA keeps its low 4 address bits.
 #define TCAV_LARGE_PAYLOAD (TCAV_LARGE_BYTES - 48u - 16u)
 
-// Memory that boards reach: a block of the node's window and an offset in it.
+// Memory that boards can reach: a block of the node's window and an offset in it.
 enum tcav_block { TCAV_NOWHERE, TCAV_HOST, TCAV_GPU0, TCAV_GPU1 };
-struct tcav_place {
+struct tcav_location {
     uint64_t offset;
     uint32_t block, unused;
 };
@@ -125,7 +126,7 @@ struct tcav_operands {
     uint64_t compare, swap_add;
 };
 
-// Of a datagram whose address handle has a global route, in the address of its header.
+// The address field of a datagram's header, if its address handle has a global route.
 struct tcav_route {
     bool there;
     uint32_t flow_label;
@@ -147,13 +148,13 @@ static inline struct tcav_route tcav_route_unpack(uint64_t packed)
 
 #define TCAV_MESSAGE_BYTES_MAX (1u << 30)
 #define TCAV_SGES_MAX          8u
-// Of a datagram: the MTU, and what is kept free before it.
+// A datagram: the MTU, and the reserved bytes before it.
 #define TCAV_DATAGRAM_BYTES_MAX 4096u
 #define TCAV_GRH_BYTES          40u
-#define TCAV_INLINE_BYTES       128u // what Open MPI asks of a device that it does not know
+#define TCAV_INLINE_BYTES       128u // what Open MPI asks of an unknown device
 #define TCAV_WRS_MAX            8192u
 #define TCAV_READS_MAX          16u
-// From here on the board moves the data itself if it can. A send has to ask for its place first, as has a write.
+// From this size on the board moves the data itself if it can. Sends and writes must first ask for the location.
 #define TCAV_SEND_DIRECT_BYTES  32768u
 #define TCAV_WRITE_DIRECT_BYTES 8192u
 #define TCAV_READ_DIRECT_BYTES  8192u

@@ -1,4 +1,4 @@
-// Posting requests: they are copied into the queue, and the first leave at once.
+// Posts requests: they are copied into the queue, and the first ones are sent at once.
 #include <errno.h>
 #include <string.h>
 
@@ -70,7 +70,7 @@ int tcav_post_send(void *object, const struct ibv_send_wr *wr, unsigned count, c
     tcav_pay(qp->pd->context, BACKEND_COST_LOCK, 1);
     qp->pd->context->repeats = false;
     if (qp->count == 0) {
-        qp->progress_ps = 0; // from the next look at the clock on
+        qp->progress_ps = 0; // set when the clock is read next
     }
     for (; count != 0; count--, wr = wr->next) {
         if (qp->count == qp->size) {

@@ -1,15 +1,15 @@
-// One pass over everything that may have moved: what arrived, what may be sent, what took too long.
+// One pass over everything that may have changed: arrivals, sends, timeouts.
 #include <string.h>
 
 #include "verbs-shim/tca-verbs/internal.h"
 
-// How often the clock is looked at while requests are under way, in passes.
-#define PASSES_PER_LOOK 64u
+// How often the clock is read while requests are outstanding, in passes.
+#define PASSES_PER_CLOCK_READ 64u
 
 uint64_t tcav_now_ps(struct tcav_context *context)
 {
     if (!context->abandoned) {
-        // A thread of the program may not have paid yet for what another one has.
+        // The thread that reads the clock may not have paid yet for time that another thread has paid for.
         uint64_t now_ps = context->backend.ops->time_ps(context->backend.ctx);
         context->now_ps = now_ps > context->now_ps ? now_ps : context->now_ps;
     }
@@ -18,16 +18,16 @@ uint64_t tcav_now_ps(struct tcav_context *context)
 
 // --- arrival --------------------------------------------------------------------------------------------------------
 
-// IBA 9.7.4.1.2: a request to a queue pair that is not there, or does not receive yet, gets no answer on the wire; here
-// the requester is told, so that it knows what to send again.
+// IBA 9.7.4.1.2: a request to a queue pair that does not exist, or does not receive yet, gets no answer on the wire.
+// Here the requester is notified, so that it knows what to retransmit.
 static void refuse(struct tcav_peer *peer, const struct tcav_header *header)
 {
     if (header->offset == 0) {
         peer->context->repeats = true;
-        tcav_peer_tell(peer, (struct tcav_header){.qp = header->source_qp,
-                                                  .kind = TCAV_NOT_READY,
-                                                  .message = header->message,
-                                                  .source_qp = header->qp});
+        tcav_peer_notify(peer, (struct tcav_header){.qp = header->source_qp,
+                                                    .kind = TCAV_NOT_READY,
+                                                    .message = header->message,
+                                                    .source_qp = header->qp});
     }
 }
 
@@ -42,7 +42,7 @@ static void packet(struct tcav_peer *peer, const struct tcav_header *header)
     struct tcav_context *context = peer->context;
     const unsigned char *payload = (const unsigned char *)header + sizeof *header + header->skew;
     struct tcav_qp *qp = context->table[header->qp % TCAV_QPS_MAX];
-    context->repeats = false; // unless that is what comes of it
+    context->repeats = false; // refuse() may set it again
     if (header->kind == TCAV_DATAGRAM) {
         tcav_datagram_packet(peer, header, payload);
         return;
@@ -73,15 +73,15 @@ static void packet(struct tcav_peer *peer, const struct tcav_header *header)
     } else if (!known || qp->state == IBV_QPS_RESET || qp->state == IBV_QPS_INIT) {
         refuse(peer, header);
     } else if (header->kind == TCAV_READ) {
-        tcav_grant_release(peer, header->source_qp, header->qp, header->message, true); // dropped
+        tcav_grant_release(peer, header->source_qp, header->qp, header->message, true); // the read is dropped
     }
 }
 
 static unsigned peer_receive(struct tcav_peer *peer)
 {
     unsigned taken = 0;
-    peer->context->looks++;
-    tcav_ring_look(peer);
+    peer->context->polls++;
+    tcav_ring_poll(peer);
     for (const struct tcav_header *header = tcav_ring_next(peer); header != NULL; header = tcav_ring_next(peer)) {
         packet(peer, header);
         tcav_ring_take(peer);
@@ -102,7 +102,7 @@ static unsigned peers_step(struct tcav_context *context)
             continue;
         }
         switch (peer->state) {
-        case TCAV_PEER_MEETING:
+        case TCAV_PEER_CONNECTING:
             if (peer->polled || !context->datagrams) {
                 tcav_peer_step(peer);
             }
@@ -119,11 +119,11 @@ static unsigned peers_step(struct tcav_context *context)
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------
 
-static unsigned ack_look(struct tcav_qp *qp)
+static unsigned ack_poll(struct tcav_qp *qp)
 {
     uint64_t ack = qp->peer->area->acks[qp->number % TCAV_QPS_MAX];
     uint32_t message = ack & TCAV_NUMBER_MASK;
-    qp->pd->context->looks++;
+    qp->pd->context->polls++;
     bool found = ack == TCAV_ACK(qp->number, message) && tcav_before(qp->acked, message);
     backend_looked(&qp->pd->context->backend, &qp->peer->area->acks[qp->number % TCAV_QPS_MAX], found);
     if (!found) {
@@ -137,7 +137,7 @@ static unsigned ack_look(struct tcav_qp *qp)
     return 1;
 }
 
-static void timers_step(struct tcav_qp *qp, bool look)
+static void timers_step(struct tcav_qp *qp, bool read_clock)
 {
     struct tcav_context *context = qp->pd->context;
     bool moving = qp->request_move.queued;
@@ -148,7 +148,7 @@ static void timers_step(struct tcav_qp *qp, bool look)
         tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, JOURNAL_FAULT_NONE);
         return;
     }
-    if (!look && qp->resume_ps == 0 && qp->progress_ps != 0) {
+    if (!read_clock && qp->resume_ps == 0 && qp->progress_ps != 0) {
         return;
     }
     uint64_t now_ps = tcav_now_ps(context);
@@ -174,7 +174,7 @@ static void drain_step(struct tcav_qp *qp)
     }
 }
 
-static unsigned qps_step(struct tcav_context *context, bool look)
+static unsigned qps_step(struct tcav_context *context, bool read_clock)
 {
     unsigned found = 0;
     struct tcav_qp **link = &context->active;
@@ -184,8 +184,8 @@ static unsigned qps_step(struct tcav_context *context, bool look)
             if (qp->expected != qp->ack_sent) {
                 tcav_answer_ack(qp);
             }
-            found += qp->sent != 0 && qp->peer->area != NULL ? ack_look(qp) : 0;
-            timers_step(qp, look);
+            found += qp->sent != 0 && qp->peer->area != NULL ? ack_poll(qp) : 0;
+            timers_step(qp, read_clock);
         }
         drain_step(qp);
         tcav_grant_step(qp);
@@ -201,7 +201,7 @@ static unsigned qps_step(struct tcav_context *context, bool look)
 
 // --- sending --------------------------------------------------------------------------------------------------------
 
-// The one that sent goes behind the others.
+// The queue pair that sent moves to the end of the list.
 static bool qps_send(struct tcav_context *context)
 {
     for (struct tcav_qp **link = &context->active; *link != NULL; link = &(*link)->next_active) {
@@ -226,7 +226,7 @@ static bool peers_send(struct tcav_context *context)
         if (peer == NULL || peer->state != TCAV_PEER_CONNECTED) {
             continue;
         }
-        if (tcav_peer_tell_step(peer)) {
+        if (tcav_peer_notify_step(peer)) {
             return true;
         }
         if (tcav_ring_owes_room(peer)) {
@@ -244,19 +244,19 @@ void tcav_transmit(struct tcav_context *context)
     while (sent && tcav_ring_may_send(context)) {
         sent = peers_send(context) || qps_send(context);
     }
-    // Once for a pass: the simulator is faster for it.
-    tcav_pay(context, BACKEND_COST_LOAD_STORE, context->looks);
-    context->looks = 0;
+    // Paid once a pass: this makes the simulator faster.
+    tcav_pay(context, BACKEND_COST_LOAD_STORE, context->polls);
+    context->polls = 0;
 }
 
 unsigned tcav_progress(struct tcav_context *context)
 {
-    bool look = ++context->passes % PASSES_PER_LOOK == 0;
+    bool read_clock = ++context->passes % PASSES_PER_CLOCK_READ == 0;
     if (context->datagrams) {
         tcav_datagrams_step(context);
     }
     unsigned found = peers_step(context);
-    found += qps_step(context, look);
+    found += qps_step(context, read_clock);
     if (context->overruns != 0) {
         tcav_cqs_fail(context);
     }
@@ -269,7 +269,7 @@ unsigned tcav_progress(struct tcav_context *context)
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
-// The one connection whose packets are all that can come; NULL: there is more to look at.
+// The one connection that is the only source of work; NULL: other sources exist.
 static struct tcav_peer *only_source(const struct tcav_context *context)
 {
     struct tcav_peer *only = NULL;
@@ -292,7 +292,7 @@ bool tcav_is_idle(const struct tcav_context *context)
     bool idle = context->active == NULL && context->ready == NULL && context->move == NULL;
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
         const struct tcav_peer *peer = context->peers[node];
-        idle = idle && (peer == NULL || peer->state != TCAV_PEER_MEETING);
+        idle = idle && (peer == NULL || peer->state != TCAV_PEER_CONNECTING);
     }
     return idle;
 }
@@ -303,7 +303,7 @@ static uint64_t left_ns(struct tcav_context *context, uint64_t until_ps)
     return now_ps < until_ps ? (until_ps - now_ps) / TCAV_NS + 1 : 1;
 }
 
-// What comes may be taken by the other thread: its wake tells.
+// The other thread may take what arrives; its wake ends the pause.
 static void threaded_wait(struct tcav_context *context, uint64_t until_ps)
 {
     uint64_t timeout_ns = tcav_is_idle(context) ? 0 : TCAV_PAUSE_NS;
@@ -327,7 +327,7 @@ void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps)
     }
     const struct tcav_peer *peer = only_source(context);
     if (peer == NULL) {
-        return; // the next pass costs time
+        return; // the next pass takes time
     }
     uint64_t timeout_ns = until_ps != 0 ? left_ns(context, until_ps) : 0;
     (void)backend->ops->wait_word(backend->ctx, &peer->area->pair, TCAV_PAIR_THERE, TCAV_PAIR_THERE, timeout_ns);

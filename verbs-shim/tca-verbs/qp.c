@@ -1,4 +1,4 @@
-// Queue pairs: life, transitions, and errors.
+// Queue pairs: creation, transitions, errors, destruction.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int number_take(struct tcav_context *context, struct tcav_qp *qp)
     for (unsigned i = 0; i < TCAV_QPS_MAX; i++) {
         uint32_t serial = context->qp_serial++;
         if (context->table[serial % TCAV_QPS_MAX] == NULL) {
-            // No two that are alive have one number, and it comes again only after 2^24 others. 0 and 1 are reserved.
+            // A number is unique among live queue pairs, and comes again only after 2^24 others. 0 and 1 are reserved.
             qp->number = (serial + TCAV_QPS_MAX) & TCAV_NUMBER_MASK;
             context->table[serial % TCAV_QPS_MAX] = qp;
             return 0;
@@ -107,7 +107,7 @@ int tcav_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out
     return 0;
 }
 
-// The peer waits for these; a queue pair does not go before they have.
+// The peer waits for these replies, so a queue pair is not destroyed before they were sent.
 static void answers_flush(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
@@ -245,7 +245,7 @@ void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum
                               .vendor_err = fault != JOURNAL_FAULT_NONE ? fault : fault_of(qp, request, status)};
     failure_note(qp, request);
     tcav_grant_abandon(qp);
-    // Those before it never got an answer.
+    // Requests before it were never answered.
     while (tcav_request_at(qp, 0) != request) {
         flushed(qp, qp->send_cq, IBV_WC_SEND, tcav_request_at(qp, 0)->id);
         qp->head = (qp->head + 1) % qp->size;
@@ -271,14 +271,14 @@ static int to_rtr(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
         return error;
     }
     qp->peer->polled = true;
-    // What it acknowledged before a RESET may be the same numbers.
+    // Its acknowledgements from before a RESET may have the same numbers.
     qp->peer->area->acks[qp->number % TCAV_QPS_MAX] = 0;
     qp->remote_number = attr->dest_qp_num;
     qp->expected = qp->ack_sent = attr->rq_psn & TCAV_NUMBER_MASK;
     return 0;
 }
 
-// As it was created.
+// Restores the state after creation.
 static void to_reset(struct tcav_qp *qp)
 {
     quiesce(qp);
@@ -294,7 +294,7 @@ static void to_reset(struct tcav_qp *qp)
     qp->access = 0;
 }
 
-// Within the limits, or the face refuses them.
+// Values are within the limits, as libibverbs has checked them.
 static void attributes_set(struct tcav_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     qp->qkey = (mask & IBV_QP_QKEY) != 0 ? attr->qkey : qp->qkey;
@@ -357,10 +357,10 @@ int tcav_qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
         ((mask & IBV_QP_STATE) == 0 || (attr->qp_state != IBV_QPS_RESET && attr->qp_state != IBV_QPS_ERR))) {
         (void)tcav_progress(qp->pd->context);
         if (qp->draining) {
-            return -EBUSY; // IBA 10.3.1.7: not before it is drained
+            return -EBUSY; // IBA 10.3.1.7: only after it is drained
         }
     }
-    // There is one way to a node.
+    // There is only one path to a node.
     if (qp->state == IBV_QPS_SQD && (mask & IBV_QP_AV) != 0 && tcav_path_node(&attr->ah_attr) != qp->peer->node) {
         return -EINVAL;
     }

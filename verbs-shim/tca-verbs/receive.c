@@ -1,5 +1,5 @@
-// The remote side of requests: packets of a queue pair in the order of its messages. What is out of order is dropped:
-// it follows a message that was refused and comes again.
+// The remote side of requests: packets of a queue pair in the order of its messages. Packets out of order are dropped:
+// they follow a message that was refused and will be retransmitted.
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 // --- errors ---------------------------------------------------------------------------------------------------------
 
-// IBA 9.7.4.1, 11.6.3.3: the requester is told, and the own queue pair is in error.
+// IBA 9.7.4.1, 11.6.3.3: the requester is notified, and the own queue pair goes to error.
 static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault)
 {
     static const enum ibv_event_type events[] = {
@@ -20,7 +20,7 @@ static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum j
     tcav_qp_fail(qp);
 }
 
-// The receive request itself is wrong; its completion says so, and no event does.
+// The receive request itself is wrong; its completion reports this, and there is no event.
 static void fail_receive(struct tcav_qp *qp, uint32_t message, enum ibv_wc_status status)
 {
     const struct tcav_receive *receive = &qp->inbound.receive;
@@ -79,8 +79,8 @@ static bool send_begin(struct tcav_qp *qp, const struct tcav_header *header)
     return true;
 }
 
-// IBA 9.7.4.1.5: an operation that the queue pair does not allow is invalid; a key or a range is an access error; no
-// key is needed for no bytes.
+// IBA 9.7.4.1.5: an operation that the queue pair does not allow is invalid; a wrong key or range is an access error;
+// no key is needed for no bytes.
 static bool range_check(struct tcav_qp *qp, const struct tcav_header *header, uint32_t bytes, unsigned access)
 {
     if ((qp->access & access) == 0) {
@@ -97,7 +97,7 @@ static bool range_check(struct tcav_qp *qp, const struct tcav_header *header, ui
 static bool begin(struct tcav_qp *qp, const struct tcav_header *header, enum tcav_kind kind)
 {
     if (header->offset != 0) {
-        return false; // the rest of what was refused
+        return false; // a further packet of a refused message
     }
     qp->inbound = (struct tcav_inbound){
         .active = true, .kind = kind, .length = header->length, .key = header->key, .address = header->address};
@@ -172,15 +172,15 @@ static void data_packet(struct tcav_qp *qp, const struct tcav_header *header, co
     }
 }
 
-static struct tcav_place inbound_place(const struct tcav_qp *qp)
+static struct tcav_location inbound_location(const struct tcav_qp *qp)
 {
     const struct tcav_inbound *in = &qp->inbound;
     if (in->kind == TCAV_SEND) {
-        return tcav_list_place(qp->pd, in->receive.sge, in->receive.sges, 0, in->length);
+        return tcav_list_location(qp->pd, in->receive.sge, in->receive.sges, 0, in->length);
     }
     const struct tcav_mr *mr = tcav_mr_find(qp->pd, in->key, in->address, in->length, IBV_ACCESS_REMOTE_WRITE);
-    return mr != NULL && mr->place.block != TCAV_NOWHERE ? tcav_mr_place(mr, in->address)
-                                                         : (struct tcav_place){.block = TCAV_NOWHERE};
+    return mr != NULL && mr->location.block != TCAV_NOWHERE ? tcav_mr_location(mr, in->address)
+                                                            : (struct tcav_location){.block = TCAV_NOWHERE};
 }
 
 static void ask_packet(struct tcav_qp *qp, const struct tcav_header *header)
@@ -191,15 +191,15 @@ static void ask_packet(struct tcav_qp *qp, const struct tcav_header *header)
     qp->answer = (struct tcav_header){.qp = qp->remote_number,
                                       .kind = TCAV_GRANT,
                                       .message = header->message,
-                                      .bytes = sizeof qp->answer_place,
+                                      .bytes = sizeof qp->answer_location,
                                       .source_qp = qp->number};
-    qp->answer_place = inbound_place(qp);
-    if (qp->answer_place.block != TCAV_NOWHERE &&
-        !tcav_grant_add(qp, header->message, qp->answer_place, header->length, false)) {
-        qp->answer_place.block = TCAV_NOWHERE;
+    qp->answer_location = inbound_location(qp);
+    if (qp->answer_location.block != TCAV_NOWHERE &&
+        !tcav_grant_add(qp, header->message, qp->answer_location, header->length, false)) {
+        qp->answer_location.block = TCAV_NOWHERE;
     }
-    qp->inbound.place = qp->answer_place;
-    qp->inbound.granted = qp->answer_place.block != TCAV_NOWHERE;
+    qp->inbound.location = qp->answer_location;
+    qp->inbound.granted = qp->answer_location.block != TCAV_NOWHERE;
     qp->answer_due = true;
 }
 
@@ -208,9 +208,9 @@ static void done_packet(struct tcav_qp *qp, const struct tcav_header *header, co
     if (!qp->inbound.active || !qp->inbound.granted) {
         return;
     }
-    uint32_t before, bytes = tcav_move_split(qp->inbound.place.offset, header->length, &before);
+    uint32_t before, bytes = tcav_move_split(qp->inbound.location.offset, header->length, &before);
     if (header->bytes != header->length - bytes) {
-        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_PACKET); // no library of ours
+        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_PACKET); // not sent by this library
         return;
     }
     if (data_store(qp, header, 0, payload, before) &&
@@ -246,7 +246,7 @@ static void read_packet(struct tcav_qp *qp, const struct tcav_header *header, co
 {
     if (range_check(qp, header, header->length, IBV_ACCESS_REMOTE_READ) && has_resources(qp, header)) {
         struct tcav_job *job = job_add(qp, header);
-        memcpy(&job->place, payload, sizeof job->place);
+        memcpy(&job->location, payload, sizeof job->location);
     }
 }
 

@@ -1,19 +1,19 @@
-// Back at the requester: what the remote side answered.
+// The requester handles the replies of the remote side.
 #include <string.h>
 
 #include "verbs-shim/tca-verbs/internal.h"
 
 #define RETRIES_FOR_EVER 7u
-#define NO_TIMEOUT_PAUSE 10u // code of a timeout: 4 ms
+#define NO_TIMEOUT_PAUSE 10u // code of a timer: 4 ms
 
-// IBA 9.7.5.2.8, table 45: microseconds of each code.
+// IBA 9.7.5.2.8, table 45: the microseconds for each code.
 static const uint32_t rnr_timers_us[32] = {
     655360, 10,   20,   30,   40,    60,    80,    120,   160,   240,   320,   480,    640,    960,    1280,   1920,
     2560,   3840, 5120, 7680, 10240, 15360, 20480, 30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
 
 #define PS_PER_US 1000000ull
 
-// The request of that message, if it is under way.
+// The request of that message, if it is outstanding.
 static struct tcav_request *request_of(struct tcav_qp *qp, uint32_t message)
 {
     unsigned index = (message - (qp->next_message - qp->count)) & TCAV_NUMBER_MASK;
@@ -22,7 +22,7 @@ static struct tcav_request *request_of(struct tcav_qp *qp, uint32_t message)
     return under_way ? tcav_request_at(qp, index) : NULL;
 }
 
-// What came before was executed.
+// Requests before this message were executed.
 static void acknowledged(struct tcav_qp *qp, uint32_t message)
 {
     if (tcav_before(qp->acked, message)) {
@@ -47,7 +47,7 @@ static void nak(struct tcav_qp *qp, const struct tcav_header *header)
     }
 }
 
-// Sent again after a pause, as often as was agreed.
+// Retransmits after a pause, up to the agreed number of times.
 static void again(struct tcav_qp *qp, uint32_t message, unsigned allowed, unsigned *left, uint64_t pause_ps,
                   enum ibv_wc_status status)
 {
@@ -65,8 +65,8 @@ static void again(struct tcav_qp *qp, uint32_t message, unsigned allowed, unsign
     qp->resume_ps = tcav_now_ps(qp->pd->context) + pause_ps;
 }
 
-// On InfiniBand nothing would come back: the request is sent again when it would be there, and ends when the last
-// timeout is over (IBA 9.7.6.1.3). A timeout of 0 never is.
+// On InfiniBand there would be no reply: the request is retransmitted at the time of the timeout, and fails after the
+// last timeout (IBA 9.7.6.1.3). A timeout of 0 never ends.
 static void not_ready(struct tcav_qp *qp, uint32_t message)
 {
     uint64_t pause_ps = (4096 * TCAV_NS) << (qp->timeout != 0 ? qp->timeout : NO_TIMEOUT_PAUSE);
@@ -99,7 +99,7 @@ static void answered(struct tcav_qp *qp, struct tcav_request *request)
 static void read_done(struct tcav_qp *qp, struct tcav_request *request, const struct tcav_header *header,
                       const unsigned char *payload)
 {
-    struct tcav_place to = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
+    struct tcav_location to = tcav_list_location(qp->pd, request->sge, request->sges, 0, request->length);
     uint32_t before, bytes = tcav_move_split(to.offset, request->length, &before);
     data(qp, request, header, 0, payload, before);
     if (qp->state != IBV_QPS_ERR) {
@@ -113,7 +113,7 @@ static bool request_response(struct tcav_qp *qp, struct tcav_request *request, c
 {
     bool read = tcav_send_is_read(request) && request->state == TCAV_REQUEST_SENT;
     if (header->kind == TCAV_GRANT && request->state == TCAV_REQUEST_ASKED) {
-        memcpy(&request->place, payload, sizeof request->place);
+        memcpy(&request->location, payload, sizeof request->location);
         request->state = TCAV_REQUEST_GRANTED;
     } else if (header->kind == TCAV_READ_DATA && read) {
         data(qp, request, header, header->offset, payload, header->bytes);
@@ -140,7 +140,7 @@ bool tcav_response_packet(struct tcav_qp *qp, const struct tcav_header *header, 
     if (header->kind == TCAV_NAK) {
         nak(qp, header);
     } else if (header->kind == TCAV_RNR) {
-        acknowledged(qp, header->message); // a queue pair that is not ready says nothing of what came before
+        acknowledged(qp, header->message); // a queue pair that is not ready acknowledges nothing
         again(qp, header->message, qp->rnr_retries, &qp->rnr_retries_left,
               rnr_timers_us[header->immediate % 32] * PS_PER_US, IBV_WC_RNR_RETRY_EXC_ERR);
     } else if (header->kind == TCAV_NOT_READY) {

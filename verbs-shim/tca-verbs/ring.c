@@ -1,4 +1,4 @@
-// The two rings of a connection, and the PSN pair behind each write.
+// The two rings of a connection, and the PSN pair after each write.
 #include <errno.h>
 #include <string.h>
 
@@ -10,10 +10,10 @@
 
 #define HEADER_BYTES (uint32_t)sizeof(struct tcav_header)
 
-// What a packet's header, or a look at one, costs a processor in 8-byte accesses.
+// The cost to write or read a packet's header, in 8-byte accesses of the processor.
 #define HEADER_WORDS (HEADER_BYTES / 8)
 
-// Pieces of GPU memory from here on are read by the board, not through the processor's window.
+// From this size on the board reads a piece of GPU memory, not the processor through its window.
 #define GPU_DIRECT_BYTES 128u
 
 bool tcav_ring_may_send(const struct tcav_context *context)
@@ -31,7 +31,7 @@ unsigned tcav_ring_large_room(const struct tcav_peer *peer)
     return TCAV_LARGE_SLOTS - (peer->out.sent_large - peer->in.taken_large);
 }
 
-// Everything that was taken becomes known with this write.
+// This write publishes everything that was taken.
 static void pair_write(struct tcav_peer *peer, unsigned index)
 {
     peer->published_small = peer->out.taken_small;
@@ -73,7 +73,7 @@ struct batch {
     uint32_t count;
 };
 
-// From the send area to the same place of the remote receive area; continues the run before where it can.
+// Copies from the send area to the same offset of the remote receive area; extends the previous run if possible.
 static void run_add(struct batch *batch, unsigned slot, uint32_t bytes)
 {
     struct tcav_peer *peer = batch->peer;
@@ -89,21 +89,21 @@ static void run_add(struct batch *batch, unsigned slot, uint32_t bytes)
         (struct peach2_transfer){.source = source, .destination = tcav_peer_area(peer, offset), .bytes = bytes};
 }
 
-// The payload goes from GPU memory to the remote packet; up to 3 bytes behind it go along and count for nothing.
-static void gpu_add(struct batch *batch, unsigned slot, const struct tcav_header *header, struct tcav_place place)
+// Copies the payload from GPU memory to the remote packet, with up to 3 bytes after it, which are ignored.
+static void gpu_add(struct batch *batch, unsigned slot, const struct tcav_header *header, struct tcav_location location)
 {
     struct tcav_context *context = batch->peer->context;
     uint64_t offset = offsetof(struct tcav_area, large) + (uint64_t)slot * TCAV_LARGE_BYTES;
     batch->transfers[batch->count++] = (struct peach2_transfer){
-        .source = tcav_place_address(context, context->node, place),
+        .source = tcav_location_address(context, context->node, location),
         .destination = tcav_peer_area(batch->peer, offset + HEADER_BYTES + header->skew),
         .bytes = (header->bytes + 3u) & ~3u,
     };
 }
 
-static bool is_gpu_direct(struct tcav_place place, uint32_t bytes)
+static bool is_gpu_direct(struct tcav_location location, uint32_t bytes)
 {
-    return place.block > TCAV_HOST && place.offset % 4 == 0 && bytes >= GPU_DIRECT_BYTES;
+    return location.block > TCAV_HOST && location.offset % 4 == 0 && bytes >= GPU_DIRECT_BYTES;
 }
 
 static int packet_add(struct batch *batch, struct tcav_header header, const struct tcav_source *source)
@@ -111,14 +111,15 @@ static int packet_add(struct batch *batch, struct tcav_header header, const stru
     struct tcav_peer *peer = batch->peer;
     unsigned slot = peer->out.sent_large % TCAV_LARGE_SLOTS;
     unsigned char *packet = peer->send->large[slot];
-    struct tcav_place place = tcav_list_place(source->pd, source->sge, source->sges, header.offset, header.bytes);
-    // A datagram's send ends here, so that its data are in the ring by then.
-    bool direct = is_gpu_direct(place, header.bytes) && header.kind != TCAV_DATAGRAM;
+    struct tcav_location location =
+        tcav_list_location(source->pd, source->sge, source->sges, header.offset, header.bytes);
+    // A datagram's send ends here, so its data must be in the ring now.
+    bool direct = is_gpu_direct(location, header.bytes) && header.kind != TCAV_DATAGRAM;
     if (source->inline_data != NULL) {
         memcpy(packet + HEADER_BYTES, source->inline_data + header.offset, header.bytes);
         tcav_pay(peer->context, BACKEND_COST_COPY, header.bytes);
     } else if (direct) {
-        header.skew = place.offset % 16;
+        header.skew = location.offset % 16;
     } else if (tcav_list_load(source->pd, source->sge, source->sges, header.offset, packet + HEADER_BYTES,
                               header.bytes) != 0) {
         return -EFAULT;
@@ -129,7 +130,7 @@ static int packet_add(struct batch *batch, struct tcav_header header, const stru
     tcav_pay_lines(peer->context, HEADER_BYTES);
     run_add(batch, slot, HEADER_BYTES + (direct ? 0u : header.bytes));
     if (direct) {
-        gpu_add(batch, slot, &header, place);
+        gpu_add(batch, slot, &header, location);
     }
     peer->out.sent_large++;
     return 0;
@@ -183,19 +184,19 @@ int tcav_ring_send_data(struct tcav_peer *peer, struct tcav_header header, const
 
 // --- arrival --------------------------------------------------------------------------------------------------------
 
-// The count whose low bits came, not before the one that is known.
+// The full count for the received low bits: the first one that is not before the known count.
 static uint32_t count_of(uint32_t known, uint64_t pair, unsigned field)
 {
     return known + ((uint32_t)((pair >> field * TCAV_COUNT_BITS) - known) & TCAV_COUNT_MASK);
 }
 
-void tcav_ring_look(struct tcav_peer *peer)
+void tcav_ring_poll(struct tcav_peer *peer)
 {
     backend_looked(&peer->context->backend, &peer->area->pair, peer->area->pair != 0);
     if (peer->area->pair == 0) {
         return;
     }
-    // One locked access: what the board writes meanwhile is not lost.
+    // One locked access, so that a write of the board in between is not lost.
     tcav_pay_lines(peer->context, sizeof peer->area->pair);
     tcav_pay(peer->context, BACKEND_COST_LOCK, 1);
     uint64_t pair = __atomic_exchange_n(&peer->area->pair, 0, __ATOMIC_ACQUIRE);

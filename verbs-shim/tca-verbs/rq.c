@@ -49,7 +49,7 @@ bool tcav_rq_take(struct tcav_qp *qp, struct tcav_receive *receive_out)
     }
     *receive_out = pop(rq);
     if (srq != NULL && srq->limit != 0 && rq->count < srq->limit) {
-        srq->limit = 0; // IBA 10.2.9.3: once
+        srq->limit = 0; // IBA 10.2.9.3: only once
         tcav_event_async(qp->pd->context, IBV_EVENT_SRQ_LIMIT_REACHED, srq->user);
     }
     return true;
@@ -60,7 +60,7 @@ int tcav_post_recv(void *object, const struct ibv_recv_wr *wr, unsigned count, c
     struct tcav_qp *qp = object;
     int error = post(qp->pd->context, &qp->rq, wr, count, bad_out);
     if (qp->state == IBV_QPS_ERR) {
-        tcav_qp_fail(qp); // flushes what came
+        tcav_qp_fail(qp); // flushes what was posted
     }
     return error;
 }

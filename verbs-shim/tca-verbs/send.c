@@ -1,4 +1,4 @@
-// Requests: how each travels, one step at a time, and in which order they end.
+// Requests: how each is sent, one step at a time, and in which order they complete.
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 static const struct property {
     enum tcav_kind kind, ask;
-    uint32_t direct_bytes; // from here on the board may move the data itself
+    uint32_t direct_bytes; // from this size on the board may move the data itself
 } properties[] = {
     [IBV_WR_SEND] = {TCAV_SEND, TCAV_ASK_SEND, TCAV_SEND_DIRECT_BYTES},
     [IBV_WR_SEND_WITH_IMM] = {TCAV_SEND, TCAV_ASK_SEND, TCAV_SEND_DIRECT_BYTES},
@@ -73,7 +73,7 @@ static enum ibv_wc_status request_check(const struct tcav_qp *qp, const struct t
     return allowed ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
-// A request that cannot be sent ends when those before it have.
+// A request that cannot be sent fails after the earlier ones have ended.
 static bool refuse(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status)
 {
     if (qp->sent == 0) {
@@ -98,17 +98,17 @@ static bool read_send(struct tcav_qp *qp, struct tcav_request *request)
         return false;
     }
     struct tcav_header header = tcav_send_header(qp, request, properties[request->opcode].kind);
-    struct tcav_place place = {.block = TCAV_NOWHERE};
+    struct tcav_location location = {.block = TCAV_NOWHERE};
     const struct tcav_operands operands = {request->compare, request->swap_add};
     bool atomic = ibverbs_opcode_has(request->opcode, HCA_HAS_ATOMIC);
     if (!atomic && request->length >= TCAV_READ_DIRECT_BYTES) {
-        place = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
+        location = tcav_list_location(qp->pd, request->sge, request->sges, 0, request->length);
     }
-    if (place.block != TCAV_NOWHERE && !tcav_grant_add(qp, request->message, place, request->length, true)) {
-        place.block = TCAV_NOWHERE;
+    if (location.block != TCAV_NOWHERE && !tcav_grant_add(qp, request->message, location, request->length, true)) {
+        location.block = TCAV_NOWHERE;
     }
-    header.bytes = atomic ? sizeof operands : sizeof place;
-    tcav_ring_send_small(qp->peer, header, atomic ? (const void *)&operands : &place);
+    header.bytes = atomic ? sizeof operands : sizeof location;
+    tcav_ring_send_small(qp->peer, header, atomic ? (const void *)&operands : &location);
     qp->reads_out++;
     sent(qp, request);
     return true;
@@ -141,7 +141,7 @@ static bool start(struct tcav_qp *qp, struct tcav_request *request)
     if (status != IBV_WC_SUCCESS) {
         return refuse(qp, request, status);
     }
-    // IBA 10.8.3.3: a fence waits for reads and atomics before it; they have a limit of their own.
+    // IBA 10.8.3.3: a fence waits for earlier reads and atomics, which also have a limit of their own.
     if (((request->flags & IBV_SEND_FENCE) != 0 && qp->reads_out != 0) || (read && qp->reads_out >= qp->reads_max)) {
         return false;
     }
@@ -149,16 +149,16 @@ static bool start(struct tcav_qp *qp, struct tcav_request *request)
         return read_send(qp, request);
     }
     bool reached = request->length >= properties[request->opcode].direct_bytes && !request->denied &&
-                   tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length).block != TCAV_NOWHERE;
+                   tcav_list_location(qp->pd, request->sge, request->sges, 0, request->length).block != TCAV_NOWHERE;
     return reached ? ask(qp, request) : packets_send(qp, request);
 }
 
 static bool move(struct tcav_qp *qp, struct tcav_request *request)
 {
     struct tcav_context *context = qp->pd->context;
-    struct tcav_place from = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
-    if (!tcav_places_match(from, request->place)) {
-        if (request->place.block != TCAV_NOWHERE) {
+    struct tcav_location from = tcav_list_location(qp->pd, request->sge, request->sges, 0, request->length);
+    if (!tcav_locations_match(from, request->location)) {
+        if (request->location.block != TCAV_NOWHERE) {
             tcav_grant_release(qp->peer, qp->remote_number, qp->number, request->message, false);
         }
         request->denied = true;
@@ -167,12 +167,12 @@ static bool move(struct tcav_qp *qp, struct tcav_request *request)
     }
     uint32_t before, bytes = tcav_move_split(from.offset, request->length, &before);
     from.offset += before;
-    request->place.offset += before;
+    request->location.offset += before;
     qp->request_moved = false;
     qp->request_move = (struct tcav_move){
         .peer = qp->peer,
-        .source = tcav_place_address(context, context->node, from),
-        .destination = tcav_place_address(context, qp->peer->node, request->place),
+        .source = tcav_location_address(context, context->node, from),
+        .destination = tcav_location_address(context, qp->peer->node, request->location),
         .bytes = bytes,
         .moved = &qp->request_moved,
     };
@@ -181,7 +181,7 @@ static bool move(struct tcav_qp *qp, struct tcav_request *request)
     return false;
 }
 
-// Behind the data: what lies around whole words, and that it is there.
+// After the data: sends the bytes around whole words, and the notification that the data has arrived.
 static bool moved(struct tcav_qp *qp, struct tcav_request *request)
 {
     if (qp->request_move.error != 0) {
@@ -192,7 +192,7 @@ static bool moved(struct tcav_qp *qp, struct tcav_request *request)
         return false;
     }
     unsigned char around[6];
-    struct tcav_place from = tcav_list_place(qp->pd, request->sge, request->sges, 0, request->length);
+    struct tcav_location from = tcav_list_location(qp->pd, request->sge, request->sges, 0, request->length);
     uint32_t before, bytes = tcav_move_split(from.offset, request->length, &before);
     uint32_t after = request->length - before - bytes;
     if (from.block == TCAV_NOWHERE || tcav_list_load(qp->pd, request->sge, request->sges, 0, around, before) != 0 ||

@@ -1,4 +1,4 @@
-// The thread of progress: passes, and pauses where there is nothing to do.
+// The progress thread: passes, and pauses when there is nothing to do.
 #include <errno.h>
 
 #include "verbs-shim/tca-verbs/internal.h"
