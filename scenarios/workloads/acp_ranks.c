@@ -40,8 +40,8 @@ static int library_begin(struct acp_ranks *ranks)
 {
     struct workload *w = ranks->workload;
     const struct acp_boot boot = {.ctx = w,
-                                  .place = w->rank,
-                                  .places = w->ranks,
+                                  .process = w->rank,
+                                  .processes = w->ranks,
                                   .rank = w->rank,
                                   .device = w->verbs.device,
                                   .gather = boot_gather,

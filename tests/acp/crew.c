@@ -64,8 +64,8 @@ static void rank_main(void *arg, peach2_handle_t *board)
 {
     struct crew_rank *rank = arg;
     const struct acp_boot boot = {.ctx = rank,
-                                  .place = rank->place,
-                                  .places = rank->crew->ranks,
+                                  .process = rank->place,
+                                  .processes = rank->crew->ranks,
                                   .rank = rank->crew->same_rank ? 0 : rank->place,
                                   .device = rank->crew->device,
                                   .connect_all = rank->crew->connect_all,

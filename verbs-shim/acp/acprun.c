@@ -1,7 +1,7 @@
 // acprun: starts the ranks of an ACP program.
 //
-// Each rank is a child: the program itself on this host, a remote shell for another one. The library's arguments tell
-// a rank who it is and where acprun listens.
+// Each rank is a child process: the program itself on this host, a remote shell for another host. The library's
+// arguments give a rank its number and the address of acprun.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,12 +22,12 @@ static struct {
     struct acprun_meeting meeting;
     pid_t *children; // 0: it has ended
     uint32_t running;
-    int status; // acprun's own
+    int status; // of acprun itself
     int wake[2];
     char host[NAME_BYTES];
 } run;
 
-static volatile sig_atomic_t interrupted; // by this signal
+static volatile sig_atomic_t interrupted; // the number of the signal
 
 // --- starting -------------------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ static bool is_here(const char *host)
     return strcmp(host, run.host) == 0 || strcmp(host, "localhost") == 0;
 }
 
-// The program, its arguments, and the library's behind them. Texts live until exec.
+// The program, its arguments, and then the library's arguments. The texts remain valid until exec.
 static char **arguments_of(uint32_t rank)
 {
     static char numbers[4][24];
@@ -74,7 +74,7 @@ static char **arguments_of(uint32_t rank)
     return list;
 }
 
-// A word of a shell.
+// Quotes a word for the shell.
 static void quoted_put(FILE *out, const char *word)
 {
     (void)fputc('\'', out);
@@ -88,7 +88,7 @@ static void quoted_put(FILE *out, const char *word)
     (void)fputc('\'', out);
 }
 
-// In the directory in which acprun is.
+// A shell command that changes to acprun's current directory first.
 static char *command_of(char *const *arguments)
 {
     char *text = NULL, directory[4096];
@@ -112,7 +112,7 @@ __attribute__((noreturn)) static void child_run(uint32_t rank)
 {
     const char *host = host_of(rank);
     char **arguments = arguments_of(rank);
-    if (rank != 0) { // standard input is the first one's
+    if (rank != 0) { // only the first rank reads standard input
         int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
         (void)dup2(nothing, 0);
     }
@@ -173,7 +173,7 @@ static void child_ended(uint32_t rank, int how)
     run.children[rank] = 0;
     run.running--;
     if (run.status != 0 || (WIFEXITED(how) && WEXITSTATUS(how) == 0)) {
-        return; // well, or by children_end
+        return; // successfully, or ended by children_end
     }
     if (WIFSIGNALED(how)) {
         fprintf(stderr, "acprun: rank %u on %s was killed by signal %d (%s)\n", rank, host_of(rank), WTERMSIG(how),
@@ -218,15 +218,16 @@ static bool signals_take(void)
     bool taken = pipe2(run.wake, O_CLOEXEC | O_NONBLOCK) == 0;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && taken; i++) {
         taken = sigaction(numbers[i], NULL, &before) == 0;
-        if (taken && (numbers[i] == SIGCHLD || before.sa_handler != SIG_IGN)) { // nohup's stays
+        if (taken && (numbers[i] == SIGCHLD || before.sa_handler != SIG_IGN)) { // nohup's SIG_IGN stays
             taken = sigaction(numbers[i], &action, NULL) == 0;
         }
     }
     return taken;
 }
 
-// What it ended with was told, had it been wrong. One that goes on without the library is not waited for either.
-static void lost_tell(uint32_t rank)
+// An exit status other than 0 was already reported. acprun also does not wait for a rank that continues without the
+// library.
+static void lost_report(uint32_t rank)
 {
     fprintf(stderr, "acprun: rank %u on %s %s without acp_finalize\n", rank, host_of(rank),
             run.children[rank] == 0 ? "has ended" : "has left the others");
@@ -244,10 +245,10 @@ static void wait_for_all(void)
         if (run.meeting.aborted) {
             fail(FAILED);
         }
-        if (run.status == 0 && run.meeting.lost && (silent || run.children[run.meeting.lost_place] == 0)) {
-            lost_tell(run.meeting.lost_place);
+        if (run.status == 0 && run.meeting.lost && (silent || run.children[run.meeting.lost_process] == 0)) {
+            lost_report(run.meeting.lost_process);
         }
-        if (run.meeting.letters != 0 && run.running < run.options.ranks && run.meeting.failure == NULL) {
+        if (run.meeting.gathered != 0 && run.running < run.options.ranks && run.meeting.failure == NULL) {
             run.meeting.failure = "a rank has ended that the others wait for";
         }
         if (run.meeting.failure != NULL && run.status == 0) {
@@ -257,7 +258,7 @@ static void wait_for_all(void)
     }
 }
 
-// A connection for each rank.
+// Each rank needs a connection.
 static void descriptors_raise(void)
 {
     struct rlimit limit;

@@ -1,4 +1,5 @@
-// The ranks' connections: letters of all are collected and sent back to all (boot_wire.h).
+// The ranks' connections to acprun: it collects a message of each process and sends all of them to every process
+// (boot_wire.h).
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,11 +15,11 @@
 #include "verbs-shim/acp/boot_wire.h"
 
 struct acprun_member {
-    int fd;         // -1: closed
-    bool has_place; // it has said which
-    bool has_letter;
-    bool left; // it has finalized
-    uint32_t place;
+    int fd;          // -1: closed
+    bool has_number; // it has sent its number
+    bool has_sent;
+    bool left; // it has called acp_finalize
+    uint32_t number;
 };
 
 int acprun_meeting_open(struct acprun_meeting *meeting, uint32_t ranks)
@@ -59,12 +60,12 @@ static void member_accept(struct acprun_meeting *meeting)
     if (fd < 0) {
         return;
     }
-    uint32_t slot = 0; // of one that has closed without saying who it was, or a new one
-    while (slot < meeting->member_count && (meeting->members[slot].fd >= 0 || meeting->members[slot].has_place)) {
+    uint32_t slot = 0; // of a connection that closed before it sent its number, or a new one
+    while (slot < meeting->member_count && (meeting->members[slot].fd >= 0 || meeting->members[slot].has_number)) {
         slot++;
     }
     if (slot == meeting->ranks) {
-        (void)close(fd); // somebody else
+        (void)close(fd); // not a rank
         return;
     }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -72,54 +73,54 @@ static void member_accept(struct acprun_meeting *meeting)
     meeting->member_count += slot == meeting->member_count;
 }
 
-static void letters_send(struct acprun_meeting *meeting)
+static void gathered_send(struct acprun_meeting *meeting)
 {
-    const struct acp_wire_header header = {ACP_WIRE_LETTERS, meeting->ranks * meeting->letter_bytes};
+    const struct acp_wire_header header = {ACP_WIRE_GATHERED, meeting->ranks * meeting->message_bytes};
     for (uint32_t i = 0; i < meeting->member_count; i++) {
         struct acprun_member *member = &meeting->members[i];
-        member->has_letter = false;
+        member->has_sent = false;
         if (!acp_wire_send(member->fd, &header, sizeof header) ||
             !acp_wire_send(member->fd, meeting->all, header.bytes)) {
             meeting->failure = "a rank has closed its connection";
         }
     }
-    meeting->letters = 0;
+    meeting->gathered = 0;
 }
 
 static void member_gone(struct acprun_meeting *meeting, struct acprun_member *member)
 {
     (void)close(member->fd);
     member->fd = -1;
-    if (member->has_place && !member->left && !meeting->lost) {
+    if (member->has_number && !member->left && !meeting->lost) {
         meeting->lost = true;
-        meeting->lost_place = member->place;
+        meeting->lost_process = member->number;
     }
 }
 
-static bool place_is_free(const struct acprun_meeting *meeting, uint32_t place)
+static bool number_is_free(const struct acprun_meeting *meeting, uint32_t number)
 {
-    bool is_free = place < meeting->ranks;
+    bool is_free = number < meeting->ranks;
     for (uint32_t i = 0; is_free && i < meeting->member_count; i++) {
-        is_free = !meeting->members[i].has_place || meeting->members[i].place != place;
+        is_free = !meeting->members[i].has_number || meeting->members[i].number != number;
     }
     return is_free;
 }
 
-// What comes from a rank has its size checked before it is believed.
-static void letter_take(struct acprun_meeting *meeting, struct acprun_member *member, const uint8_t *bytes,
-                        uint32_t count)
+// The size of a message is checked before it is used.
+static void message_take(struct acprun_meeting *meeting, struct acprun_member *member, const uint8_t *bytes,
+                         uint32_t count)
 {
-    bool first = meeting->letters == 0;
-    if (!member->has_place || member->has_letter || (!first && count != meeting->letter_bytes)) {
-        meeting->failure = "a rank's letters do not fit the others': are all of one program?";
+    bool first = meeting->gathered == 0;
+    if (!member->has_number || member->has_sent || (!first && count != meeting->message_bytes)) {
+        meeting->failure = "a rank's data do not match the others': do all ranks run the same program?";
         return;
     }
-    meeting->letter_bytes = count;
-    memcpy(meeting->all + (size_t)member->place * count, bytes, count);
-    member->has_letter = true;
-    meeting->letters++;
-    if (meeting->letters == meeting->ranks) {
-        letters_send(meeting);
+    meeting->message_bytes = count;
+    memcpy(meeting->all + (size_t)member->number * count, bytes, count);
+    member->has_sent = true;
+    meeting->gathered++;
+    if (meeting->gathered == meeting->ranks) {
+        gathered_send(meeting);
     }
 }
 
@@ -127,7 +128,7 @@ static void member_read(struct acprun_meeting *meeting, struct acprun_member *me
 {
     struct acp_wire_header header;
     uint8_t bytes[ACP_BOOT_BYTES_MAX];
-    uint32_t place;
+    uint32_t number;
     if (!acp_wire_receive(member->fd, &header, sizeof header) || header.bytes > sizeof bytes ||
         !acp_wire_receive(member->fd, bytes, header.bytes)) {
         member_gone(meeting, member);
@@ -135,24 +136,24 @@ static void member_read(struct acprun_meeting *meeting, struct acprun_member *me
     }
     switch ((enum acp_wire_kind)header.kind) {
     case ACP_WIRE_HELLO:
-        memcpy(&place, bytes, sizeof place);
-        if (header.bytes != sizeof place || member->has_place || !place_is_free(meeting, place)) {
+        memcpy(&number, bytes, sizeof number);
+        if (header.bytes != sizeof number || member->has_number || !number_is_free(meeting, number)) {
             member_gone(meeting, member);
             return;
         }
-        member->place = place;
-        member->has_place = true;
+        member->number = number;
+        member->has_number = true;
         return;
-    case ACP_WIRE_LETTER:
-        letter_take(meeting, member, bytes, header.bytes);
+    case ACP_WIRE_GATHER:
+        message_take(meeting, member, bytes, header.bytes);
         return;
     case ACP_WIRE_ABORT:
-        meeting->aborted = meeting->aborted || member->has_place;
+        meeting->aborted = meeting->aborted || member->has_number;
         return;
     case ACP_WIRE_BYE:
-        member->left = member->has_place;
+        member->left = member->has_number;
         return;
-    case ACP_WIRE_LETTERS:
+    case ACP_WIRE_GATHERED:
         break;
     }
     member_gone(meeting, member);

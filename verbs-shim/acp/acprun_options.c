@@ -47,7 +47,7 @@ static void host_add(struct acprun_options *options, const char *host)
     options->hosts[options->host_count++] = host;
 }
 
-// The names stay in the copy.
+// The names point into the copy.
 static void hosts_split(struct acprun_options *options, const char *list, const char *separators)
 {
     char *copy = strdup(list), *rest = NULL;
@@ -57,7 +57,7 @@ static void hosts_split(struct acprun_options *options, const char *list, const 
     }
 }
 
-// A host is a line's first word; # begins a comment.
+// The first word of a line is a host; # begins a comment.
 static void hosts_read(struct acprun_options *options, const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -79,7 +79,7 @@ static void hosts_read(struct acprun_options *options, const char *path)
     }
 }
 
-// An option with a value. One dash or two, as both are used.
+// An option with a value, with one dash or two, as both are in use.
 static void option_take(struct acprun_options *options, const char *name, const char *value)
 {
     const char *plain = name + (name[1] == '-' ? 2 : 1);

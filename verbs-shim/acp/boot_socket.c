@@ -1,4 +1,4 @@
-// Ranks that acprun has started: a connection to it, by which letters are exchanged (boot_wire.h).
+// Ranks started by acprun: a connection to it for the exchange of messages (boot_wire.h).
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 
 struct socket_boot {
     int fd;
-    uint32_t places;
+    uint32_t processes;
     char device[64];
 };
 
@@ -34,10 +34,10 @@ static int gather(void *ctx, const void *mine, void *all, size_t bytes)
 {
     const struct socket_boot *boot = ctx;
     struct acp_wire_header header;
-    if (!message_send(boot->fd, ACP_WIRE_LETTER, mine, bytes) || !acp_wire_receive(boot->fd, &header, sizeof header)) {
+    if (!message_send(boot->fd, ACP_WIRE_GATHER, mine, bytes) || !acp_wire_receive(boot->fd, &header, sizeof header)) {
         return broken();
     }
-    if (header.kind != ACP_WIRE_LETTERS || header.bytes != bytes * boot->places) {
+    if (header.kind != ACP_WIRE_GATHERED || header.bytes != bytes * boot->processes) {
         fprintf(stderr, "acp: acprun is not of this library's version\n");
         return -EIO;
     }
@@ -124,12 +124,12 @@ static int argument_take(struct arguments *arguments, const char *name, const ch
     } else if (strcmp(name, ACP_ARGUMENT_CONNECT) == 0) {
         arguments->connect_all = strcmp(value, "start") == 0;
     } else {
-        return -ENOENT; // of another version, or the program's
+        return -ENOENT; // an argument of another version, or of the program
     }
     return 0;
 }
 
-// --acp-NAME VALUE anywhere in argv. What is taken is taken out.
+// Finds --acp-NAME VALUE anywhere in argv and removes it.
 static int arguments_take(int *argc, char **argv, struct arguments *arguments)
 {
     int kept = 0, error = 0;
@@ -153,7 +153,8 @@ static int arguments_take(int *argc, char **argv, struct arguments *arguments)
     return error;
 }
 
-// The process's own, where main does not give them. To be freed, and the first text, which all of them lie in.
+// The arguments from /proc, if main does not pass them. The caller frees the array and the first text, whose memory
+// holds all texts.
 static char **arguments_own(int *argc_out)
 {
     size_t room = 0;
@@ -186,20 +187,20 @@ static int boot_make(const struct arguments *arguments, struct acp_boot *boot_ou
     }
     struct socket_boot *boot = calloc(1, sizeof *boot);
     int fd = boot != NULL ? host_connect(arguments->host, arguments->port) : -ENOMEM;
-    uint32_t place = (uint32_t)arguments->rank;
-    if (fd < 0 || !message_send(fd, ACP_WIRE_HELLO, &place, sizeof place)) {
+    uint32_t process = (uint32_t)arguments->rank;
+    if (fd < 0 || !message_send(fd, ACP_WIRE_HELLO, &process, sizeof process)) {
         free(boot);
         if (fd >= 0) {
             (void)close(fd);
         }
         return fd < 0 ? fd : broken();
     }
-    *boot = (struct socket_boot){.fd = fd, .places = (uint32_t)arguments->ranks};
+    *boot = (struct socket_boot){.fd = fd, .processes = (uint32_t)arguments->ranks};
     snprintf(boot->device, sizeof boot->device, "%s", arguments->device != NULL ? arguments->device : "");
     *boot_out = (struct acp_boot){.ctx = boot,
-                                  .place = place,
-                                  .places = boot->places,
-                                  .rank = place,
+                                  .process = process,
+                                  .processes = boot->processes,
+                                  .rank = process,
                                   .device = boot->device[0] != '\0' ? boot->device : NULL,
                                   .starter_bytes = arguments->starter_bytes,
                                   .connect_all = arguments->connect_all,

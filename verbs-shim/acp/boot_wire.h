@@ -1,7 +1,8 @@
-// What acprun and the processes that it starts say to each other, over TCP of one machine's byte order.
+// The protocol between acprun and the processes that it starts, over TCP, in one machine's byte order.
 //
-// A process connects, says who it is, and sends letters. When acprun has one of each place it sends all of them back,
-// by place. A process that aborts says so, and one that has finalized; where one just closes, acprun ends the others.
+// A process connects, sends its number, and then its messages. When acprun has one message of each process it sends all
+// of them back, by process. A process reports an abort, and the end after acp_finalize; if a connection closes without
+// either, acprun ends the other processes.
 #pragma once
 
 #include <errno.h>
@@ -10,16 +11,16 @@
 #include <sys/socket.h>
 
 enum acp_wire_kind {
-    ACP_WIRE_HELLO,   // the process's place (uint32_t)
-    ACP_WIRE_LETTER,  // up to ACP_BOOT_BYTES_MAX
-    ACP_WIRE_LETTERS, // everybody's
-    ACP_WIRE_ABORT,   // no more
-    ACP_WIRE_BYE      // it closes the connection as it should: after acp_finalize
+    ACP_WIRE_HELLO,    // the number of the process (uint32_t)
+    ACP_WIRE_GATHER,   // up to ACP_BOOT_BYTES_MAX
+    ACP_WIRE_GATHERED, // those of all processes
+    ACP_WIRE_ABORT,    // without data
+    ACP_WIRE_BYE       // the process ends as it should: after acp_finalize
 };
 
 struct acp_wire_header {
     uint32_t kind;
-    uint32_t bytes; // behind it
+    uint32_t bytes; // number of bytes that follow
 };
 
 #define ACP_ARGUMENT_RANK    "--acp-myrank"
@@ -30,7 +31,7 @@ struct acp_wire_header {
 #define ACP_ARGUMENT_DEVICE  "--acp-device"
 #define ACP_ARGUMENT_CONNECT "--acp-connect" // start or first-use
 
-// Whole messages, whatever signals come in between. false: the connection is closed or broken; errno is 0 if closed.
+// Complete messages, also if signals interrupt. false: the connection is closed or broken; errno is 0 if closed.
 static inline bool acp_wire_send(int fd, const void *bytes, size_t count)
 {
     size_t sent = 0;

@@ -1,14 +1,14 @@
-// The program's side of the command queue: GMAs become commands, handles are their numbers from 1 on.
+// The program's side of the command queue: GMAs become commands; handles are their numbers, from 1.
 #include "verbs-shim/acp/internal.h"
 
 enum { COMMAND_WORDS = sizeof(struct acpb_command) / sizeof(uint64_t) };
 
 static uint64_t head(const struct acpb_process *process)
 {
-    return atomic_load(&process->head); // not before `waits` is stored (head_wait)
+    return atomic_load(&process->head); // must not be read before `waits` is stored (head_wait)
 }
 
-// Until so many commands are complete.
+// Waits until `count` commands are complete.
 static void head_wait(struct acpb_process *process, uint64_t count)
 {
     uint64_t seen = acpb_changes(process);
@@ -21,10 +21,10 @@ static void head_wait(struct acpb_process *process, uint64_t count)
         seen = acpb_changes(process);
     }
     atomic_store(&process->waits, false);
-    acpb_pay(process, BACKEND_COST_DEVICE_LINE, 1); // the head, from the communication thread's core
+    acpb_pay(process, BACKEND_COST_DEVICE_LINE, 1); // the head, written by the communication thread's core
 }
 
-// How many commands have to be complete before; UINT64_MAX: no such handle.
+// How many commands must be complete before it starts; UINT64_MAX: no such handle.
 static uint64_t order_of(acp_handle_t order, uint64_t tail)
 {
     if (order == ACP_HANDLE_ALL || order == ACP_HANDLE_CONT) {
@@ -150,7 +150,7 @@ acp_handle_t acp_and8(acp_ga_t dst, acp_ga_t src, uint64_t value, acp_handle_t o
     return word_put(ACPB_AND, 8, dst, src, value, order);
 }
 
-// The count of commands that a handle stands for; 0: of none that may be incomplete.
+// The number of commands that a handle waits for; 0: none of them can be incomplete.
 static uint64_t count_of(const struct acpb_process *process, acp_handle_t handle)
 {
     uint64_t tail = atomic_load_explicit(&process->tail, memory_order_relaxed), count = order_of(handle, tail);
@@ -176,6 +176,6 @@ int acp_inquire(acp_handle_t handle)
     if (head(process) >= count_of(process, handle)) {
         return 0;
     }
-    acpb_program_glance(process);
+    acpb_program_pause(process);
     return 1;
 }

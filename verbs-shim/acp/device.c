@@ -1,4 +1,4 @@
-// The device: one context, one completion queue for all, a queue pair of datagrams by which ranks meet.
+// The device: one context, one completion queue for all queue pairs, and a UD queue pair for connection set-up.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static int context_open(struct acpb_process *process)
     return error;
 }
 
-// Each queue pair has one request under way. Receives are those of datagrams alone.
+// Each queue pair has one outstanding request. Only the UD queue pair has receives.
 static int queue_create(struct acpb_process *process)
 {
     struct ibv_device_attr attr;

@@ -1,17 +1,17 @@
-// Tasks: what becomes of a command, step by step.
+// Tasks: the steps that execute a command.
 //
 // A copy with one end in the own memory is an RDMA write or read. A copy between other ranks, or an atomic on another
-// rank's word, is a command to the rank of the source (morie2016 figure 5): a place in its remote command buffer by
-// fetch-and-add on the tail, the head to know that there is room, the command by an RDMA write. That rank does it and
-// writes a status back.
+// rank's word, is a command to the rank of the source (morie2016 figure 5): a fetch-and-add on the tail gets a slot in
+// its remote command buffer, a read of the head shows whether there is room, an RDMA write delivers the command. That
+// rank executes it and writes a status back.
 //
-// A peer's queue pair has one request under way. Tasks that need it wait in order, and the first one keeps it until it
-// needs it no more, or would have to wait. Answers and words of the library go first: others wait for them.
+// A peer's queue pair has one outstanding request. Tasks that need it wait in order; the first one keeps it until it
+// needs it no longer or would have to wait. Replies and words of the library go first, because others wait for them.
 #include <string.h>
 
 #include "verbs-shim/acp/internal.h"
 
-// A larger copy goes in pieces, between which others have their turn.
+// A larger copy is split into pieces; other tasks may run between them.
 #define PIECE_BYTES_MAX (UINT64_C(16) << 20)
 
 static union acpb_scratch *scratch_of(struct acpb_process *process, const struct acpb_task *task)
@@ -26,7 +26,7 @@ static bool is_remote_command(const struct acpb_task *task)
 
 // --- which way ------------------------------------------------------------------------------------------------------
 
-// Behind the one that waits for its request, or as the first one.
+// Inserts after the task whose request is outstanding, or at the front.
 static void task_insert(struct acpb_peer *peer, struct acpb_task *task)
 {
     struct acpb_task **link = peer->busy ? &peer->first->next : &peer->first;
@@ -52,7 +52,7 @@ static void task_queue(struct acpb_process *process, struct acpb_task *task, uin
 {
     struct acpb_peer *peer = acpb_peer_get(process, rank);
     if (peer == NULL) {
-        return; // it has failed
+        return; // the process has failed
     }
     task->step = step;
     if (step == ACPB_STEP_REPLY || step == ACPB_STEP_WRITE) {
@@ -63,7 +63,7 @@ static void task_queue(struct acpb_process *process, struct acpb_task *task, uin
     acpb_peer_advance(process, peer);
 }
 
-// A command of another rank gets its status, one of the own program is just complete.
+// A command of another rank gets its status; a command of the own program is complete.
 static void task_end(struct acpb_process *process, struct acpb_task *task, uint64_t old)
 {
     if (is_remote_command(task)) {
@@ -77,7 +77,7 @@ static void task_end(struct acpb_process *process, struct acpb_task *task, uint6
     task->step = ACPB_STEP_DONE;
 }
 
-// What another rank has written is not trusted: it may name only ranks and statuses that there are.
+// Data from other ranks is not trusted: it may name only existing ranks and statuses.
 static bool remote_command_ok(struct acpb_process *process, const struct acpb_command *command)
 {
     bool ok = command->kind <= ACPB_AND && command->issuer < process->ranks && command->slot < ACPB_QUEUE_COMMANDS &&
@@ -117,7 +117,7 @@ void acpb_word_write(struct acpb_process *process, struct acpb_peer *peer, uint6
 {
     struct acpb_task *task = &process->tasks[ACPB_TASK_OWN];
     if (peer == NULL) {
-        return; // it has failed
+        return; // the process has failed
     }
     scratch_of(process, task)->word = value;
     task->offset = offset;
@@ -127,7 +127,7 @@ void acpb_word_write(struct acpb_process *process, struct acpb_peer *peer, uint6
 
 // --- requests -------------------------------------------------------------------------------------------------------
 
-// Between memory of this process and memory of the peer.
+// A transfer between memory of this process and memory of the peer.
 struct transfer {
     enum ibv_wr_opcode opcode;
     const void *local;
@@ -161,7 +161,7 @@ static void transfer_post(struct acpb_process *process, struct acpb_peer *peer, 
     }
 }
 
-// Between a task's scratch and this place of the peer's control block.
+// A transfer between a task's scratch memory and this offset of the peer's control block.
 static void control_post(struct acpb_process *process, struct acpb_peer *peer, enum ibv_wr_opcode opcode,
                          const void *local, uint64_t offset, uint64_t bytes)
 {
@@ -181,7 +181,7 @@ static void table_post(struct acpb_process *process, struct acpb_peer *peer, str
     struct acpb_table *table = acpb_table_fill(process, peer);
     (void)task;
     if (table == NULL) {
-        return; // all are being read: one that has been read will do
+        return; // all entries are being read: the task waits for one of them
     }
     const struct transfer transfer = {.opcode = IBV_WR_RDMA_READ,
                                       .local = table->regions,
@@ -201,7 +201,7 @@ static enum acpb_step table_done(struct acpb_process *process, struct acpb_peer 
     return ACPB_STEP_TRANSFER;
 }
 
-// Where the peer's end of a copy lies. false: its table has to be read first.
+// Finds the peer's end of a copy. false: its table must be read first.
 static bool remote_find(struct acpb_process *process, struct acpb_peer *peer, const struct acpb_task *task,
                         struct transfer *transfer_out)
 {
@@ -291,7 +291,7 @@ static void head_post(struct acpb_process *process, struct acpb_peer *peer, stru
                  sizeof(uint64_t));
 }
 
-// Full: the head is read again when the others that wait for the peer have had their turn.
+// If the buffer is full, the head is read again after the other tasks that wait for the peer.
 static enum acpb_step head_done(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
     (void)peer;
@@ -302,12 +302,12 @@ static enum acpb_step head_done(struct acpb_process *process, struct acpb_peer *
 
 static void deliver_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
-    uint64_t place = (task->command.ticket - 1) % ACPB_REMOTE_COMMANDS;
+    uint64_t slot = (task->command.ticket - 1) % ACPB_REMOTE_COMMANDS;
     process->control->statuses[task->number].done = 0;
     scratch_of(process, task)->command = task->command;
     acpb_pay(process, BACKEND_COST_LOAD_STORE, sizeof task->command / sizeof(uint64_t));
     control_post(process, peer, IBV_WR_RDMA_WRITE, &scratch_of(process, task)->command,
-                 offsetof(struct acpb_control, commands) + place * sizeof(struct acpb_command),
+                 offsetof(struct acpb_control, commands) + slot * sizeof(struct acpb_command),
                  sizeof(struct acpb_command));
 }
 
@@ -323,7 +323,7 @@ static void write_post(struct acpb_process *process, struct acpb_peer *peer, str
     control_post(process, peer, IBV_WR_RDMA_WRITE, &scratch_of(process, task)->word, task->offset, task->piece_bytes);
 }
 
-// done: what comes next; NULL: always `next`.
+// done: returns the next step; NULL: it is always `next`.
 static const struct {
     void (*post)(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task);
     enum acpb_step (*done)(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task);
@@ -363,7 +363,7 @@ static void status_wait(struct acpb_process *process, struct acpb_task *task)
     process->statuses_last = task;
 }
 
-// The first task's request is complete.
+// Called when the first task's request is complete.
 void acpb_peer_completed(struct acpb_process *process, struct acpb_peer *peer)
 {
     struct acpb_task *task = peer->first;
@@ -398,7 +398,7 @@ acp_ga_t acpb_peer_address(const struct acpb_process *process, const struct acpb
     return acpb_is_own(process, command->src) ? command->dst : command->src;
 }
 
-bool acpb_statuses_look(struct acpb_process *process)
+bool acpb_statuses_poll(struct acpb_process *process)
 {
     struct acpb_task **link = &process->statuses_first, *last = NULL;
     bool found = false;

@@ -3,7 +3,7 @@
 
 #include "verbs-shim/acp/internal.h"
 
-// Checked when the command was made, or here for one of another rank.
+// Addresses are checked when a command is made; those of another rank's command are checked here.
 static void *bytes_at(struct acpb_process *process, acp_ga_t ga, uint64_t bytes, uint32_t issuer)
 {
     const struct acpb_region *region = acpb_region_find(process, ga, bytes);
@@ -36,7 +36,7 @@ static uint64_t changed(const struct acpb_command *command, uint64_t old)
     return old;
 }
 
-// Little-endian words: the first bytes of a 64-bit word are its low ones.
+// Little-endian words: the first bytes of a 64-bit word are the low ones.
 static uint64_t word_change(struct acpb_process *process, const struct acpb_command *command, void *word)
 {
     uint64_t old = 0;

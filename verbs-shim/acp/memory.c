@@ -1,4 +1,4 @@
-// Memory that other ranks reach, the tables beside it, and what all of it takes.
+// Memory that other ranks access, the tables beside it, and the total memory use.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static size_t memory_of(enum acp_memory_kind kind, uint64_t ranks, uint64_t peer
     case ACP_MEMORY_REMOTE_COMMANDS:
         return ACPB_REMOTE_COMMANDS * (task + sizeof(struct acpb_command));
     case ACP_MEMORY_REGIONS:
-        return 2 * sizeof(struct acpb_region[ACPB_REGIONS + 1]); // published, and the rank's own
+        return 2 * sizeof(struct acpb_region[ACPB_REGIONS + 1]); // the published table and the rank's own
     case ACP_MEMORY_TABLE_CACHE:
         return slabs * SLAB_BYTES + (slabs != 0 ? ACPB_CACHED_TABLES * sizeof(struct acpb_table) : 0);
     case ACP_MEMORY_INVALIDATION:

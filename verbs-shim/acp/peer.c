@@ -1,10 +1,10 @@
-// Connections, at first use: two ranks tell each other their queue pairs by datagrams, as MVAPICH2's on-demand
+// Connections, at first use: two ranks exchange their queue pair numbers by datagrams, as MVAPICH2's on-demand
 // connections do.
 //
-// A rank that wants to use a connection creates its queue pair and asks. Who is asked does the same, gets its own ready
-// to send, and answers that it is. A request that came before the peer's queue pair can receive would be lost for a
-// retransmission timeout, so a connection is usable when the own queue pair is ready and the peer has said so of its
-// own. Datagrams may be lost: who waits asks again, later each time.
+// A rank that needs a connection creates its queue pair and sends a request. The other rank does the same, moves its
+// own queue pair to RTS, and answers. A request that arrived before the peer's queue pair can receive would be lost for
+// a retransmission timeout, so a connection is usable when the own queue pair is ready and the peer has reported that
+// its own is. Datagrams may be lost: a waiting rank retransmits its request with exponential backoff.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +13,22 @@
 
 enum {
     GRH_BYTES = 40,
-    ASK_AGAIN_NS = 1000000, // doubled each time
+    ASK_AGAIN_NS = 1000000, // doubled for each retransmission
     ASK_APART_NS = 5000,
     ASK_APART = 256,
-    ASKED_MAX = 12, // 4 s in all
+    ASKED_MAX = 12, // 4 s in total
     RETRIES = 7,
     TIMEOUT_67_MS = 14,
     RNR_TIMER_640_US = 12
 };
 
-// What a datagram says.
+// The contents of a datagram.
 struct meeting {
     uint32_t rank;
     uint32_t qpn;
-    uint16_t ready; // the sender's queue pair knows the receiver's, and can receive
+    uint16_t ready; // the sender's queue pair is connected to the receiver's and can receive
     uint16_t ask;   // the sender wants an answer
-    uint32_t job;   // of both
+    uint32_t job;   // the same in both ranks
 };
 _Static_assert(GRH_BYTES + sizeof(struct meeting) <= ACPB_MEETING_BYTES, "behind a GRH");
 
@@ -39,10 +39,10 @@ static uint64_t now_ps(const struct acpb_process *process)
 
 // --- datagrams ------------------------------------------------------------------------------------------------------
 
-static int receive_post(struct acpb_process *process, unsigned place)
+static int receive_post(struct acpb_process *process, unsigned slot)
 {
-    struct ibv_sge sge = {(uintptr_t)process->control->meetings[place], ACPB_MEETING_BYTES, process->control_mr->lkey};
-    struct ibv_recv_wr *bad, wr = {.wr_id = place, .sg_list = &sge, .num_sge = 1};
+    struct ibv_sge sge = {(uintptr_t)process->control->meetings[slot], ACPB_MEETING_BYTES, process->control_mr->lkey};
+    struct ibv_recv_wr *bad, wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
     return -ibv_post_recv(process->meeting_qp, &wr, &bad);
 }
 
@@ -55,7 +55,7 @@ int acpb_meetings_post(struct acpb_process *process)
     return error;
 }
 
-// false: nothing is free, so that nothing is sent.
+// false: no buffer is free, so nothing is sent.
 static bool meeting_send(struct acpb_process *process, const struct acpb_peer *peer, bool ask)
 {
     const struct acpb_starter *starter = &process->starters[peer->rank];
@@ -109,7 +109,7 @@ static int queue_pair_create(struct acpb_process *process, struct acpb_peer *pee
     return -ibv_modify_qp(peer->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
-// One read or atomic under way, each way.
+// One outstanding read or atomic in each direction.
 static int queue_pair_connect(struct acpb_process *process, struct acpb_peer *peer, uint32_t qpn)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
@@ -170,7 +170,7 @@ struct acpb_peer *acpb_peer_get(struct acpb_process *process, uint32_t rank)
 
 static void ask(struct acpb_process *process, struct acpb_peer *peer)
 {
-    // Ranks that ask the same one at the same time do not ask again at the same time.
+    // Ranks that request from one rank at the same time retransmit at different times.
     uint64_t wait_ns = ((uint64_t)ASK_AGAIN_NS << peer->asked) + (uint64_t)ASK_APART_NS * (process->rank % ASK_APART);
     peer->asked += meeting_send(process, peer, true);
     peer->ask_again_ps = now_ps(process) + wait_ns * 1000;
@@ -223,11 +223,11 @@ static void usable(struct acpb_process *process, struct acpb_peer *peer)
 static void meeting_take(struct acpb_process *process, const struct meeting *meeting)
 {
     if (meeting->rank >= process->ranks || meeting->rank == process->rank || meeting->job != process->job) {
-        return; // of another job
+        return; // from another job
     }
     struct acpb_peer *peer = acpb_peer_get(process, meeting->rank);
     if (peer == NULL) {
-        return; // it has failed
+        return; // the process has failed
     }
     bool news = peer->link < ACPB_LINK_CAN_GET;
     if (news) {
@@ -248,16 +248,16 @@ static void meeting_take(struct acpb_process *process, const struct meeting *mee
 
 void acpb_meeting_arrived(struct acpb_process *process, const struct ibv_wc *wc)
 {
-    unsigned place = (unsigned)wc->wr_id;
-    if (place >= ACPB_MEETINGS) { // one has been sent
-        (void)ibv_destroy_ah(process->meeting_ahs[place - ACPB_MEETINGS]);
-        process->meeting_ahs[place - ACPB_MEETINGS] = NULL;
+    unsigned slot = (unsigned)wc->wr_id;
+    if (slot >= ACPB_MEETINGS) { // a datagram has been sent
+        (void)ibv_destroy_ah(process->meeting_ahs[slot - ACPB_MEETINGS]);
+        process->meeting_ahs[slot - ACPB_MEETINGS] = NULL;
         return;
     }
     struct meeting meeting;
     bool whole = wc->status == IBV_WC_SUCCESS && wc->byte_len == GRH_BYTES + sizeof meeting;
-    memcpy(&meeting, process->control->meetings[place] + GRH_BYTES, sizeof meeting);
-    if (wc->status == IBV_WC_SUCCESS && receive_post(process, place) != 0) {
+    memcpy(&meeting, process->control->meetings[slot] + GRH_BYTES, sizeof meeting);
+    if (wc->status == IBV_WC_SUCCESS && receive_post(process, slot) != 0) {
         acpb_fail(process, "the queue pair for datagrams takes no receive");
     }
     acpb_pay(process, BACKEND_COST_DEVICE_LINE, 1);

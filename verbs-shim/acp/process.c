@@ -1,4 +1,4 @@
-// Life of a process: initialisation, ranks, the end.
+// Initialisation, the assignment of ranks, and the end of a process.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ void acpb_fail(struct acpb_process *process, const char *format, ...)
     process->boot.abort(process->boot.ctx, text);
 }
 
-// The environment ends the process.
+// The environment ends the process while it waits here.
 void acpb_wait_failed(struct acpb_process *process)
 {
     const struct backend *backend = process->backend;
@@ -45,28 +45,28 @@ void acpb_wait_failed(struct acpb_process *process)
 
 // --- begin and end --------------------------------------------------------------------------------------------------
 
-// By place, whoever has which rank.
-struct letter {
+// One for each process, whichever rank it has.
+struct introduction {
     uint32_t rank;
     struct acpb_starter starter;
     char device[16];
 };
-_Static_assert(sizeof(struct letter) <= ACP_BOOT_BYTES_MAX, "fits");
+_Static_assert(sizeof(struct introduction) <= ACP_BOOT_BYTES_MAX, "fits");
 
-static int letters_take(struct acpb_process *process, const struct letter *all)
+static int introductions_take(struct acpb_process *process, const struct introduction *all)
 {
     for (uint32_t rank = 0; rank < process->ranks; rank++) {
         process->starters[rank] = (struct acpb_starter){0};
     }
-    for (uint32_t place = 0; place < process->ranks; place++) {
-        if (all[place].rank >= process->ranks || process->starters[all[place].rank].base != 0) {
-            fprintf(stderr, "acp: %u processes, but not one of each rank: rank %u\n", process->ranks, all[place].rank);
+    for (uint32_t number = 0; number < process->ranks; number++) {
+        if (all[number].rank >= process->ranks || process->starters[all[number].rank].base != 0) {
+            fprintf(stderr, "acp: %u processes, but not one of each rank: rank %u\n", process->ranks, all[number].rank);
             return -EINVAL;
         }
-        process->starters[all[place].rank] = all[place].starter;
-        if (strncmp(all[place].device, all[0].device, sizeof all[0].device) != 0) {
+        process->starters[all[number].rank] = all[number].starter;
+        if (strncmp(all[number].device, all[0].device, sizeof all[0].device) != 0) {
             fprintf(stderr, "acp: rank %u is on %.15s and rank %u on %.15s: choose one by acprun -dev\n", all[0].rank,
-                    all[0].device, all[place].rank, all[place].device);
+                    all[0].device, all[number].rank, all[number].device);
             return -EINVAL;
         }
     }
@@ -80,19 +80,19 @@ static int letters_take(struct acpb_process *process, const struct letter *all)
 
 static int starters_gather(struct acpb_process *process)
 {
-    struct letter *all = calloc(process->ranks, sizeof *all);
+    struct introduction *all = calloc(process->ranks, sizeof *all);
     if (all == NULL) {
         return -ENOMEM;
     }
-    struct letter mine = {.rank = process->rank,
-                          .starter = {.base = (uintptr_t)process->control,
-                                      .rkey = process->control_mr->rkey,
-                                      .meeting_qpn = process->meeting_qp->qp_num,
-                                      .lid = process->port.lid}};
+    struct introduction mine = {.rank = process->rank,
+                                .starter = {.base = (uintptr_t)process->control,
+                                            .rkey = process->control_mr->rkey,
+                                            .meeting_qpn = process->meeting_qp->qp_num,
+                                            .lid = process->port.lid}};
     snprintf(mine.device, sizeof mine.device, "%s", ibv_get_device_name(process->context->device));
     int error = process->boot.gather(process->boot.ctx, &mine, all, sizeof mine);
     if (error == 0) {
-        error = letters_take(process, all);
+        error = introductions_take(process, all);
     }
     free(all);
     return error;
@@ -137,17 +137,17 @@ static int begin(struct acpb_process *process)
     if (error != 0) {
         acpb_thread_stop(process);
         parts_destroy(process);
-        boot_close(process, false); // acprun sees it, and the others do not wait for ever
+        boot_close(process, false); // acprun detects this, so the others do not wait forever
     }
     process->initialised = error == 0;
     return error;
 }
 
-// The communication thread serves others until all have completed what they began.
+// The communication thread serves other ranks until all have completed their GMAs.
 static int end(struct acpb_process *process)
 {
-    struct letter *all = calloc(process->ranks, sizeof *all);
-    const struct letter mine = {.rank = process->rank};
+    struct introduction *all = calloc(process->ranks, sizeof *all);
+    const struct introduction mine = {.rank = process->rank};
     acp_complete(ACP_HANDLE_ALL);
     int error = all != NULL ? process->boot.gather(process->boot.ctx, &mine, all, sizeof mine) : -ENOMEM;
     free(all);
@@ -157,7 +157,7 @@ static int end(struct acpb_process *process)
     return error;
 }
 
-// The process has ended, wherever it was: its devices and threads are the environment's.
+// The process has ended, at whatever point: the environment owns its devices and threads.
 static void release(void *library)
 {
     struct acpb_process *process = library;
@@ -216,12 +216,12 @@ int acp_init(int *argc, char ***argv)
         return -1;
     }
     const struct acp_boot *boot = &process->boot;
-    if (boot->places == 0 || boot->places > ACPB_RANKS_MAX || boot->rank >= boot->places) {
-        fprintf(stderr, "acp: rank %u of %u\n", boot->rank, boot->places);
+    if (boot->processes == 0 || boot->processes > ACPB_RANKS_MAX || boot->rank >= boot->processes) {
+        fprintf(stderr, "acp: rank %u of %u\n", boot->rank, boot->processes);
         return -1;
     }
     process->rank = boot->rank;
-    process->ranks = boot->places;
+    process->ranks = boot->processes;
     process->starter_bytes = boot->starter_bytes != 0 ? boot->starter_bytes : ACPB_STARTER_BYTES;
     return begin(process) == 0 ? 0 : -1;
 }

@@ -11,7 +11,7 @@ static bool own_task_runs(const struct acpb_process *process)
 
 // --- regions --------------------------------------------------------------------------------------------------------
 
-// A number that was never used if there is one: then nobody can have its old region cached.
+// Prefers a number that was never used: then no rank can have an old region with it in its cache.
 static int tag_find(const struct acpb_process *process)
 {
     int found = -ENOMEM;
@@ -49,14 +49,14 @@ static int region_register(struct acpb_process *process)
     process->control->regions[tag] = *region;
     request->tag = (uint32_t)tag;
     request->peer = NULL;
-    if (used > 1) { // who has cached the table must read it anew
+    if (used > 1) { // ranks that have cached the table must read it again
         process->generation++;
         request->peer = process->peers_first;
     }
     return 0;
 }
 
-// Every rank that may have cached the table is connected with this one. It is told before the number is given out.
+// Every rank that may have cached the table is connected to this one, and is notified before the number is returned.
 static bool register_advance(struct acpb_process *process)
 {
     struct acpb_request *request = &process->request;
@@ -97,7 +97,7 @@ static bool unregister_advance(struct acpb_process *process)
 
 // --- barriers: by dissemination -------------------------------------------------------------------------------------
 
-// In round k a rank signals the one 2^k behind it, and waits for the one 2^k before it.
+// In round k a rank signals the rank 2^k after it, and waits for the rank 2^k before it.
 static bool sync_advance(struct acpb_process *process)
 {
     struct acpb_request *request = &process->request;

@@ -1,6 +1,6 @@
-// Cached tables of other ranks' regions: read whole at first use, at most 1024 (morie2016 4.2.2), the one that was
-// unused for longest makes room. A rank that gives out a number again writes its new generation to everybody it is
-// connected with; a table of an older one is read anew.
+// Cached tables of other ranks' regions: read whole at first use, at most 1024 (morie2016 4.2.2); the least recently
+// used one is replaced. A rank that reuses a region number writes its new generation to all connected ranks; a cached
+// table of an older generation is read again.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static bool is_filling(const struct acpb_table *table)
     return owner != NULL && owner->busy && owner->first->step == ACPB_STEP_TABLE;
 }
 
-// A free one, or the one that was unused for longest.
+// A free table, or the least recently used one.
 static struct acpb_table *table_find(struct acpb_process *process)
 {
     struct acpb_table *found = NULL;

@@ -1,8 +1,8 @@
-// The communication thread: it looks at everything that may have come, and sleeps when nothing has. And how the program
-// waits for it.
+// The communication thread, which polls for all kinds of work and sleeps when there is none; and how the program waits
+// for the thread.
 #include "verbs-shim/acp/internal.h"
 
-enum { GLANCE_NS = 20, COMPLETIONS = 16, STARTS = 16 };
+enum { PROGRAM_PAUSE_NS = 20, COMPLETIONS = 16, STARTS = 16 };
 
 uint64_t acpb_changes(const struct acpb_process *process)
 {
@@ -33,12 +33,12 @@ void acpb_program_wait(struct acpb_process *process, uint64_t seen)
     (void)sleep_for(process, seen, false, 0);
 }
 
-void acpb_program_glance(struct acpb_process *process)
+void acpb_program_pause(struct acpb_process *process)
 {
     if (process->failed) {
         acpb_wait_failed(process);
     }
-    (void)sleep_for(process, acpb_changes(process), false, GLANCE_NS);
+    (void)sleep_for(process, acpb_changes(process), false, PROGRAM_PAUSE_NS);
 }
 
 int acpb_request_wait(struct acpb_process *process, enum acpb_call call)
@@ -95,7 +95,7 @@ static bool completions_take(struct acpb_process *process)
     return count > 0;
 }
 
-// Commands of the program, in their order; one that waits for others holds up those behind it.
+// Starts commands of the program in order; a command that waits for earlier ones also delays those after it.
 static bool commands_start(struct acpb_process *process)
 {
     uint64_t tail = atomic_load_explicit(&process->tail, memory_order_acquire);
@@ -105,7 +105,7 @@ static bool commands_start(struct acpb_process *process)
         if (task->order > atomic_load_explicit(&process->head, memory_order_relaxed)) {
             break;
         }
-        acpb_pay(process, BACKEND_COST_DEVICE_LINE, 2); // the tail and the command, from the program's core
+        acpb_pay(process, BACKEND_COST_DEVICE_LINE, 2); // the tail and the command, written by the program's core
         process->start++;
         acpb_task_start(process, task);
         found = true;
@@ -130,7 +130,8 @@ static bool commands_end(struct acpb_process *process)
     return true;
 }
 
-// Those of other ranks, in the order of their tickets. A place is free again when its task and all before it are done.
+// Starts commands of other ranks in the order of their tickets. A slot is free again when its task and all before it
+// are done.
 static bool remote_commands_start(struct acpb_process *process)
 {
     struct acpb_control *control = process->control;
@@ -173,12 +174,12 @@ static bool request_take(struct acpb_process *process)
     return true;
 }
 
-static bool turn(struct acpb_process *process)
+static bool pass(struct acpb_process *process)
 {
-    acpb_pay(process, BACKEND_COST_LOAD_STORE, 4); // the words that tell whether there is work
+    acpb_pay(process, BACKEND_COST_LOAD_STORE, 4); // the words that are polled for work
     bool found = completions_take(process);
     found = remote_commands_start(process) || found;
-    found = acpb_statuses_look(process) || found;
+    found = acpb_statuses_poll(process) || found;
     found = commands_start(process) || found;
     found = request_take(process) || found;
     found = acpb_peers_ask_again(process) || found;
@@ -192,7 +193,7 @@ static void run(void *arg)
     bool goes_on = true;
     while (goes_on) {
         uint64_t seen = acpb_changes(process);
-        goes_on = (!process->failed && turn(process)) ||
+        goes_on = (!process->failed && pass(process)) ||
                   sleep_for(process, seen, !process->failed, process->failed ? 0 : acpb_peers_pause_ns(process));
     }
 }
