@@ -1,5 +1,5 @@
-// Addresses and ports. A node has one address (verbs-shim/world/names.c); a port of it is the name of a socket in a
-// directory that only the user of the run can enter, beside the one through which programs attach.
+// Addresses and ports. A node has one address (verbs-shim/world/names.c). A port of the node is the name of a socket in
+// a directory that only the user of the run can enter, next to the socket through which programs attach.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/rdmacm/internal.h"
 
-// Where the kernel looks for free ports (net.ipv4.ip_local_port_range).
+// The range from which the kernel takes free ports (net.ipv4.ip_local_port_range).
 enum { PORT_FREE_FIRST = 32768, PORT_FREE_LAST = 60999 };
 
 // --- addresses ------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ enum cm_where cm_address_where(const struct sockaddr *address, uint32_t *node_ou
 
 uint16_t cm_address_port(const struct sockaddr *address)
 {
-    // The same place in both families.
+    // At the same offset in both families.
     return ntohs(((const struct sockaddr_in *)address)->sin_port);
 }
 
@@ -82,10 +82,10 @@ void cm_address_set(struct sockaddr_storage *address_out, int family, bool any, 
 }
 
 // --- ports ----------------------------------------------------------------------------------------------------------
-// Who has a port holds a lock on a file, which ends with him, however he ends; who listens has a socket of the same
-// name.
+// The owner of a port holds a lock on a file, which the kernel releases however the owner ends; a listener has a socket
+// of the same name.
 
-// false: there is no run, or its directory has too long a name.
+// false: there is no run, or the name of its directory is too long.
 static bool name_make(struct sockaddr_un *name_out, uint32_t node, enum rdma_port_space ps, uint16_t port)
 {
     const char *attach = getenv("TCASIM_ATTACH");
@@ -161,7 +161,7 @@ void cm_socket_close(struct cm_id *id)
     }
 }
 
-// A name that is there already was left by one that was killed: the port is the caller's.
+// An existing name was left by a process that was killed: the caller owns the port.
 int cm_socket_listen(struct cm_id *id, int backlog)
 {
     struct sockaddr_un name;

@@ -1,4 +1,4 @@
-// rdma_getaddrinfo: names to addresses, by the C library.
+// rdma_getaddrinfo: translates names to addresses with the C library.
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static bool hinted_set(struct rdma_addrinfo *info, const struct rdma_addrinfo *h
            (!destination || address_copy(&info->ai_dst_addr, &info->ai_dst_len, hints->ai_dst_addr, hints->ai_dst_len));
 }
 
-// An error of getaddrinfo(3); 0 and NULL: nothing was to be looked up.
+// Returns an error of getaddrinfo(3); 0 and NULL: there was no name to translate.
 static int look_up(const char *node, const char *service, const struct rdma_addrinfo *hints, struct addrinfo **found)
 {
     struct addrinfo asked = {.ai_socktype = SOCK_STREAM};

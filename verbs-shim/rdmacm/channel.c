@@ -1,5 +1,5 @@
 // Event channels. The descriptor of a channel is an epoll descriptor, which the program may wait for like any other: it
-// is readable while an event is in the list, or a message has come from which one will be made.
+// is readable while an event is in the list, or a message has arrived that will become an event.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/rdmacm/internal.h"
 
-enum { NUMBER_SIGNAL, NUMBER_TIMER }; // in place of an identifier's
+enum { NUMBER_SIGNAL, NUMBER_TIMER }; // used like identifier numbers
 
 // --- descriptors ----------------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 
 // --- deadlines ------------------------------------------------------------------------------------------------------
 
-// Without a descriptor for it (a process has 64 timers in simulated time) its identifiers have no time-outs.
+// If no descriptor is left (a process has 64 timers in simulated time) the channel's identifiers have no timeouts.
 static bool timer_have(struct cm_channel *channel)
 {
     if (channel->timer < 0) {
@@ -99,7 +99,7 @@ static bool timer_have(struct cm_channel *channel)
 
 void cm_channel_rearm(struct cm_channel *channel)
 {
-    uint64_t next_ns = 0; // none
+    uint64_t next_ns = 0; // 0: none
     for (const struct cm_id *id = cm_ids(); id != NULL; id = id->next) {
         if (cm_channel_of(id) == channel && id->deadline_ns != 0 && (next_ns == 0 || id->deadline_ns < next_ns)) {
             next_ns = id->deadline_ns;
@@ -186,7 +186,7 @@ void cm_events_drop(struct cm_id *id)
             continue;
         }
         struct cm_event *event = list_take(channel, link);
-        if (event->base.id != &id->base) { // a request that the program has not seen
+        if (event->base.id != &id->base) { // a connection request that the program has not seen
             cm_id_free(cm_id_of(event->base.id));
         }
         free(event);
@@ -220,14 +220,14 @@ static void waiters_count(struct cm_channel *channel, bool more)
     channel->waiters += more ? 1u : -1u;
 }
 
-// Waits for something to come. -1 and errno.
+// Waits until a descriptor is readable. -1 and errno.
 static int descriptor_wait(struct cm_channel *channel)
 {
     struct epoll_event ready;
     bool blocks = (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK) == 0;
     int found = epoll_wait(channel->base.fd, &ready, 1, blocks ? -1 : 0);
     int error = found == 0 ? EAGAIN : errno;
-    while (channel->closed) { // as a read of a descriptor that is closed meanwhile waits on
+    while (channel->closed) { // like a read of a descriptor that another thread closes: it never returns
         (void)pause();
     }
     if (found <= 0) {
@@ -303,7 +303,7 @@ static void events_move(struct cm_id *id, struct cm_channel *from, struct cm_cha
     }
 }
 
-// NULL: the identifier gets one of its own and becomes synchronous.
+// NULL: the identifier gets a channel of its own and becomes synchronous.
 int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *wanted)
 {
     CM_ENTER();

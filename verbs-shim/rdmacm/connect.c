@@ -1,4 +1,4 @@
-// Listening, connecting, accepting, refusing, parting.
+// Listen, connect, accept, reject, disconnect.
 #include <string.h>
 
 #include "verbs-shim/rdmacm/internal.h"
@@ -6,8 +6,8 @@
 enum { BACKLOG_MAX = 1024 }; // Linux, net.rdma_ucm.max_backlog's default
 enum { RETRIES_MAX = 7 };    // three bits of a REQ
 
-// IBA 12.6.5, 12.6.7, 12.6.8, 12.11: the whole PrivateData. Of requests of the IP port spaces 36 bytes are rdma_cm's
-// own (IBA annex A11).
+// IBA 12.6.5, 12.6.7, 12.6.8, 12.11: size of the whole PrivateData. In requests of the IP port spaces rdma_cm itself
+// uses 36 bytes (IBA annex A11).
 unsigned cm_private_room(enum rdma_port_space ps, enum cm_kind kind)
 {
     unsigned own = ps == RDMA_PS_IB ? 0 : 36;
@@ -47,7 +47,7 @@ static uint8_t at_most(int value, int limit)
     return (uint8_t)(value < limit ? value : limit);
 }
 
-// As RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH stand for the device's limits.
+// RDMA_MAX_RESP_RES and RDMA_MAX_INIT_DEPTH mean the device's limits.
 static int depth_choose(uint8_t asked, int limit, int otherwise, uint8_t *depth_out)
 {
     int most = at_most(limit, 0xff - 1);
@@ -72,7 +72,7 @@ static const struct rdma_conn_param defaults = {.responder_resources = RDMA_MAX_
                                                 .retry_count = RETRIES_MAX,
                                                 .rnr_retry_count = RETRIES_MAX};
 
-// The part of a REQ or REP that comes from the program.
+// Fills in the program's part of a REQ or REP.
 static int request_fill(struct cm_id *id, struct cm_message *message, const struct rdma_conn_param *param)
 {
     if (id->base.qp == NULL) {
@@ -126,7 +126,7 @@ int rdma_establish(struct rdma_cm_id *base)
     struct cm_message message;
     cm_message_begin(id, &message, CM_RTU);
     id->state = CM_ESTABLISHED;
-    (void)cm_message_send(id, &message); // where it fails the end of the connection is the next that is heard
+    (void)cm_message_send(id, &message); // if it fails, the end of the connection is the next event
     return 0;
 }
 
@@ -220,13 +220,13 @@ int rdma_reject(struct rdma_cm_id *base, const void *private_data, uint8_t bytes
     return cm_errno(reject(cm_id_of(base), private_data, bytes));
 }
 
-// The reason (IBA 12.6.7.2: 35, vendor option not supported) is all that differs, and peers here have no options.
+// Only the reason differs (IBA 12.6.7.2: 35, vendor option not supported), and the modelled peers have no options.
 int rdma_reject_ece(struct rdma_cm_id *base, const void *private_data, uint8_t bytes)
 {
     return rdma_reject(base, private_data, bytes);
 }
 
-// Data has come before the RTU: the connection is there.
+// Data has arrived before the RTU, so the connection is established.
 int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
 {
     CM_ENTER();
@@ -245,7 +245,7 @@ int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
 
 // --- parting --------------------------------------------------------------------------------------------------------
 
-// Returns a negative errno, or 1: an event follows.
+// Returns a negative errno, or 1: an event will follow.
 static int disconnect(struct cm_id *id)
 {
     struct cm_message message;

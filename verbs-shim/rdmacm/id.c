@@ -1,4 +1,4 @@
-// Identifiers: made, destroyed, their options.
+// Identifiers: creation, destruction, options.
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id_ou
     return cm_errno(id_create(channel, id_out, context, ps, datagrams ? IBV_QPT_UD : IBV_QPT_RC));
 }
 
-// Who has connected to the listener without a request yet.
+// Destroys identifiers of peers that have connected to the listener and sent no request yet.
 static void incoming_end(const struct cm_id *listener)
 {
     struct cm_id *id = cm_ids();
@@ -170,7 +170,7 @@ int rdma_get_request(struct rdma_cm_id *base, struct rdma_cm_id **id_out)
 
 // --- options --------------------------------------------------------------------------------------------------------
 
-// A type of service has no meaning on this fabric, and a port is taken by one at a time.
+// A type of service has no effect on this fabric, and a port has one owner at a time.
 int rdma_set_option(struct rdma_cm_id *base, int level, int name, void *value, size_t bytes)
 {
     CM_ENTER();

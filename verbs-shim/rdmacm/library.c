@@ -1,4 +1,4 @@
-// The process: its lock, its devices, its identifiers.
+// The state of the process: its lock, its devices, its identifiers.
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static struct {
     pthread_cond_t acknowledged;
     struct cm_device devices[DEVICES_MAX];
     struct cm_id *ids;
-    uint64_t numbers; // given so far
+    uint64_t numbers; // number of numbers given
 } library = {.mutex = PTHREAD_MUTEX_INITIALIZER, .acknowledged = PTHREAD_COND_INITIALIZER, .numbers = NUMBERS_RESERVED};
 
 // --- lock and time --------------------------------------------------------------------------------------------------
@@ -69,8 +69,8 @@ void cm_event_pay(void)
     attach_spend_ps(attach_environment()->interrupt_ps);
 }
 
-// The child of a fork has none of its parent's devices, and leaves its parent's connections and ports alone: it closes
-// what would keep them when the parent has ended. Not by close(2), as the process is not attached yet.
+// The child of a fork must not use its parent's devices, connections and ports: it closes the descriptors that would
+// keep them open after the parent has ended. It does not use close(2), as the process is not attached yet.
 static void forked(void)
 {
     library.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -124,8 +124,8 @@ static struct cm_device *device_open(struct ibv_device *which)
     return free_one->verbs != NULL ? free_one : NULL;
 }
 
-// The node's address belongs to ibsim0, where it has one, as the address of an IPoIB interface would;
-// TCASIM_RDMA_CM_DEVICE names another.
+// The node's address belongs to ibsim0 if the node has it, as with an IPoIB interface; TCASIM_RDMA_CM_DEVICE names
+// another device.
 static struct ibv_device *device_find(struct ibv_device **list, const char *name)
 {
     const char *wanted = name != NULL ? name : getenv("TCASIM_RDMA_CM_DEVICE");
@@ -210,7 +210,7 @@ struct cm_id *cm_id_new(struct cm_channel *channel, void *context, enum rdma_por
     id->base.ps = ps;
     id->base.qp_type = type;
     id->number = library.numbers++;
-    // A kernel draws it at random; here runs are the same.
+    // A kernel uses a random number; here runs must be reproducible.
     id->psn = (uint32_t)(id->number * 7919u) & 0xffffffu;
     id->socket = -1;
     id->claim = -1;

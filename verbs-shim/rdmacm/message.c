@@ -1,6 +1,6 @@
-// Messages of the connection manager, as they leave. A connection of two identifiers is a connection of two sockets:
-// one record a message, in order, none lost; its end, however the process behind it ends, is the REJ or DREQ that a
-// kernel sends in the place of a process that is gone.
+// Sending messages of the connection manager. A connection of two identifiers is a connection of two sockets: each
+// message is a record, in order, without loss. The end of the socket connection, however the process ends, stands for
+// the REJ or DREQ that a kernel sends for a process that has ended.
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,14 +8,14 @@
 #include "verbs-shim/rdmacm/internal.h"
 
 // Linux, drivers/infiniband/core/cma.c and cm.c: a request is sent 16 times (CMA_MAX_CM_RETRIES and the first), each
-// after twice the packet's life time of the path (2^18 us * 4, qp.c) and the response time (CMA_CM_RESPONSE_TIMEOUT,
-// 2^20 * 4 us), as cm_convert_to_ms rounds them.
+// time after twice the packet life time of the path (2^18 us * 4, qp.c) and the response time (CMA_CM_RESPONSE_TIMEOUT,
+// 2^20 * 4 us), as rounded by cm_convert_to_ms.
 enum { ATTEMPTS = 16 };
 #define ATTEMPT_NS ((2 * 1024 + 4096) * UINT64_C(1000000))
 
 void cm_message_begin(struct cm_id *id, struct cm_message *message, enum cm_kind kind)
 {
-    memset(message, 0, sizeof *message); // its padding goes along
+    memset(message, 0, sizeof *message); // also clears the padding, which is sent too
     message->kind = (uint8_t)kind;
     message->node = cm_own_node();
     message->port = id->port;
@@ -62,7 +62,7 @@ void cm_request_try(struct cm_id *id)
     if (status == 0) {
         cm_deadline_set(id, ATTEMPTS * ATTEMPT_NS);
     } else if (status == -EAGAIN && ++id->attempts < ATTEMPTS) {
-        cm_deadline_set(id, ATTEMPT_NS); // the listener's queue is full: as if the request was lost
+        cm_deadline_set(id, ATTEMPT_NS); // the listener's queue is full: treated as a lost request
     } else if (status == -EAGAIN) {
         id->state = CM_ENDED;
         (void)cm_event_put(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);

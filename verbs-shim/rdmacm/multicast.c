@@ -1,6 +1,6 @@
-// Groups of datagrams. The GID of a group is made of its IP address as IPoIB makes it (RFC 4391, with the byte that
-// Linux' rdma_cm puts there for its port space); its LID is a hash of the GID, as no subnet manager gives one: members
-// are told apart by their GIDs. Who joins with a queue pair attaches it.
+// Multicast groups. The GID of a group is made from its IP address as IPoIB does (RFC 4391, with the byte that Linux'
+// rdma_cm sets for its port space). Its LID is a hash of the GID, as there is no subnet manager to assign one: the GIDs
+// distinguish groups. A join with a queue pair attaches it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -129,8 +129,7 @@ int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_
     return status != 0 ? cm_errno(status) : cm_complete(cm_id_of(base));
 }
 
-// The subnet administrator is told, which takes its time: what the program has posted before leaves the adapter
-// meanwhile.
+// The subnet administrator is notified, which takes time: earlier requests of the program leave the adapter meanwhile.
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *address)
 {
     const struct timespec told = {.tv_nsec = (long)cm_answer_ns()};

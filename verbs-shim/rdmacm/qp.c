@@ -1,14 +1,14 @@
-// Queue pairs of identifiers: made, led through their states, destroyed. And what else an identifier may have for them:
-// a protection domain, completion queues with channels, a shared receive queue.
+// Queue pairs of identifiers: creation, state transitions, destruction. Also the identifier's other objects for them: a
+// protection domain, completion queues with channels, a shared receive queue.
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs-shim/rdmacm/internal.h"
 
 // --- attributes -----------------------------------------------------------------------------------------------------
-// As Linux's ib_cm_init_qp_attr and cma_ib_init_qp_attr give them.
+// The attributes are those of Linux's ib_cm_init_qp_attr and cma_ib_init_qp_attr.
 
-// 4.096 us * 2^19: the path's packet life time (resolve.c) and one step more.
+// 4.096 us * 2^19: twice the path's packet life time (resolve.c).
 enum { ACK_TIMEOUT = CM_PACKET_LIFE + 1 };
 
 static void init_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
@@ -58,7 +58,7 @@ static void rts_attr(const struct cm_id *id, struct ibv_qp_attr *attr, int *mask
     if (id->base.qp_type != IBV_QPT_UC) {
         *mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
         attr->timeout = id->ack_timeout != 0 ? id->ack_timeout : ACK_TIMEOUT;
-        // Those of the REQ are for both sides; the count for receivers that are not ready is what the peer asks for.
+        // Both sides use the counts of the REQ; the RNR retry count is the peer's.
         attr->retry_cnt = id->own.kind == CM_REQ ? id->own.retry_count : id->peer.retry_count;
         attr->rnr_retry = id->peer.rnr_retry_count;
         attr->max_rd_atomic = id->initiator_depth;
@@ -105,7 +105,7 @@ int cm_qp_connect(struct cm_id *id, uint8_t responder_resources, uint8_t initiat
 {
     id->responder_resources = responder_resources;
     id->initiator_depth = initiator_depth;
-    int status = lead(id, IBV_QPS_INIT); // again: now with the right of the peer to write
+    int status = lead(id, IBV_QPS_INIT); // again, now with write access for the peer
     status = status != 0 ? status : lead(id, IBV_QPS_RTR);
     return status != 0 ? status : lead(id, IBV_QPS_RTS);
 }
@@ -119,7 +119,7 @@ int cm_qp_error(struct cm_id *id)
 static int lead_new(struct cm_id *id)
 {
     int status = lead(id, IBV_QPS_INIT);
-    if (cm_is_datagram(id)) { // it needs nobody else
+    if (cm_is_datagram(id)) { // it needs no peer
         status = status != 0 ? status : lead(id, IBV_QPS_RTR);
         status = status != 0 ? status : lead(id, IBV_QPS_RTS);
     }

@@ -1,11 +1,11 @@
-// rsockets of datagrams (SOCK_DGRAM): a UD queue pair, and a socket of the kernel on which two sockets meet.
+// rsockets of datagrams (SOCK_DGRAM): a UD queue pair, and a kernel socket for first contact between two sockets.
 //
-// Modelled: the mechanism of rdma-core's. A datagram carries a header with the sender's address, is at most 2 KiB with
-// it, and is copied on both sides unless it goes inline. Who does not know the other's queue pair sends the datagram
-// over the kernel's socket instead, with its own number and LID, and is answered there with the other's; all later ones
-// go by InfiniBand. Datagrams get lost where the receiver has no buffer left, on either way. Left out: the thread that
-// answers for a program which does not (here the next call on the socket does it), simulated time on the kernel's
-// way, groups.
+// Modelled: the mechanism of rdma-core. A datagram carries a header with the sender's address, has at most 2 KiB
+// including the header, and is copied on both sides unless it is sent inline. A socket that does not know the other's
+// queue pair sends the datagram over the kernel socket, with its own queue pair number and LID, and gets those of the
+// other in the answer; all later datagrams go over InfiniBand. Datagrams are lost if the receiver has no free buffer,
+// on both paths. Not modelled: the thread that answers for a program that makes no calls (here the next call on the
+// socket answers), simulated time of the kernel path, multicast groups.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@ enum { SLOT_BYTES = RS_DATAGRAM_BYTES, GRH_BYTES = 40, HEADER_V4 = 8, HEADER_V6 
 
 enum meeting_kind { MEETING_DATA = 1, MEETING_ANSWER };
 
-// What goes over the kernel's socket; only the first bytes of data are sent.
+// A message on the kernel socket; only the used bytes of data are sent.
 struct meeting {
     uint8_t kind, reserved;
-    uint16_t port, lid, bytes; // of the sender; of data
+    uint16_t port, lid, bytes; // bytes: length of data; the others: of the sender
     uint32_t node, qp_num;
     uint8_t data[SLOT_BYTES];
 };
@@ -35,7 +35,7 @@ struct peer {
     struct ibv_ah *ah; // NULL: it has not answered
 };
 
-// A datagram that has come: in a slot of the receive buffer, or in memory of its own.
+// A received datagram: in a slot of the receive buffer, or in memory of its own.
 struct arrival {
     uint32_t node;
     uint16_t port, bytes;
@@ -45,13 +45,13 @@ struct arrival {
 
 struct rs_datagrams {
     struct peer peers[PEERS_MAX];
-    unsigned peer_count, peer_made; // peer_made: the next that makes room
-    struct peer *connected;         // NULL: nobody
-    bool refused;                   // nobody was there
+    unsigned peer_count, peer_made; // peer_made: the next one to be replaced
+    struct peer *connected;         // NULL: not connected
+    bool refused;                   // the connected peer had no socket
     uint8_t *send_slots, *receive_slots;
     unsigned *free_slots; // requests_free of them
     struct arrival *arrivals;
-    unsigned arrival_first, arrival_count, met; // met: of them, those in memory of their own
+    unsigned arrival_first, arrival_count, met; // met: arrivals in memory of their own
 };
 
 static unsigned header_bytes(const struct rs *rs)
@@ -101,7 +101,7 @@ void rs_datagrams_end(struct rs *rs)
 static int receive_post(const struct rs *rs, unsigned slot)
 {
     const struct rs_datagrams *all = rs->datagrams;
-    // Behind the slots there is room for the global routing headers, which nobody reads.
+    // After the slots there is memory for the global routing headers, which are never read.
     struct ibv_sge pieces[2] = {{.addr = (uintptr_t)(all->receive_slots + (size_t)rs->rq_size * SLOT_BYTES),
                                  .length = GRH_BYTES,
                                  .lkey = rs->mr->lkey},
@@ -164,12 +164,12 @@ int rs_datagrams_bind(struct rs *rs, const struct sockaddr *address)
     if (rs->state != RS_NEW || address->sa_family != rs->domain) {
         return -EINVAL;
     }
-    bool any = cm_address_where(address, &node) == CM_WHERE_ANY; // the node has one address
+    bool any = cm_address_where(address, &node) == CM_WHERE_ANY; // ANY is the node, as it has only one address
     cm_address_set(&own, address->sa_family, false, cm_own_node(), cm_address_port(address));
     if (rdma_bind_addr(rs->id, any ? (struct sockaddr *)&own : (struct sockaddr *)(uintptr_t)address) != 0) {
         return -errno;
     }
-    rs->state = RS_FAILED; // until everything is there
+    rs->state = RS_FAILED; // until the set-up is complete
     if (ibv_query_device(rs->id->verbs, &attr) != 0) {
         return -ENODEV;
     }
@@ -207,7 +207,7 @@ static struct peer *peer_find(struct rs *rs, uint32_t node, uint16_t port)
         }
     }
     struct peer *peer = &all->peers[all->peer_count < PEERS_MAX ? all->peer_count++ : all->peer_made++ % PEERS_MAX];
-    if (peer == all->connected) { // that one stays
+    if (peer == all->connected) { // the connected peer is never replaced
         peer = &all->peers[all->peer_made++ % PEERS_MAX];
     }
     if (peer->ah != NULL) {
@@ -263,7 +263,7 @@ static int meeting_send(struct rs *rs, const struct peer *peer, enum meeting_kin
     }
     int status = cm_meeting_send(id, rs->fd, peer->node, peer->port, &meeting, offsetof(struct meeting, data) + bytes);
     rs->datagrams->refused |= peer == rs->datagrams->connected && (status == -ECONNREFUSED || status == -ENOENT);
-    return status == -ENODEV ? status : 0; // else it is lost, as datagrams are
+    return status == -ENODEV ? status : 0; // other errors: the datagram is lost, as datagrams may be
 }
 
 static void peer_learn(struct rs *rs, struct peer *peer, const struct meeting *meeting)
@@ -287,7 +287,7 @@ static void met_put(struct rs *rs, const struct meeting *meeting)
 {
     struct rs_datagrams *all = rs->datagrams;
     uint8_t *own = all->met < MET_MAX ? malloc(meeting->bytes != 0 ? meeting->bytes : 1) : NULL;
-    if (own != NULL) { // else it is lost
+    if (own != NULL) { // otherwise the datagram is lost
         memcpy(own, meeting->data, meeting->bytes);
         all->met++;
         *arrival_put(rs) =
@@ -332,7 +332,7 @@ static void header_put(const struct rs *rs, uint8_t *to)
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)own;
     to[0] = rs->domain == AF_INET6 ? 6 : 4;
     to[1] = (uint8_t)header_bytes(rs);
-    memcpy(to + 2, &v4->sin_port, sizeof v4->sin_port); // in the same place in both families
+    memcpy(to + 2, &v4->sin_port, sizeof v4->sin_port); // at the same offset in both families
     if (rs->domain == AF_INET6) {
         memset(to + 4, 0, 4);
         memcpy(to + 8, &((const struct sockaddr_in6 *)own)->sin6_addr, 16);
@@ -390,7 +390,7 @@ ssize_t rs_datagram_send(struct rs *rs, const void *data, size_t bytes, int flag
     if (wanted.ah != NULL && rs->requests_free == 0) {
         status = rs_wait(rs, rs_can_send, at_once);
     }
-    peer = peer_find(rs, wanted.node, wanted.port); // others may have come, and taken its place
+    peer = peer_find(rs, wanted.node, wanted.port); // a new peer may have replaced it
     if (status == 0 && peer->ah == NULL) {
         status = meeting_send(rs, peer, MEETING_DATA, data, bytes);
         return status != 0 ? status : (ssize_t)bytes;
@@ -405,7 +405,7 @@ bool rs_datagrams_can_receive(const struct rs *rs)
     return rs->datagrams->arrival_count > 0 || rs->datagrams->refused;
 }
 
-// The other side's family need not be this one's.
+// The sender may use another address family.
 static bool header_take(const uint8_t *from, uint32_t bytes, struct arrival *arrival_out)
 {
     struct sockaddr_storage address = {0};

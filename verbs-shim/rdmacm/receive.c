@@ -1,12 +1,12 @@
-// Messages of the connection manager, as they come: what each does to an identifier in its state, and which event the
-// program gets. And what it means that none comes, or that the other side is gone.
+// Received messages of the connection manager: for each state of an identifier, the effect of a message and the event
+// for the program. Also timeouts, and the loss of the peer.
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "verbs-shim/rdmacm/internal.h"
 
-// What an event shows is as long as there is room in the message (IBA 12.6 and 12.11), not as long as what was sent.
+// The private data in an event always has the full size of the message's field (IBA 12.6 and 12.11), whatever was sent.
 static uint8_t private_bytes_of(const struct cm_id *id, enum cm_kind kind)
 {
     return (uint8_t)cm_private_room(id->base.ps, kind);
@@ -29,7 +29,7 @@ static struct cm_event *event_put(struct cm_id *id, enum rdma_cm_event_type type
     event->base.param.conn = (struct rdma_conn_param){
         .private_data = event->private_data,
         .private_data_len = bytes,
-        .responder_resources = message->initiator_depth, // as the receiver sees it
+        .responder_resources = message->initiator_depth, // from the receiver's point of view
         .initiator_depth = message->responder_resources,
         .flow_control = message->flow_control,
         .retry_count = message->retry_count,
@@ -195,7 +195,7 @@ static void established(struct cm_id *id, const struct cm_message *message)
 static void parted(struct cm_id *id, const struct cm_message *message)
 {
     (void)message;
-    id->state = CM_PARTED; // the DREP is sent when the program disconnects too
+    id->state = CM_PARTED; // the DREP is sent when the program disconnects as well
     (void)event_put(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 }
 
@@ -206,7 +206,7 @@ static void parted_both(struct cm_id *id, const struct cm_message *message)
     (void)event_put(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 }
 
-// Other messages in these states, and all in others, change nothing.
+// All other combinations of state and message have no effect.
 static const struct {
     enum cm_state state;
     enum cm_kind kind;
@@ -248,7 +248,7 @@ void cm_socket_ready(struct cm_id *id)
         return;
     }
     ssize_t got = recv(id->socket, &message, sizeof message, MSG_DONTWAIT);
-    if (got < 0 && errno == ECONNRESET) { // it has left something unread; what it sent comes first
+    if (got < 0 && errno == ECONNRESET) { // the peer left data unread; what it sent must be read first
         got = recv(id->socket, &message, sizeof message, MSG_DONTWAIT);
     }
     if (got != (ssize_t)sizeof message) {

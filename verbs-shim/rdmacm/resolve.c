@@ -1,4 +1,4 @@
-// Binding to addresses and devices, and what a subnet administrator would say of the path to a node.
+// Binding to addresses and devices, and the path record that a subnet administrator would return for a node.
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,8 +60,9 @@ int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *address)
     return cm_errno(bind_address(cm_id_of(base), address));
 }
 
-// What asking another node (ARP) or the subnet administrator takes: an interrupt there and one here. Without simulated
-// time it is the other program's timeout: a server that has served one connection may be about to listen for the next.
+// The time of a request to another node (ARP) or to the subnet administrator: an interrupt there and one here. Without
+// simulated time it is a timeout for the other program: a server that has served one connection may be about to listen
+// for the next.
 uint64_t cm_answer_ns(void)
 {
     enum { FUNCTIONAL_NS = 20000000 };
@@ -88,9 +89,9 @@ static int resolve(struct cm_id *id, const struct sockaddr *source, const struct
     cm_address_set(&id->base.route.addr.src_storage, family, false, cm_own_node(), id->port);
     id->state = CM_ADDRESS_SOUGHT;
     if (where == CM_WHERE_NOBODY) {
-        id->base.route.addr.dst_addr.sa_family = AF_UNSPEC; // nobody answers the question who has the address
+        id->base.route.addr.dst_addr.sa_family = AF_UNSPEC; // no node has the address
         cm_deadline_set(id, (timeout_ms > 0 ? (uint64_t)timeout_ms : 1) * 1000000u);
-    } else if (group) { // nobody is asked: its GID follows from the address
+    } else if (group) { // no request: its GID follows from the address
         memcpy(&id->base.route.addr.dst_storage, destination,
                family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
         cm_deadline_set(id, cm_answer_ns());
@@ -112,8 +113,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *source, struct s
     return status != 0 ? cm_errno(status) : cm_complete(cm_id_of(base));
 }
 
-// LIDs go in the order of the nodes, on either device (sim/platform/ib_fabric.c). The other side's GID is learned from its
-// answer.
+// LIDs follow the order of the nodes, for both devices (sim/platform/ib_fabric.c). The peer's GID comes with its answer.
 void cm_route_set(struct cm_id *id, uint32_t node)
 {
     const struct ibv_port_attr *port = &id->device->port;
@@ -129,7 +129,7 @@ void cm_route_set(struct cm_id *id, uint32_t node)
         .packet_life_time_selector = 2,
         .packet_life_time = CM_PACKET_LIFE,
     };
-    // Of four lanes at SDR, DDR, QDR or FDR.
+    // Four lanes at SDR, DDR, QDR or FDR.
     id->path_rec.rate = port->active_speed >= 16  ? IBV_RATE_56_GBPS
                         : port->active_speed >= 4 ? IBV_RATE_40_GBPS
                         : port->active_speed >= 2 ? IBV_RATE_20_GBPS
@@ -169,7 +169,7 @@ void cm_resolved(struct cm_id *id)
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
     int status;
-    (void)timeout_ms; // the answer comes
+    (void)timeout_ms; // the answer always comes
     {
         CM_ENTER();
         status = route(cm_id_of(base));

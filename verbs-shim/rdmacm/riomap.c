@@ -1,4 +1,4 @@
-// rsockets: memory of one side into which the other writes directly.
+// rsockets: memory of one side into which the peer writes directly.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -6,7 +6,7 @@
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 
-enum { INDEX_SHIFT = 40 }; // of an offset that is not the program's
+enum { INDEX_SHIFT = 40 }; // position of the index in an offset that the library chose
 
 static bool control_is_free(const struct rs *rs)
 {
@@ -24,8 +24,8 @@ static struct rs_mapping *mapping_take(struct rs *rs)
     return NULL;
 }
 
-// Tells the other side; bytes 0: it is gone.
-static int mapping_tell(struct rs *rs, int index, uint64_t offset, const struct rs_window *window)
+// Sends a mapping to the peer; bytes 0: the mapping was removed.
+static int mapping_send(struct rs *rs, int index, uint64_t offset, const struct rs_window *window)
 {
     struct rs_iomap *own = &rs->table->own_iomaps[index];
     struct rs_window to = rs->peer.table;
@@ -64,7 +64,7 @@ static off_t map(struct rs *rs, void *memory, size_t bytes, int rights, off_t of
     }
     offset = offset == -1 ? (off_t)mapping->index << INDEX_SHIFT : offset;
     const struct rs_window window = {(uintptr_t)memory, mapping->mr->rkey, (uint32_t)bytes};
-    int status = mapping_tell(rs, mapping->index, (uint64_t)offset, &window);
+    int status = mapping_send(rs, mapping->index, (uint64_t)offset, &window);
     return status == 0 ? offset : status;
 }
 
@@ -92,7 +92,7 @@ int riounmap(int fd, void *memory, size_t bytes)
         if (mapping->mr != NULL && mapping->memory == memory && mapping->bytes == bytes) {
             const struct rs_window none = {0};
             if (mapping->index >= 0 && !rs->write_end) {
-                (void)mapping_tell(rs, mapping->index, 0, &none);
+                (void)mapping_send(rs, mapping->index, 0, &none);
             }
             status = -ibv_dereg_mr(mapping->mr);
             mapping->mr = NULL;
@@ -104,7 +104,7 @@ int riounmap(int fd, void *memory, size_t bytes)
 
 // --- writing --------------------------------------------------------------------------------------------------------
 
-// The other side's memory at the offset; bytes: what is left there. false: none is mapped.
+// The peer's memory at the offset; bytes: what is left from there. false: nothing is mapped.
 static bool target_find(const struct rs *rs, uint64_t offset, struct rs_window *to)
 {
     for (int i = 0; i < rs->iomap_size; i++) {

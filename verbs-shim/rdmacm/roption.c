@@ -8,7 +8,7 @@
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 
-// Flags that are kept and have no effect here.
+// Flags that are stored and have no effect.
 static const struct {
     int level, name;
 } flags[] = {
@@ -27,7 +27,7 @@ static int flag_find(int level, int name)
     return -1;
 }
 
-// A number of the socket's, which can be set before it is connected; NULL: it has none of that name.
+// A number of the socket that can be set before it is connected; NULL: there is no such number.
 static int *number_find(struct rs *rs, int level, int name)
 {
     if (level == SOL_SOCKET) {
@@ -41,7 +41,7 @@ static int *number_find(struct rs *rs, int level, int name)
                                     : NULL;
 }
 
-// What each number can be.
+// Limits a number to its valid range.
 static int within(int level, int name, int value)
 {
     enum { BUFFER_MIN = 4096, BUFFER_MAX = 1 << 28, QUEUE_MIN = 8, QUEUE_MAX = 1 << 14, INLINE_MAX = 1024 };
@@ -57,7 +57,7 @@ static int option_set(struct rs *rs, int level, int name, const void *value, soc
     int *number = number_find(rs, level, name);
     int flag = flag_find(level, name);
     if (level == SOL_SOCKET && name == SO_LINGER) {
-        return 0; // rclose always waits for what was sent
+        return 0; // rclose always waits for sent data
     }
     if (number == NULL && flag < 0) {
         return -ENOPROTOOPT;

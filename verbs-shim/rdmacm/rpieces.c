@@ -1,4 +1,4 @@
-// rsockets: data in several pieces. Of a stream they go one after the other, of a datagram at once.
+// rsockets: data in several pieces. In a stream they are sent one after the other, in a datagram together.
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>

@@ -1,4 +1,4 @@
-// rsockets: waiting for several, and for descriptors of any other kind beside them.
+// rsockets: waits for several sockets and other descriptors together.
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 
-enum { PER_SOCKET = 2 }; // descriptors: of its connection, of its completions
+enum { PER_SOCKET = 2 }; // descriptors: the connection's and the completion channel's
 
 static short events_of(const struct rs *rs, short wanted)
 {
@@ -32,8 +32,8 @@ static short events_of(const struct rs *rs, short wanted)
     return (short)(events | (over ? POLLHUP : 0));
 }
 
-// What is known without asking the kernel; how many are ready.
-static int look(struct pollfd *fds, nfds_t count, bool arms)
+// Checks the sockets without a call of the kernel; returns how many are ready.
+static int sockets_poll(struct pollfd *fds, nfds_t count, bool arms)
 {
     int ready = 0;
     for (nfds_t i = 0; i < count; i++) {
@@ -65,7 +65,7 @@ static void descriptors_fill(const struct pollfd *fds, nfds_t count, struct poll
     }
 }
 
-// How many are ready by what the kernel says.
+// Updates the sockets from the kernel's answer; returns how many are ready.
 static int descriptors_take(struct pollfd *fds, nfds_t count, const struct pollfd *kernel)
 {
     int ready = 0;
@@ -103,7 +103,8 @@ static bool any_socket(const struct pollfd *fds, nfds_t count, bool connected)
     return any;
 }
 
-// Where a look into a completion queue was the turn of the caller's loop, the kernel is asked beside it, in no time.
+// If the caller's loop polls with timeout 0, its poll of a completion queue already took the time of an iteration: the
+// kernel is then asked directly, in no simulated time.
 static int kernel_wait(const struct pollfd *fds, struct pollfd *kernel, nfds_t count, int timeout_ms)
 {
     if (timeout_ms == 0 && any_socket(fds, count, true)) {
@@ -122,8 +123,8 @@ int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
         return cm_errno(-ENOMEM);
     }
     uint64_t until_ns = timeout_ms > 0 ? cm_now_ns() + (uint64_t)timeout_ms * 1000000u : 0;
-    int ready = look(fds, count, false);
-    ready = ready == 0 && timeout_ms != 0 ? look(fds, count, true) : ready;
+    int ready = sockets_poll(fds, count, false);
+    ready = ready == 0 && timeout_ms != 0 ? sockets_poll(fds, count, true) : ready;
     while (true) {
         uint64_t now_ns = timeout_ms > 0 ? cm_now_ns() : 0;
         int left_ms = timeout_ms < 0 ? -1 : now_ns < until_ns ? (int)((until_ns - now_ns + 999999) / 1000000) : 0;
@@ -137,7 +138,7 @@ int rpoll(struct pollfd *fds, nfds_t count, int timeout_ms)
         if (ready > 0 || (found == 0 && left_ms == 0)) {
             break;
         }
-        ready = look(fds, count, true);
+        ready = sockets_poll(fds, count, true);
     }
     free(kernel);
     return ready;

@@ -1,4 +1,4 @@
-// rsockets: made, connected, ended.
+// rsockets: creation, connection, end.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ void rs_leave(struct rs *rs)
     errno = error;
 }
 
-// Returns what the call does.
+// Leaves the socket and returns the result of the call.
 static int left(struct rs *rs, int status)
 {
     rs_leave(rs);
@@ -48,7 +48,7 @@ static int left(struct rs *rs, int status)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-// Its event channel does not block, so that what is ready can be taken without waiting.
+// The event channel is non-blocking, so that ready events can be taken without waiting.
 static bool channel_make(struct rs *rs)
 {
     rs->channel = rdma_create_event_channel();
@@ -73,7 +73,7 @@ static void rs_free(struct rs *rs)
     free(rs);
 }
 
-// like: NULL, or the listener whose settings it inherits.
+// like: NULL, or the listener from which it inherits its settings.
 static struct rs *rs_new(int domain, const struct rs *like)
 {
     struct rs *rs = calloc(1, sizeof *rs);
@@ -207,7 +207,7 @@ static void event_handle(struct rs *rs, const struct rdma_cm_event *event)
         rs_connected(rs);
         break;
     case RDMA_CM_EVENT_DISCONNECTED:
-        rs_reap(rs); // what came before
+        rs_reap(rs); // earlier completions
         rs->read_end = rs->write_end = true;
         break;
     case RDMA_CM_EVENT_REJECTED:
@@ -274,7 +274,7 @@ int rconnect(int fd, const struct sockaddr *address, socklen_t bytes)
 
 // --- accepting ------------------------------------------------------------------------------------------------------
 
-// It is connected when the other side has said that it is, as its queue pair takes nothing before.
+// It is connected when the peer has reported it, as the peer's queue pair accepts nothing before.
 static int accept_on(struct rs *rs, const struct rs_hello *hello)
 {
     struct rs_hello own;
@@ -290,7 +290,7 @@ static int accept_on(struct rs *rs, const struct rs_hello *hello)
     return status;
 }
 
-// A socket's number, or a negative errno.
+// A socket number, or a negative errno.
 static int accept_one(const struct rs *listener)
 {
     struct rdma_cm_event *event;

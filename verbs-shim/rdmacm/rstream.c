@@ -11,7 +11,7 @@
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 
-// An immediate is an operation and a value of 29 bits.
+// An immediate value holds an operation and a number of 29 bits.
 enum { OP_DATA, OP_GRANT, OP_IOMAP, OP_CONTROL };
 enum { OP_SHIFT = 29, WC_BATCH = 16, SPIN_US = 10, PIECE_FIRST = 2048, PIECE_MAX = 65536 };
 #define VALUE_MASK ((UINT32_C(1) << OP_SHIFT) - 1)
@@ -36,7 +36,7 @@ void rs_copy(void *to, const void *from, size_t bytes)
 }
 
 // --- requests -------------------------------------------------------------------------------------------------------
-// A request's identifier: the bytes of the send buffer that it frees, or that it is one of control.
+// A request's identifier: the number of bytes of the send buffer that it frees, or ID_CONTROL.
 
 #define ID_CONTROL UINT64_MAX
 
@@ -60,7 +60,7 @@ int rs_control_send(struct rs *rs, uint32_t value)
     return rs_write(rs, NULL, 0, &rs->peer.table, &immediate, ID_CONTROL);
 }
 
-// Half of the buffer is free, or half of the messages have come.
+// Grants when half of the buffer is free, or half of the messages have arrived.
 void rs_grant(struct rs *rs)
 {
     unsigned half = (unsigned)rs->receive_bytes / RS_HALVES;
@@ -102,7 +102,7 @@ static void came(struct rs *rs, uint32_t immediate)
         rs->read_end = true;
         rs->write_end = rs->write_end || value == RS_CONTROL_DISCONNECT;
         break;
-    default: // a mapping: it is in the table
+    default: // a mapping: its data is in the table
         break;
     }
     (void)rs_receive_post(rs);
@@ -173,9 +173,9 @@ static int sleep_until_woken(struct rs *rs)
     return status;
 }
 
-// By the system call's number: a look beside the one into the completion queue, which was the turn of the caller's
-// loop.
-static void channel_look(struct rs *rs)
+// Uses the system call's number: an additional check after a poll of the completion queue, which already took the time
+// of an iteration of the caller's loop.
+static void channel_poll(struct rs *rs)
 {
     struct pollfd channel = {.fd = rs->fd, .events = POLLIN};
     if (rs->state != RS_CONNECTED || syscall(SYS_poll, &channel, 1, 0) == 1) {
@@ -194,7 +194,7 @@ int rs_wait(struct rs *rs, rs_ready_fn ready, bool at_once)
     }
     while (!ready(rs)) {
         if (at_once) {
-            channel_look(rs);
+            channel_poll(rs);
             return ready(rs) ? 0 : -EAGAIN;
         }
         rs_arm(rs);
@@ -235,7 +235,7 @@ static unsigned smaller(size_t a, size_t b)
     return (unsigned)(a < b ? a : b);
 }
 
-static int piece_put(struct rs *rs, const void *data, size_t most, const struct rs_window *to, bool tells)
+static int piece_put(struct rs *rs, const void *data, size_t most, const struct rs_window *to, bool notifies)
 {
     unsigned bytes = smaller(most, to->bytes);
     bool inlined = bytes <= (unsigned)rs->inline_bytes;
@@ -246,7 +246,7 @@ static int piece_put(struct rs *rs, const void *data, size_t most, const struct 
         rs_copy(rs->send_buffer + rs->send_head, data, bytes);
         from = rs->send_buffer + rs->send_head;
     }
-    int status = rs_write(rs, from, bytes, to, tells ? &immediate : NULL, inlined ? 0 : bytes);
+    int status = rs_write(rs, from, bytes, to, notifies ? &immediate : NULL, inlined ? 0 : bytes);
     if (status != 0) {
         return status;
     }
@@ -263,7 +263,7 @@ int rs_piece_write(struct rs *rs, const void *data, size_t most, const struct rs
     return piece_put(rs, data, most, to, false);
 }
 
-// As much of it as there is room for in one message. A negative errno.
+// Sends as much as there is room for in one message. A negative errno.
 static int piece_send(struct rs *rs, const uint8_t *data, size_t most)
 {
     struct rs_window *half = &rs->table->halves[rs->half];
@@ -277,7 +277,7 @@ static int piece_send(struct rs *rs, const uint8_t *data, size_t most)
     return bytes;
 }
 
-// Small pieces first, so that the copy of the next goes on while one is on its way.
+// Small pieces first, so that the copy of the next piece overlaps with the transfer.
 static ssize_t stream_send(struct rs *rs, const uint8_t *data, size_t bytes, int flags)
 {
     bool at_once = ((rs->flags & O_NONBLOCK) | (flags & MSG_DONTWAIT)) != 0;
@@ -319,7 +319,7 @@ bool rs_can_receive(const struct rs *rs)
     return rs->state != RS_CONNECTING && (rs->message_count > 0 || rs->read_end);
 }
 
-// What is there, up to so many bytes. peek: it stays.
+// Copies available data, up to `most` bytes. peek: the data stays.
 static size_t pieces_take(struct rs *rs, uint8_t *buffer, size_t most, bool peek)
 {
     unsigned room = (unsigned)(rs->rq_size + RS_EXTRA_RECEIVES), offset = rs->take_offset;

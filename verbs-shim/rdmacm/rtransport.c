@@ -1,4 +1,4 @@
-// rsockets: what a connection consists of, and what its sides tell each other when they meet.
+// rsockets: the resources of a connection, and the data that its sides exchange at set-up.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ int rs_transport_make(struct rs *rs)
     rs->requests_free = (unsigned)rs->sq_size;
     rs->controls_free = RS_CONTROLS;
     rs->send_free = (unsigned)rs->send_bytes;
-    // The first half is given with the hello, the second follows at once.
+    // The first half is granted with the hello, the second one immediately after it.
     rs->give_offset = rs->give_bytes = (unsigned)rs->receive_bytes / RS_HALVES;
     rs->granted = (uint16_t)(rs->rq_size / 2);
     return status;
