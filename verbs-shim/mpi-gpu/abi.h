@@ -1,8 +1,8 @@
-// The C interface of MPI as Open MPI 4 and MPICH 4 have it in their binaries, so that one library serves programs of
-// both; nothing of either is linked. Facts of their mpi.h; tests/mpi_gpu compares them with the installed ones.
+// The C interface of MPI in the binaries of Open MPI 4 and MPICH 4, so that one library serves programs of both;
+// neither is linked. The values are facts of their mpi.h; tests/mpi_gpu compares them with the installed ones.
 //
-// A handle is an address in Open MPI and an int in MPICH, of which only the low half of a register counts. Arrays of
-// handles and of statuses are therefore gone through with the functions below.
+// A handle is an address in Open MPI and an int in MPICH, of which only the low half of a register is valid. The
+// functions below therefore access arrays of handles and of statuses.
 #pragma once
 
 #include <stdbool.h>
@@ -16,9 +16,9 @@ enum { MPI_OK = 0, MPI_BAD_BUFFER = 1, MPI_BAD_COUNT = 2, MPI_BAD_TYPE = 3 };
 #define MPI_ANY_TAG_INT       (-1)
 #define MPI_THREADS_AT_A_TIME 3 // MPI_THREAD_MULTIPLE
 #define MPI_UNDEFINED_INT     (-32766)
-#define MPI_STATUS_MAX        64 // bytes, more than both have
+#define MPI_STATUS_MAX        64 // bytes; more than in either MPI
 
-// As MPI_Type_get_envelope tells how a datatype was made; Open MPI's numbers.
+// How MPI_Type_get_envelope describes the construction of a datatype; Open MPI's numbers.
 enum mpi_combiner {
     MPI_MADE_NAMED = 0,
     MPI_MADE_DUP = 1,
@@ -46,20 +46,20 @@ typedef int mpi_allreduce_fn(const void *out, void *in, int count, mpi_handle ty
 typedef int mpi_gather_fn(const void *out, int out_count, mpi_handle out_type, void *in, int in_count,
                           mpi_handle in_type, int root, mpi_handle comm);
 typedef int mpi_gatherv_fn(const void *out, int out_count, mpi_handle out_type, void *in, const int *in_counts,
-                           const int *in_places, mpi_handle in_type, int root, mpi_handle comm);
-typedef int mpi_scatterv_fn(const void *out, const int *out_counts, const int *out_places, mpi_handle out_type,
+                           const int *in_displs, mpi_handle in_type, int root, mpi_handle comm);
+typedef int mpi_scatterv_fn(const void *out, const int *out_counts, const int *out_displs, mpi_handle out_type,
                             void *in, int in_count, mpi_handle in_type, int root, mpi_handle comm);
 typedef int mpi_allgather_fn(const void *out, int out_count, mpi_handle out_type, void *in, int in_count,
                              mpi_handle in_type, mpi_handle comm);
 typedef int mpi_allgatherv_fn(const void *out, int out_count, mpi_handle out_type, void *in, const int *in_counts,
-                              const int *in_places, mpi_handle in_type, mpi_handle comm);
-typedef int mpi_alltoallv_fn(const void *out, const int *out_counts, const int *out_places, mpi_handle out_type,
-                             void *in, const int *in_counts, const int *in_places, mpi_handle in_type, mpi_handle comm);
-typedef int mpi_put_fn(const void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
+                              const int *in_displs, mpi_handle in_type, mpi_handle comm);
+typedef int mpi_alltoallv_fn(const void *out, const int *out_counts, const int *out_displs, mpi_handle out_type,
+                             void *in, const int *in_counts, const int *in_displs, mpi_handle in_type, mpi_handle comm);
+typedef int mpi_put_fn(const void *origin, int count, mpi_handle type, int target, mpi_aint displacement,
+                       int target_count, mpi_handle target_type, mpi_handle win);
+typedef int mpi_get_fn(void *origin, int count, mpi_handle type, int target, mpi_aint displacement, int target_count,
                        mpi_handle target_type, mpi_handle win);
-typedef int mpi_get_fn(void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
-                       mpi_handle target_type, mpi_handle win);
-typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, int target, mpi_aint place,
+typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, int target, mpi_aint displacement,
                               int target_count, mpi_handle target_type, mpi_handle op, mpi_handle win);
 
 #define MPI_CALLS(X)                                                                                                   \
@@ -151,17 +151,17 @@ typedef int mpi_accumulate_fn(const void *origin, int count, mpi_handle type, in
                              mpi_aint *addresses, void *types))                                                        \
     X(Type_dup, int(mpi_handle type, void *copy))                                                                      \
     X(Type_free, int(void *type))                                                                                      \
-    X(Pack, int(const void *in, int count, mpi_handle type, void *out, int bytes, int *place, mpi_handle comm))        \
-    X(Unpack, int(const void *in, int bytes, int *place, void *out, int count, mpi_handle type, mpi_handle comm))
+    X(Pack, int(const void *in, int count, mpi_handle type, void *out, int bytes, int *position, mpi_handle comm))     \
+    X(Unpack, int(const void *in, int bytes, int *position, void *out, int count, mpi_handle type, mpi_handle comm))
 
-// Each call as MPI's profiling interface has it (PMPI_...), found when the first is asked for.
+// The calls of MPI's profiling interface (PMPI_...); they are found when the first one is needed.
 #define MPI_MEMBER(name, type) __typeof__(type) *name;
 struct mpi_calls {
     MPI_CALLS(MPI_MEMBER)
 };
 #undef MPI_MEMBER
 
-// The same names as the program calls them; the library has those that may meet device memory.
+// The names that the program calls; the library defines those that may get device memory.
 #define MPI_DECLARATION(name, type) __typeof__(type) MPI_##name;
 MPI_CALLS(MPI_DECLARATION)
 #undef MPI_DECLARATION
@@ -171,7 +171,7 @@ struct mpi_abi {
     size_t handle_bytes, status_bytes;
     mpi_handle request_null, byte, world;
     const void *in_place;
-    void *status_ignore; // and MPI_STATUSES_IGNORE
+    void *status_ignore; // also MPI_STATUSES_IGNORE
     int proc_null, any_source;
     int error_truncate, error_other, error_in_status;
     struct mpi_calls calls;
@@ -182,9 +182,9 @@ const struct mpi_abi *mpi_abi(void);
 mpi_handle mpi_handle_at(const void *handles, int index);
 void mpi_handle_put(void *handles, int index, mpi_handle handle);
 void *mpi_handle_slot(void *handles, int index);
-// MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE
+// true: MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE.
 bool mpi_status_is_ignored(const void *status);
-void *mpi_status_or(void *status, void *own); // own, if it is ignored
+void *mpi_status_or(void *status, void *own); // returns own if the status is ignored
 void *mpi_status_at(void *statuses, int index);
 int *mpi_status_source(void *status);
 int *mpi_status_tag(void *status);

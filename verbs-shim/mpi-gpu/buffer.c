@@ -1,4 +1,4 @@
-// A buffer of a call: MPI's to use as it is, or in a device's memory, with host memory in its place.
+// A buffer of a call: passed to MPI as it is, or device memory, for which MPI gets host memory.
 #include <limits.h>
 #include <stdio.h>
 
@@ -7,9 +7,9 @@
 int mpi_gpu_buffer_make(const void *buffer, int count, mpi_handle type, struct mpi_gpu_buffer *made)
 {
     *made = (struct mpi_gpu_buffer){0};
-    enum mpi_gpu_place place = count > 0 ? mpi_gpu_place(buffer) : MPI_GPU_HOST;
-    if (place != MPI_GPU_DEVICE) {
-        return place == MPI_GPU_HOST ? MPI_OK : MPI_BAD_BUFFER;
+    enum mpi_gpu_pointer_kind kind = count > 0 ? mpi_gpu_pointer_kind(buffer) : MPI_GPU_HOST;
+    if (kind != MPI_GPU_DEVICE) {
+        return kind == MPI_GPU_HOST ? MPI_OK : MPI_BAD_BUFFER;
     }
     if (!mpi_gpu_layout_make(type, &made->layout)) {
         return MPI_BAD_TYPE;

@@ -1,15 +1,15 @@
-// Collectives on device memory: MPI computes and sends on copies in host memory, of the same datatypes.
+// Collectives on device memory: MPI computes and sends on copies in host memory, with the same datatypes.
 #include <stdint.h>
 
 #include "verbs-shim/mpi-gpu/gpu.h"
 
-// A buffer of a collective: as many elements, with the gaps between them.
+// A buffer of a collective: all its elements, with the gaps between them.
 struct side {
-    void *device;      // of the first byte of its data; NULL: MPI uses the program's buffer
-    void *host;        // takes its place
-    const void *given; // what MPI gets
+    void *device;      // first byte of its data; NULL: MPI uses the program's buffer
+    void *host;        // MPI uses it instead
+    const void *given; // passed to MPI
     size_t bytes;
-    bool dense; // no gaps, so that what MPI writes is all of it
+    bool dense; // no gaps: MPI writes every byte
 };
 
 struct sides {
@@ -23,9 +23,10 @@ static int side_make(struct side *side, const void *buffer, size_t elements, mpi
     mpi_aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
     int size = 0;
     *side = (struct side){.given = buffer};
-    enum mpi_gpu_place place = buffer == mpi_abi()->in_place || elements == 0 ? MPI_GPU_HOST : mpi_gpu_place(buffer);
-    if (place != MPI_GPU_DEVICE) {
-        return place == MPI_GPU_HOST ? MPI_OK : MPI_BAD_BUFFER;
+    enum mpi_gpu_pointer_kind kind =
+        buffer == mpi_abi()->in_place || elements == 0 ? MPI_GPU_HOST : mpi_gpu_pointer_kind(buffer);
+    if (kind != MPI_GPU_DEVICE) {
+        return kind == MPI_GPU_HOST ? MPI_OK : MPI_BAD_BUFFER;
     }
     if (CALL Type_get_extent(type, &lower, &extent) != MPI_OK ||
         CALL Type_get_true_extent(type, &true_lower, &true_extent) != MPI_OK || CALL Type_size(type, &size) != MPI_OK ||
@@ -60,7 +61,7 @@ static void side_free(struct side *side)
     }
 }
 
-// What MPI reads is in host memory then; what it writes as well, where not every byte of it is written.
+// Copies what MPI reads to host memory; also what MPI writes, if MPI does not write every byte of it.
 static int sides_begin(struct sides *sides, const char *call, mpi_handle comm, const void *out, size_t out_elements,
                        mpi_handle out_type, void *in, size_t in_elements, mpi_handle in_type, bool gaps)
 {
@@ -96,7 +97,7 @@ static size_t of(int count, int ranks)
     return count > 0 && ranks > 0 ? (size_t)count * (size_t)ranks : 0;
 }
 
-// With how many ranks data are exchanged: those of the other group of an intercommunicator.
+// The number of ranks with which data is exchanged: for an intercommunicator, those of the other group.
 static int peers(mpi_handle comm)
 {
     int inter = 0, ranks = 0;
@@ -113,11 +114,11 @@ static bool is_root(mpi_handle comm, int root)
     return inter ? root < 0 && root != mpi_abi()->proc_null : rank == root; // MPI_ROOT is negative
 }
 
-static size_t spread(const int *counts, const int *places, int ranks)
+static size_t spread(const int *counts, const int *displs, int ranks)
 {
     size_t elements = 0;
     for (int i = 0; i < ranks; i++) {
-        size_t end = counts[i] > 0 && places[i] >= 0 ? (size_t)places[i] + (size_t)counts[i] : 0;
+        size_t end = counts[i] > 0 && displs[i] >= 0 ? (size_t)displs[i] + (size_t)counts[i] : 0;
         elements = end > elements ? end : elements;
     }
     return elements;
@@ -128,7 +129,7 @@ static size_t spread(const int *counts, const int *places, int ranks)
 int MPI_Bcast(void *buffer, int count, mpi_handle type, int root, mpi_handle comm)
 {
     struct sides sides;
-    // The root's data are read, the others' written; of an intercommunicator only the root's group gives.
+    // The root's data is read, that of the others written; in an intercommunicator only the root's group sends.
     int error = sides_begin(&sides, "MPI_Bcast", comm, NULL, 0, type, buffer, of(count, 1), type, is_root(comm, root));
     return error != MPI_OK ? error : sides_end(&sides, CALL Bcast(IN(sides), count, type, root, comm));
 }
@@ -154,7 +155,7 @@ int MPI_Reduce(const void *out, void *in, int count, mpi_handle type, mpi_handle
     }
 REDUCE(Allreduce, of(count, 1), false)
 REDUCE(Scan, of(count, 1), false)
-REDUCE(Exscan, of(count, 1), true) // the first rank gets nothing
+REDUCE(Exscan, of(count, 1), true) // the first rank receives nothing
 REDUCE(Reduce_scatter_block, of(count, peers(comm)), false)
 
 int MPI_Gather(const void *out, int out_count, mpi_handle out_type, void *in, int in_count, mpi_handle in_type,
@@ -169,14 +170,14 @@ int MPI_Gather(const void *out, int out_count, mpi_handle out_type, void *in, in
 }
 
 int MPI_Gatherv(const void *out, int out_count, mpi_handle out_type, void *in, const int *in_counts,
-                const int *in_places, mpi_handle in_type, int root, mpi_handle comm)
+                const int *in_displs, mpi_handle in_type, int root, mpi_handle comm)
 {
     struct sides sides;
     int error = sides_begin(&sides, "MPI_Gatherv", comm, out, of(out_count, 1), out_type, in,
-                            is_root(comm, root) ? spread(in_counts, in_places, peers(comm)) : 0, in_type, true);
+                            is_root(comm, root) ? spread(in_counts, in_displs, peers(comm)) : 0, in_type, true);
     return error != MPI_OK ? error
                            : sides_end(&sides, CALL Gatherv(sides.out.given, out_count, out_type, IN(sides), in_counts,
-                                                            in_places, in_type, root, comm));
+                                                            in_displs, in_type, root, comm));
 }
 
 int MPI_Scatter(const void *out, int out_count, mpi_handle out_type, void *in, int in_count, mpi_handle in_type,
@@ -190,15 +191,15 @@ int MPI_Scatter(const void *out, int out_count, mpi_handle out_type, void *in, i
                                                             in_type, root, comm));
 }
 
-int MPI_Scatterv(const void *out, const int *out_counts, const int *out_places, mpi_handle out_type, void *in,
+int MPI_Scatterv(const void *out, const int *out_counts, const int *out_displs, mpi_handle out_type, void *in,
                  int in_count, mpi_handle in_type, int root, mpi_handle comm)
 {
     struct sides sides;
     int error = sides_begin(&sides, "MPI_Scatterv", comm, out,
-                            is_root(comm, root) ? spread(out_counts, out_places, peers(comm)) : 0, out_type, in,
+                            is_root(comm, root) ? spread(out_counts, out_displs, peers(comm)) : 0, out_type, in,
                             in == mpi_abi()->in_place ? 0 : of(in_count, 1), in_type, false);
     return error != MPI_OK ? error
-                           : sides_end(&sides, CALL Scatterv(sides.out.given, out_counts, out_places, out_type,
+                           : sides_end(&sides, CALL Scatterv(sides.out.given, out_counts, out_displs, out_type,
                                                              IN(sides), in_count, in_type, root, comm));
 }
 
@@ -214,14 +215,14 @@ int MPI_Allgather(const void *out, int out_count, mpi_handle out_type, void *in,
 }
 
 int MPI_Allgatherv(const void *out, int out_count, mpi_handle out_type, void *in, const int *in_counts,
-                   const int *in_places, mpi_handle in_type, mpi_handle comm)
+                   const int *in_displs, mpi_handle in_type, mpi_handle comm)
 {
     struct sides sides;
     int error = sides_begin(&sides, "MPI_Allgatherv", comm, out, of(out_count, 1), out_type, in,
-                            spread(in_counts, in_places, peers(comm)), in_type, true);
+                            spread(in_counts, in_displs, peers(comm)), in_type, true);
     return error != MPI_OK ? error
                            : sides_end(&sides, CALL Allgatherv(sides.out.given, out_count, out_type, IN(sides),
-                                                               in_counts, in_places, in_type, comm));
+                                                               in_counts, in_displs, in_type, comm));
 }
 
 int MPI_Alltoall(const void *out, int out_count, mpi_handle out_type, void *in, int in_count, mpi_handle in_type,
@@ -235,14 +236,14 @@ int MPI_Alltoall(const void *out, int out_count, mpi_handle out_type, void *in, 
                                                              in_type, comm));
 }
 
-int MPI_Alltoallv(const void *out, const int *out_counts, const int *out_places, mpi_handle out_type, void *in,
-                  const int *in_counts, const int *in_places, mpi_handle in_type, mpi_handle comm)
+int MPI_Alltoallv(const void *out, const int *out_counts, const int *out_displs, mpi_handle out_type, void *in,
+                  const int *in_counts, const int *in_displs, mpi_handle in_type, mpi_handle comm)
 {
     struct sides sides;
-    size_t out_elements = out == mpi_abi()->in_place ? 0 : spread(out_counts, out_places, peers(comm));
+    size_t out_elements = out == mpi_abi()->in_place ? 0 : spread(out_counts, out_displs, peers(comm));
     int error = sides_begin(&sides, "MPI_Alltoallv", comm, out, out_elements, out_type, in,
-                            spread(in_counts, in_places, peers(comm)), in_type, true);
+                            spread(in_counts, in_displs, peers(comm)), in_type, true);
     return error != MPI_OK ? error
-                           : sides_end(&sides, CALL Alltoallv(sides.out.given, out_counts, out_places, out_type,
-                                                              IN(sides), in_counts, in_places, in_type, comm));
+                           : sides_end(&sides, CALL Alltoallv(sides.out.given, out_counts, out_displs, out_type,
+                                                              IN(sides), in_counts, in_displs, in_type, comm));
 }

@@ -1,12 +1,12 @@
-// Device pointers in calls of MPI: where a buffer lies, copies between it and pinned host memory, and the layout of
-// datatypes. Private to the folder.
+// Device pointers in calls of MPI: the kind of memory of a buffer, copies between it and pinned host memory, and the
+// layout of datatypes. Private to the folder.
 //
-// In front of the program's MPI (LD_PRELOAD), by its profiling interface. What MPI gets is host memory, to which data
-// are copied (staged), or, where the user asks for it and the message is long enough, the device pointer itself
-// (direct), which an MPI that moves long messages by RDMA registers and never touches.
+// The library is loaded before the program's MPI (LD_PRELOAD) and uses MPI's profiling interface. MPI gets host memory,
+// to which data is copied (staged), or, if the user asks for it and the message is long enough, the device pointer
+// itself (direct), which an MPI that moves long messages by RDMA registers and never accesses.
 //
-// Left out: MPI from Fortran, calls that are not in abi.h (neighbour collectives, Alltoallw, collectives that do not
-// block, Get_accumulate, I/O).
+// Not supported: MPI from Fortran, calls that are not in abi.h (neighbour collectives, Alltoallw, non-blocking
+// collectives, Get_accumulate, I/O).
 #pragma once
 
 #include <stdbool.h>
@@ -21,41 +21,41 @@
 // --- settings (environment) -----------------------------------------------------------------------------------------
 
 struct mpi_gpu_settings {
-    bool direct;          // TCASIM_MPI_GPU=direct; else staged
-    size_t direct_bytes;  // TCASIM_MPI_GPU_DIRECT_BYTES: the shortest message of that kind
+    bool direct;          // TCASIM_MPI_GPU=direct; otherwise staged
+    size_t direct_bytes;  // TCASIM_MPI_GPU_DIRECT_BYTES: the shortest direct message
     size_t gdrcopy_bytes; // TCASIM_MPI_GPU_GDRCOPY_BYTES: the longest copy by the processor; 0: none
-    size_t chunk_bytes;   // TCASIM_MPI_GPU_CHUNK_BYTES: longer staged messages are pipelined; 0: none is
+    size_t chunk_bytes;   // TCASIM_MPI_GPU_CHUNK_BYTES: longer staged messages are pipelined; 0: none
 };
 const struct mpi_gpu_settings *mpi_gpu_settings(void);
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-enum mpi_gpu_place { MPI_GPU_HOST, MPI_GPU_DEVICE, MPI_GPU_NOWHERE /* a device pointer to no memory */ };
-enum mpi_gpu_place mpi_gpu_place(const void *pointer);
+enum mpi_gpu_pointer_kind { MPI_GPU_HOST, MPI_GPU_DEVICE, MPI_GPU_NOWHERE /* a device pointer to no memory */ };
+enum mpi_gpu_pointer_kind mpi_gpu_pointer_kind(const void *pointer);
 
-// Pinned host memory; NULL: there is none. Kept for the next that needs some.
+// Pinned host memory; NULL: there is none. Kept for the next caller.
 void *mpi_gpu_host_take(size_t bytes);
 void mpi_gpu_host_give(void *host);
 
-// Work on the device of a pointer: begun by the first, which makes that device the current one, and waited for by the
-// second.
-struct mpi_gpu_turn {
+// Work on the device of a pointer: mpi_gpu_stream begins it and makes that device the current one; mpi_gpu_stream_end
+// waits for its end.
+struct mpi_gpu_work {
     cudaStream_t stream, second;
-    int before; // the program's current device
+    int before; // the program's current device before
 };
-bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_turn *turn);
-bool mpi_gpu_stream_end(const struct mpi_gpu_turn *turn);
+bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_work *work);
+bool mpi_gpu_stream_end(const struct mpi_gpu_work *work);
 
-// Over when they return. False: the device refuses.
+// The copy is complete when they return. False: the device refuses.
 bool mpi_gpu_read(void *host, const void *device, size_t bytes);
 bool mpi_gpu_write(void *device, const void *host, size_t bytes);
 
-// A copy to host memory in chunks, of which ready is told in their order while the next is under way. In a chunk that
-// did not come (good: false) are no data; ready is called for each in any case.
+// Copies to host memory in chunks. `ready` is called for each chunk in order, while the next one is in flight; if good
+// is false, the chunk holds no data.
 typedef void mpi_gpu_ready_fn(void *argument, bool good);
 bool mpi_gpu_read_chunks(char *host, const char *device, size_t bytes, size_t chunk_bytes, mpi_gpu_ready_fn *ready,
                          void *argument);
-// A copy that is over when the second has returned for the same device memory.
+// A copy that is complete after mpi_gpu_write_end has returned for the same device memory.
 bool mpi_gpu_write_begin(void *device, const void *host, size_t bytes);
 bool mpi_gpu_write_end(const void *device);
 
@@ -74,14 +74,14 @@ struct mpi_gpu_layout {
     mpi_aint extent;
 };
 
-// False: a kind of datatype that is not known (darray, subarray), or no memory.
+// False: an unsupported kind of datatype (darray, subarray), or no memory.
 bool mpi_gpu_layout_make(mpi_handle type, struct mpi_gpu_layout *layout_out);
 void mpi_gpu_layout_free(struct mpi_gpu_layout *layout);
-// Whether count elements are one run without gaps.
+// true: count elements are one run without gaps.
 bool mpi_gpu_layout_is_run(const struct mpi_gpu_layout *layout, int count);
 
-// Between a buffer of such elements in a device's memory and host memory without gaps, by a kernel of the device and
-// a copy. bytes: of the data, no more than the elements hold.
+// Copies between a buffer of such elements in device memory and host memory without gaps, by a kernel of the device and
+// a copy. bytes: size of the data, at most that of the elements.
 bool mpi_gpu_pack(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes);
 bool mpi_gpu_unpack(void *device, const void *host, const struct mpi_gpu_layout *layout, size_t bytes);
 bool mpi_gpu_pack_chunks(void *host, const void *device, const struct mpi_gpu_layout *layout, size_t bytes,
@@ -89,32 +89,32 @@ bool mpi_gpu_pack_chunks(void *host, const void *device, const struct mpi_gpu_la
 
 // --- a buffer of a call ---------------------------------------------------------------------------------------------
 
-// What MPI is given instead of the program's buffer: `bytes` of host memory and MPI_BYTE, or the buffer itself.
+// What MPI gets instead of the program's buffer: `bytes` of host memory and MPI_BYTE, or the buffer itself.
 struct mpi_gpu_buffer {
-    void *device; // the program's buffer; NULL: it is MPI's to use as it is
+    void *device; // the program's buffer; NULL: MPI uses it as it is
     void *host;   // NULL: not staged
     size_t bytes;
     struct mpi_gpu_layout layout;
 };
 
-// An error of MPI's, or MPI_OK. Nothing is copied yet; the second takes the host memory.
+// Return an error of MPI's, or MPI_OK. Neither copies; mpi_gpu_buffer_stage allocates the host memory.
 int mpi_gpu_buffer_make(const void *buffer, int count, mpi_handle type, struct mpi_gpu_buffer *made);
 int mpi_gpu_buffer_stage(struct mpi_gpu_buffer *made);
 void mpi_gpu_buffer_free(struct mpi_gpu_buffer *made);
-// The first run of memory, if the data are no more than that.
+// The start of the data, if it is one run of memory.
 char *mpi_gpu_buffer_run(const struct mpi_gpu_buffer *made);
 int mpi_gpu_buffer_read(struct mpi_gpu_buffer *made);                // from the device
-int mpi_gpu_buffer_write(struct mpi_gpu_buffer *made, size_t bytes); // the first of them, to the device
-// As mpi_gpu_read_chunks.
+int mpi_gpu_buffer_write(struct mpi_gpu_buffer *made, size_t bytes); // the first bytes, to the device
+// Like mpi_gpu_read_chunks.
 int mpi_gpu_buffer_read_chunks(struct mpi_gpu_buffer *made, size_t chunk_bytes, mpi_gpu_ready_fn *ready,
                                void *argument);
 
-// An error through the handler of the communicator, as MPI's own.
+// Raises an error through the communicator's handler, as MPI does.
 int mpi_gpu_fail(mpi_handle comm, int error, const char *call, const void *buffer);
 
 // --- receives -------------------------------------------------------------------------------------------------------
 
-// Where a message goes: to the staged buffer, or where that has no device, to the program's buffer in host memory.
+// The target of a message: the staged buffer, or, if that has no device, the program's buffer in host memory.
 struct mpi_gpu_receive {
     mpi_handle comm;
     struct mpi_gpu_buffer staged;
@@ -123,7 +123,7 @@ struct mpi_gpu_receive {
     mpi_handle type;
 };
 
-// A matched message, without waiting.
+// Receives a matched message; does not wait.
 int mpi_gpu_receive_message(const struct mpi_gpu_receive *receive, void *message, void *request);
-// What a status says that has come, in bytes; 0: cancelled.
+// The received bytes according to a status; 0: cancelled.
 size_t mpi_gpu_received(const void *status);

@@ -20,17 +20,17 @@ bool mpi_gpu_may_get_rts(const struct mpi_gpu_receive *receive)
     return mpi_gpu_chunks.open && capacity_of(receive) >= MPI_GPU_RTS_BYTES;
 }
 
-// The first bytes of a message in host memory, in whatever datatype it came.
+// The first bytes of a message in host memory, whatever its datatype.
 static bool first_bytes(const struct mpi_gpu_receive *receive, struct mpi_gpu_rts *rts_out)
 {
-    int size = 0, place = 0;
+    int size = 0, position = 0;
     if (CALL Type_size(receive->type, &size) != MPI_OK || size <= 0) {
         return false;
     }
     int elements = (MPI_GPU_RTS_BYTES + size - 1) / size;
     char *packed = calloc((size_t)elements, (size_t)size);
-    bool good = packed != NULL && CALL Pack(receive->buffer, elements, receive->type, packed, elements * size, &place,
-                                            mpi_gpu_chunks.comm) == MPI_OK;
+    bool good = packed != NULL && CALL Pack(receive->buffer, elements, receive->type, packed, elements * size,
+                                            &position, mpi_gpu_chunks.comm) == MPI_OK;
     if (good) {
         memcpy(rts_out, packed, sizeof *rts_out);
     }
@@ -51,7 +51,7 @@ bool mpi_gpu_rts_in(const struct mpi_gpu_receive *receive, const void *status, s
     return mpi_gpu_is_rts(rts_out);
 }
 
-// The program's memory, if the elements lie in it without gaps.
+// The program's memory, if the elements have no gaps in it.
 static char *run_of(const struct mpi_gpu_receive *receive)
 {
     struct mpi_gpu_layout layout;
@@ -125,7 +125,7 @@ mpi_handle mpi_gpu_incoming_last(const struct mpi_gpu_incoming *incoming)
     return mpi_handle_at(incoming->requests, incoming->chunks - 1);
 }
 
-// Where the message's chunks go one by one: to the device's memory, which they fill without gaps.
+// The device memory into which the chunks go one by one, if they fill it without gaps.
 static char *device_run(const struct mpi_gpu_incoming *incoming, const struct mpi_gpu_receive *receive)
 {
     return receive->staged.device != NULL && !incoming->apart ? mpi_gpu_buffer_run(&receive->staged) : NULL;
@@ -145,7 +145,7 @@ bool mpi_gpu_incoming_chunk(struct mpi_gpu_incoming *incoming, const struct mpi_
 {
     int chunk = incoming->next++;
     if (mpi_gpu_received(status) != (size_t)mpi_gpu_chunk_length(&incoming->rts, chunk)) {
-        incoming->error = mpi_abi()->error_other; // the sender's device refused
+        incoming->error = mpi_abi()->error_other; // the sender's device refused the copy
     } else if (!incoming->brought) {
         chunk_bring(incoming, receive, chunk);
     }
@@ -167,7 +167,7 @@ static int data_bring(const struct mpi_gpu_incoming *incoming, struct mpi_gpu_re
     if (!incoming->apart) {
         return MPI_OK;
     }
-    int tag = mpi_gpu_rts_make(0, 0).chunk_tag; // MPI takes it apart: it may end within an element
+    int tag = mpi_gpu_rts_make(0, 0).chunk_tag; // MPI unpacks it, as it may end within an element
     return CALL Sendrecv(incoming->into, (int)incoming->rts.bytes, mpi_abi()->byte, mpi_gpu_chunks.self, tag,
                          receive->buffer, receive->count, receive->type, mpi_gpu_chunks.self, tag, mpi_gpu_chunks.comm,
                          mpi_abi()->status_ignore);

@@ -8,7 +8,7 @@
 #include "verbs-shim/cuda/tcasim_kernel.h"
 #include "verbs-shim/mpi-gpu/gpu.h"
 
-#define DEPTH_MAX 32 // datatypes made of datatypes
+#define DEPTH_MAX 32 // nesting of datatypes
 
 // --- runs -----------------------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ struct contents {
 
 static void contents_free(struct contents *contents)
 {
-    // Those that are not named are copies of the caller's.
+    // Handles of derived types are copies and must be freed.
     for (int i = 0; contents->types != NULL && i < contents->type_count; i++) {
         int integers, addresses, types, combiner;
         mpi_handle type = mpi_handle_at(contents->types, i);
@@ -66,7 +66,7 @@ static bool contents_get(mpi_handle type, struct contents *contents)
                                &contents->combiner) != MPI_OK) {
         return false;
     }
-    contents->combiner -= !mpi_abi()->open_mpi; // MPICH counts from 1
+    contents->combiner -= !mpi_abi()->open_mpi; // MPICH's numbers start at 1
     if (contents->combiner == MPI_MADE_NAMED) {
         return true;
     }
@@ -85,7 +85,7 @@ static bool contents_get(mpi_handle type, struct contents *contents)
 
 static bool type_add(struct mpi_gpu_layout *layout, mpi_handle type, mpi_aint at, unsigned depth);
 
-// count elements of a datatype, one behind the other.
+// Adds count consecutive elements of a datatype.
 static bool elements_add(struct mpi_gpu_layout *layout, mpi_handle type, mpi_aint at, int count, unsigned depth)
 {
     mpi_aint lower = 0, extent = 0;
@@ -104,7 +104,7 @@ static bool elements_add(struct mpi_gpu_layout *layout, mpi_handle type, mpi_ain
     return good;
 }
 
-// Blocks of one datatype: lengths one for each or one for all, places in bytes or in elements.
+// Blocks of one datatype: a length for each or one for all, displacements in bytes or in elements.
 static bool blocks_add(struct mpi_gpu_layout *layout, const struct contents *contents, mpi_aint at, unsigned depth)
 {
     mpi_handle type = mpi_handle_at(contents->types, 0);
@@ -112,12 +112,12 @@ static bool blocks_add(struct mpi_gpu_layout *layout, const struct contents *con
     int count = integers[0], combiner = contents->combiner;
     bool of_one_length = combiner == MPI_MADE_INDEXED_BLOCK || combiner == MPI_MADE_HINDEXED_BLOCK;
     bool in_bytes = combiner == MPI_MADE_HINDEXED || combiner == MPI_MADE_HINDEXED_BLOCK;
-    const int *places = of_one_length ? integers + 2 : integers + 1 + count;
+    const int *displacements = of_one_length ? integers + 2 : integers + 1 + count;
     mpi_aint lower = 0, extent = 0;
     bool good = CALL Type_get_extent(type, &lower, &extent) == MPI_OK;
     for (int i = 0; i < count && good; i++) {
-        mpi_aint place = in_bytes ? contents->addresses[i] : places[i] * extent;
-        good = elements_add(layout, type, at + place, of_one_length ? integers[1] : integers[1 + i], depth);
+        mpi_aint displacement = in_bytes ? contents->addresses[i] : displacements[i] * extent;
+        good = elements_add(layout, type, at + displacement, of_one_length ? integers[1] : integers[1 + i], depth);
     }
     return good;
 }
@@ -210,13 +210,13 @@ bool mpi_gpu_layout_is_run(const struct mpi_gpu_layout *layout, int count)
 
 // --- kernels --------------------------------------------------------------------------------------------------------
 
-#define SECTOR_BYTES 32 // what a Kepler's memory is read and written in (CUDA C Programming Guide, global memory)
+#define SECTOR_BYTES 32 // access unit of a Kepler's memory (CUDA C Programming Guide, global memory)
 
-// All of it stays until the kernel has ended.
+// Everything in it must exist until the kernel has ended.
 struct packing {
     const struct mpi_gpu_layout *layout;
-    char *elements, *packed; // of the device
-    mpi_aint first, last;    // bytes of the elements' memory, from elements
+    char *elements, *packed; // device memory
+    mpi_aint first, last;    // range of the elements' bytes, relative to `elements`
     size_t bytes;
     bool unpacks;
 };
@@ -250,7 +250,7 @@ static void pack_run(const struct tcasim_launch *launch)
     char *packed = tcasimKernelMemory(launch, packing->packed, packing->bytes);
     size_t done = 0;
     if (elements == NULL || packed == NULL) {
-        return; // freed meanwhile
+        return; // freed in the meantime
     }
     for (mpi_aint at = -packing->first; done < packing->bytes; at += packing->layout->extent) {
         for (size_t i = 0; i < packing->layout->count && done < packing->bytes; i++) {
@@ -263,7 +263,7 @@ static void pack_run(const struct tcasim_launch *launch)
     }
 }
 
-// The bytes of a buffer's memory that its data touch, from its first element on.
+// The range of the buffer's bytes that its data uses, relative to its first element.
 static void span_find(struct packing *packing)
 {
     size_t left = packing->bytes;
@@ -296,7 +296,7 @@ static bool kernel_launch(struct packing *packing, cudaStream_t stream)
                             stream) == cudaSuccess;
 }
 
-// Memory of a device between the elements and the host, kept for the next message; it is used under the lock.
+// Device memory between the elements and the host, kept for the next message; used under the lock.
 struct scratch {
     void *memory;
     size_t bytes;
@@ -334,19 +334,19 @@ static bool transfer_locked(void *host, struct packing *packing, cudaStream_t st
             cudaMemcpyAsync(host, packing->packed, packing->bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess);
 }
 
-// To or from the host; no host: the packed data stay in the scratch memory.
+// Transfers to or from the host; without a host the packed data stays in the scratch memory.
 static bool transfer(void *host, struct packing *packing)
 {
-    struct mpi_gpu_turn turn;
+    struct mpi_gpu_work work;
     if (packing->bytes == 0) {
         return true;
     }
     span_find(packing);
-    if (!mpi_gpu_stream(packing->elements + packing->first, &turn)) {
+    if (!mpi_gpu_stream(packing->elements + packing->first, &work)) {
         return false;
     }
-    bool good = transfer_locked(host, packing, turn.stream);
-    return mpi_gpu_stream_end(&turn) && good;
+    bool good = transfer_locked(host, packing, work.stream);
+    return mpi_gpu_stream_end(&work) && good;
 }
 
 static bool transfer_alone(void *host, struct packing *packing)

@@ -10,8 +10,8 @@
 #include "verbs-shim/cuda/internal.h"
 #include "verbs-shim/gdrcopy/gdrapi.h"
 
-// MVAPICH2-GDR's default limits: MV2_GPUDIRECT_GDRCOPY_LIMIT (8 KiB). What Open MPI sends eagerly (12 KiB with its
-// header, btl_openib_eager_limit) it copies by the processor, which device memory does not bear.
+// MVAPICH2-GDR's default limits: MV2_GPUDIRECT_GDRCOPY_LIMIT (8 KiB). For messages that Open MPI sends eagerly (12 KiB
+// with its header, btl_openib_eager_limit) it copies by the processor, which is impossible with device memory.
 #define GDRCOPY_BYTES     8192
 #define DIRECT_BYTES      16384
 #define CHUNK_BYTES_LEAST 4096
@@ -68,15 +68,15 @@ static bool in_the_window(const void *pointer)
     return address >= CUDA_BASE && address - CUDA_BASE < (uint64_t)BACKEND_GPUS_MAX << CUDA_DEVICE_SHIFT;
 }
 
-enum mpi_gpu_place mpi_gpu_place(const void *pointer)
+enum mpi_gpu_pointer_kind mpi_gpu_pointer_kind(const void *pointer)
 {
     struct cudaPointerAttributes attributes;
     const struct backend_process *process = in_the_window(pointer) ? backend_current() : NULL;
     if (process == NULL || process->libraries[BACKEND_LIBRARY_CUDA].state == NULL) {
-        return MPI_GPU_HOST; // the addresses of a program without devices
+        return MPI_GPU_HOST; // a program without devices may use these addresses
     }
     bool known = cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess;
-    (void)(known || cudaGetLastError() == cudaSuccess); // no error of the program's
+    (void)(known || cudaGetLastError() == cudaSuccess); // not an error of the program
     return known && attributes.type == cudaMemoryTypeDevice ? MPI_GPU_DEVICE : MPI_GPU_NOWHERE;
 }
 
@@ -90,7 +90,7 @@ struct host_block {
 };
 
 static struct host_block *blocks;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of what this file keeps
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // protects the static data of this file
 
 static struct host_block *block_find(size_t bytes)
 {
@@ -143,7 +143,7 @@ void mpi_gpu_host_give(void *host)
 
 // --- by the processor -----------------------------------------------------------------------------------------------
 
-// A page of a device that the processor reaches. Kept until its memory is freed.
+// A page of device memory mapped for the processor. Kept until its memory is freed.
 struct window {
     struct window *next;
     uintptr_t page;
@@ -201,7 +201,8 @@ static struct window *window_of(uintptr_t page)
     return window_make(page);
 }
 
-// Of what lies in one page; where the BAR has no room, or it is more, the device copies.
+// Copies data inside one page by the processor. False: the BAR has no room, or the data is longer; then the device
+// copies.
 static bool processor_copies(void *host, const void *device, size_t bytes, bool to_device)
 {
     uintptr_t address = (uintptr_t)device, page = address & ~(uintptr_t)(CUDA_PIN_PAGE_BYTES - 1);
@@ -220,13 +221,14 @@ static bool processor_copies(void *host, const void *device, size_t bytes, bool 
 
 // --- by the device --------------------------------------------------------------------------------------------------
 
-// Streams of its own, which wait for nothing of the program's; that has made its data ready before it calls MPI.
-bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_turn *turn)
+// The streams are the library's own and do not wait for the program's; the program's data must be ready before it calls
+// MPI.
+bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_work *work)
 {
     static cudaStream_t streams[BACKEND_GPUS_MAX][2];
     struct cudaPointerAttributes attributes;
     if (cudaPointerGetAttributes(&attributes, device_pointer) != cudaSuccess ||
-        cudaGetDevice(&turn->before) != cudaSuccess || cudaSetDevice(attributes.device) != cudaSuccess) {
+        cudaGetDevice(&work->before) != cudaSuccess || cudaSetDevice(attributes.device) != cudaSuccess) {
         return false;
     }
     bool good = true;
@@ -236,29 +238,29 @@ bool mpi_gpu_stream(const void *device_pointer, struct mpi_gpu_turn *turn)
         good = own[i] != NULL || cudaStreamCreateWithFlags(&own[i], cudaStreamNonBlocking) == cudaSuccess;
     }
     (void)pthread_mutex_unlock(&lock);
-    turn->stream = own[0];
-    turn->second = own[1];
+    work->stream = own[0];
+    work->second = own[1];
     if (!good) {
-        (void)cudaSetDevice(turn->before);
+        (void)cudaSetDevice(work->before);
     }
     return good;
 }
 
-bool mpi_gpu_stream_end(const struct mpi_gpu_turn *turn)
+bool mpi_gpu_stream_end(const struct mpi_gpu_work *work)
 {
-    bool good = cudaStreamSynchronize(turn->stream) == cudaSuccess;
-    return cudaSetDevice(turn->before) == cudaSuccess && good;
+    bool good = cudaStreamSynchronize(work->stream) == cudaSuccess;
+    return cudaSetDevice(work->before) == cudaSuccess && good;
 }
 
 static bool device_copies(void *to, const void *from, size_t bytes, bool to_device)
 {
-    struct mpi_gpu_turn turn;
-    if (!mpi_gpu_stream(to_device ? to : from, &turn)) {
+    struct mpi_gpu_work work;
+    if (!mpi_gpu_stream(to_device ? to : from, &work)) {
         return false;
     }
     bool good = cudaMemcpyAsync(to, from, bytes, to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
-                                turn.stream) == cudaSuccess;
-    return mpi_gpu_stream_end(&turn) && good;
+                                work.stream) == cudaSuccess;
+    return mpi_gpu_stream_end(&work) && good;
 }
 
 bool mpi_gpu_read(void *host, const void *device, size_t bytes)
@@ -277,42 +279,44 @@ bool mpi_gpu_write(void *device, const void *host, size_t bytes)
 bool mpi_gpu_read_chunks(char *host, const char *device, size_t bytes, size_t chunk_bytes, mpi_gpu_ready_fn *ready,
                          void *argument)
 {
-    struct mpi_gpu_turn turn;
-    bool good = mpi_gpu_stream(device, &turn), turned = good;
-    for (size_t begun = 0, told = 0; told < bytes;) { // one chunk is under way while ready sends the one before it
-        for (; begun < bytes && begun < told + 2 * chunk_bytes; begun += chunk_bytes) {
+    struct mpi_gpu_work work;
+    bool good = mpi_gpu_stream(device, &work), has_work = good;
+    // One chunk is in flight while ready sends the previous one.
+    for (size_t begun = 0, reported = 0; reported < bytes;) {
+        for (; begun < bytes && begun < reported + 2 * chunk_bytes; begun += chunk_bytes) {
             size_t left = bytes - begun, part = left < chunk_bytes ? left : chunk_bytes;
-            cudaStream_t stream = begun / chunk_bytes % 2 == 0 ? turn.stream : turn.second;
+            cudaStream_t stream = begun / chunk_bytes % 2 == 0 ? work.stream : work.second;
             good = good &&
                    cudaMemcpyAsync(host + begun, device + begun, part, cudaMemcpyDeviceToHost, stream) == cudaSuccess;
         }
-        good = good && cudaStreamSynchronize(told / chunk_bytes % 2 == 0 ? turn.stream : turn.second) == cudaSuccess;
+        good =
+            good && cudaStreamSynchronize(reported / chunk_bytes % 2 == 0 ? work.stream : work.second) == cudaSuccess;
         ready(argument, good);
-        told += chunk_bytes;
+        reported += chunk_bytes;
     }
-    if (turned) {
-        good = cudaStreamSynchronize(turn.second) == cudaSuccess && good;
-        good = mpi_gpu_stream_end(&turn) && good;
+    if (has_work) {
+        good = cudaStreamSynchronize(work.second) == cudaSuccess && good;
+        good = mpi_gpu_stream_end(&work) && good;
     }
     return good;
 }
 
 bool mpi_gpu_write_begin(void *device, const void *host, size_t bytes)
 {
-    struct mpi_gpu_turn turn;
-    if (!mpi_gpu_stream(device, &turn)) {
+    struct mpi_gpu_work work;
+    if (!mpi_gpu_stream(device, &work)) {
         return false;
     }
-    bool good = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, turn.second) == cudaSuccess;
-    return cudaSetDevice(turn.before) == cudaSuccess && good;
+    bool good = cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, work.second) == cudaSuccess;
+    return cudaSetDevice(work.before) == cudaSuccess && good;
 }
 
 bool mpi_gpu_write_end(const void *device)
 {
-    struct mpi_gpu_turn turn;
-    if (!mpi_gpu_stream(device, &turn)) {
+    struct mpi_gpu_work work;
+    if (!mpi_gpu_stream(device, &work)) {
         return false;
     }
-    bool good = cudaStreamSynchronize(turn.second) == cudaSuccess;
-    return mpi_gpu_stream_end(&turn) && good;
+    bool good = cudaStreamSynchronize(work.second) == cudaSuccess;
+    return mpi_gpu_stream_end(&work) && good;
 }

@@ -4,7 +4,7 @@
 
 #include "verbs-shim/mpi-gpu/requests.h"
 
-// Whether MPI moves the buffer itself. Only what is one run: a message of a datatype with gaps is packed.
+// true: MPI moves the buffer itself. Only for one run: a message of a datatype with gaps is packed.
 static bool is_direct(const struct mpi_gpu_buffer *buffer)
 {
     return mpi_gpu_settings()->direct && buffer->bytes >= mpi_gpu_settings()->direct_bytes &&
@@ -25,9 +25,9 @@ static bool is_direct_call(const void *buffer, int count, mpi_handle type, int p
 
 // --- sends ----------------------------------------------------------------------------------------------------------
 
-// How a message is given to MPI.
+// How a message is passed to MPI.
 struct sending {
-    struct mpi_gpu_buffer staged;      // no device: the program's buffer is MPI's to use as it is
+    struct mpi_gpu_buffer staged;      // no device: MPI uses the program's buffer as it is
     struct mpi_gpu_outgoing *outgoing; // pipelined
 };
 
@@ -126,7 +126,7 @@ static int start(mpi_start_fn *call, const char *name, enum sending_how how, con
     }
     return mpi_gpu_request_send(mpi_handle_at(request, 0), &sending.staged, comm, how == PERSISTENT)
                ? MPI_OK
-               : mpi_gpu_fail(comm, mpi_abi()->error_other, name, buffer); // the host memory is MPI's
+               : mpi_gpu_fail(comm, mpi_abi()->error_other, name, buffer); // MPI still uses the host memory
 }
 
 #define START(name, how)                                                                                               \
@@ -145,7 +145,7 @@ START(Bsend_init, PERSISTENT)
 
 // --- receives -------------------------------------------------------------------------------------------------------
 
-// Staged, or the program's own memory.
+// A staged receive, or one into the program's own memory.
 static int receive_make(struct mpi_gpu_receive *receive, void *buffer, int count, mpi_handle type, int from,
                         mpi_handle comm)
 {
@@ -158,7 +158,7 @@ static int receive_make(struct mpi_gpu_receive *receive, void *buffer, int count
     return error;
 }
 
-// What MPI is asked to receive into.
+// The buffer that MPI receives into.
 static void *buffer_of(const struct mpi_gpu_receive *receive)
 {
     return receive->staged.device != NULL ? receive->staged.host : receive->buffer;
@@ -184,13 +184,13 @@ static bool is_tracked(const struct mpi_gpu_receive *receive, int from)
     return receive->staged.device != NULL || (from != mpi_abi()->proc_null && mpi_gpu_may_get_rts(receive));
 }
 
-// An error where MPI's request, if there is one, cannot be followed.
+// Returns an error if MPI's request (which may exist) cannot be tracked.
 static int kept(bool good, struct mpi_gpu_receive *receive, const char *name)
 {
     return good ? MPI_OK : mpi_gpu_fail(receive->comm, mpi_abi()->error_other, name, receive->buffer);
 }
 
-// The chunks of a message whose RTS a probe has taken.
+// Receives the chunks of a message whose RTS a probe has taken.
 static int incoming_start(struct mpi_gpu_receive *receive, const struct mpi_gpu_probed *probed, void *request)
 {
     struct mpi_gpu_incoming *incoming = mpi_gpu_incoming_make(receive, &probed->rts, probed->status);
@@ -272,7 +272,7 @@ static int chunks_wait(struct mpi_gpu_receive *receive, const struct mpi_gpu_rts
     return incoming != NULL ? mpi_gpu_incoming_wait(incoming, receive, status) : mpi_abi()->error_other;
 }
 
-// MPI has received what it was asked for.
+// Called when MPI's receive is complete.
 static int receive_end(struct mpi_gpu_receive *receive, int error, void *status)
 {
     struct mpi_gpu_rts rts;
@@ -285,7 +285,8 @@ static int receive_end(struct mpi_gpu_receive *receive, int error, void *status)
     return error;
 }
 
-// A message for the device's memory itself. What comes may be shorter, which MPI would copy by the processor.
+// Receives directly into device memory. A shorter message may arrive, which MPI would copy by the processor: it is
+// staged.
 static int receive_direct(void *buffer, int count, mpi_handle type, int from, int tag, mpi_handle comm, void *status)
 {
     _Alignas(16) char message[sizeof(mpi_handle)];
@@ -310,7 +311,7 @@ int MPI_Mrecv(void *buffer, int count, mpi_handle type, void *message, void *sta
     return receive_end(&receive, error, status);
 }
 
-// What a probe has taken of it.
+// Receives a message that a probe has taken.
 static int receive_probed(struct mpi_gpu_receive *receive, struct mpi_gpu_probed *probed, void *status)
 {
     if (probed->rts.bytes == 0) {
@@ -353,7 +354,8 @@ int MPI_Sendrecv(const void *out, int out_count, mpi_handle out_type, int to, in
                  mpi_handle in_type, int from, int in_tag, mpi_handle comm, void *status)
 {
     _Alignas(16) char request[sizeof(mpi_handle)], sent[sizeof(mpi_handle)];
-    if (!mpi_gpu_pipeline_is_open() && mpi_gpu_place(out) == MPI_GPU_HOST && mpi_gpu_place(in) == MPI_GPU_HOST) {
+    if (!mpi_gpu_pipeline_is_open() && mpi_gpu_pointer_kind(out) == MPI_GPU_HOST &&
+        mpi_gpu_pointer_kind(in) == MPI_GPU_HOST) {
         return CALL Sendrecv(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
     }
     int error = MPI_Irecv(in, in_count, in_type, from, in_tag, comm, request);
@@ -366,12 +368,12 @@ int MPI_Sendrecv(const void *out, int out_count, mpi_handle out_type, int to, in
     return error != MPI_OK ? error : received;
 }
 
-// The data are elsewhere before others come in their place.
+// Sends a copy of the data, because the receive overwrites the buffer.
 static int replace_start(const void *buffer, int count, mpi_handle type, int to, int tag, mpi_handle comm,
                          char **packed, void *request)
 {
-    int size = 0, place = 0;
-    if (mpi_gpu_place(buffer) != MPI_GPU_HOST) {
+    int size = 0, position = 0;
+    if (mpi_gpu_pointer_kind(buffer) != MPI_GPU_HOST) {
         return start(CALL Isend, "MPI_Sendrecv_replace", COPIED, buffer, count, type, to, tag, comm, request);
     }
     int error = CALL Type_size(type, &size);
@@ -380,8 +382,8 @@ static int replace_start(const void *buffer, int count, mpi_handle type, int to,
     if (error != MPI_OK || *packed == NULL) {
         return mpi_gpu_fail(comm, error != MPI_OK ? error : mpi_abi()->error_other, "MPI_Sendrecv_replace", buffer);
     }
-    error = CALL Pack(buffer, count, type, *packed, (int)bytes, &place, comm);
-    return error == MPI_OK ? CALL Isend(*packed, place, mpi_abi()->byte, to, tag, comm, request) : error;
+    error = CALL Pack(buffer, count, type, *packed, (int)bytes, &position, comm);
+    return error == MPI_OK ? CALL Isend(*packed, position, mpi_abi()->byte, to, tag, comm, request) : error;
 }
 
 int MPI_Sendrecv_replace(void *buffer, int count, mpi_handle type, int to, int out_tag, int from, int in_tag,
@@ -389,7 +391,7 @@ int MPI_Sendrecv_replace(void *buffer, int count, mpi_handle type, int to, int o
 {
     _Alignas(16) char request[sizeof(mpi_handle)];
     char *packed = NULL;
-    if (!mpi_gpu_pipeline_is_open() && mpi_gpu_place(buffer) == MPI_GPU_HOST) {
+    if (!mpi_gpu_pipeline_is_open() && mpi_gpu_pointer_kind(buffer) == MPI_GPU_HOST) {
         return CALL Sendrecv_replace(buffer, count, type, to, out_tag, from, in_tag, comm, status);
     }
     int error = replace_start(buffer, count, type, to, out_tag, comm, &packed, request);

@@ -8,16 +8,16 @@
 
 #include "verbs-shim/mpi-gpu/requests.h"
 
-// A random number. No program sees it but in the library's own memory.
+// A random number. A program can see it only in the library's own memory.
 static const uint64_t magic[3] = {0x9d3f61c7e40b28a5, 0x5be21f8c70d6943a, 0xc84a07b5f19e6d32};
 
-#define CHUNK_TAGS          32768   // MPI_TAG_UB is at least that, less one
-#define RECEIVER_TIMEOUT_NS 1000000 // of a receiver that takes no chunk
+#define CHUNK_TAGS          32768   // MPI_TAG_UB is at least this number minus one
+#define RECEIVER_TIMEOUT_NS 1000000 // for a receiver that takes no chunk
 
 struct mpi_gpu_chunks mpi_gpu_chunks;
 
 static mpi_handle world_group;
-static bool threaded; // several threads call MPI at a time
+static bool threaded; // several threads call MPI concurrently
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct mpi_gpu_outgoing *outgoing_first;
@@ -56,7 +56,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return error;
 }
 
-// When all ranks are here, what was not received never will be.
+// When all ranks are here, messages that were not received never will be.
 int MPI_Finalize(void)
 {
     if (mpi_gpu_chunks.open) {
@@ -94,7 +94,7 @@ static int world_rank(int rank, mpi_handle comm)
         world = -1;
     }
     (void)CALL Group_free(group);
-    return world; // of another world: MPI_UNDEFINED, which is negative
+    return world; // not in MPI_COMM_WORLD: MPI_UNDEFINED, which is negative
 }
 
 int mpi_gpu_chunk_count(const struct mpi_gpu_rts *rts)
@@ -171,7 +171,7 @@ struct mpi_gpu_outgoing *mpi_gpu_outgoing_make(struct mpi_gpu_buffer *buffer, in
     return outgoing;
 }
 
-// A chunk that did not come from the device is sent without data, for which the receiver does not wait in vain.
+// A chunk whose copy failed is sent without data, so that the receiver's wait ends.
 static void chunk_send(void *argument, bool good)
 {
     struct mpi_gpu_outgoing *outgoing = argument;
@@ -206,7 +206,7 @@ static int64_t now_ns(void)
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-// Not of requests for which other threads may wait.
+// Not for requests for which other threads may wait.
 static void progress(void)
 {
     if (!threaded) {
@@ -244,7 +244,7 @@ static struct mpi_gpu_outgoing *outgoing_take_all(void)
     return all;
 }
 
-// Also frees those before it that have been taken meanwhile. None is waited for: a receiver may be late.
+// Also frees earlier messages whose chunks were taken. It does not wait, as a receiver may be late.
 void mpi_gpu_outgoing_release(struct mpi_gpu_outgoing *outgoing)
 {
     outgoing_add(outgoing);
@@ -275,7 +275,7 @@ static struct mpi_gpu_outgoing *outgoing_of_one(void)
 void mpi_gpu_outgoing_abandon(struct mpi_gpu_buffer *staged, mpi_handle request)
 {
     struct mpi_gpu_outgoing *outgoing = outgoing_of_one();
-    if (outgoing != NULL) { // else the host memory stays MPI's
+    if (outgoing != NULL) { // otherwise the host memory stays with MPI
         mpi_handle_put(outgoing->requests, 0, request);
         outgoing->buffer = *staged;
         mpi_gpu_outgoing_release(outgoing);
@@ -283,7 +283,7 @@ void mpi_gpu_outgoing_abandon(struct mpi_gpu_buffer *staged, mpi_handle request)
     *staged = (struct mpi_gpu_buffer){0};
 }
 
-// A message of this process to itself.
+// Sends a message of this process to itself.
 static bool self_send(const void *data, int tag)
 {
     struct mpi_gpu_outgoing *outgoing = outgoing_of_one();
@@ -293,13 +293,13 @@ static bool self_send(const void *data, int tag)
     memcpy(outgoing->data, data, sizeof outgoing->data);
     bool sent = CALL Isend(outgoing->data, MPI_GPU_RTS_BYTES, mpi_abi()->byte, mpi_gpu_chunks.self, tag,
                            mpi_gpu_chunks.comm, outgoing->requests) == MPI_OK;
-    mpi_gpu_outgoing_release(outgoing); // where it was not sent, its request is null
+    mpi_gpu_outgoing_release(outgoing); // if it was not sent, its request is null
     return sent;
 }
 
 int mpi_gpu_resend_rts(const struct mpi_gpu_rts *rts, void *message_out)
 {
-    struct mpi_gpu_rts carrier = mpi_gpu_rts_make(0, 0); // for its tag
+    struct mpi_gpu_rts carrier = mpi_gpu_rts_make(0, 0); // only its tag is used
     _Alignas(16) char status[MPI_STATUS_MAX];
     return self_send(rts, carrier.chunk_tag)
                ? CALL Mprobe(mpi_gpu_chunks.self, carrier.chunk_tag, mpi_gpu_chunks.comm, message_out, status)

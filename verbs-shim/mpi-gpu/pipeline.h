@@ -1,17 +1,17 @@
-// Long staged messages in chunks, so that the copies at both ends and the transfer between them overlap.
+// Long staged messages are split into chunks, so that the copies at both ends and the transfer between them overlap.
 //
-// In place of the message the sender sends an RTS, with the program's communicator and tag, so that MPI matches it as
-// it would the message, and the chunks on a communicator of the library's own, each when its copy has ended. The
-// receiver knows an RTS by its length and a number of 192 bits, asks for the chunks, and copies each to the device
-// while the next is under way.
+// Instead of the message the sender sends an RTS, with the program's communicator and tag, so that MPI matches it like
+// the message, and the chunks on a communicator of the library's own, each when its copy has ended. The receiver
+// recognises an RTS by its length and a number of 192 bits, posts receives for the chunks, and copies each to the
+// device while the next one is in flight.
 //
-// What waits for a send waits until its chunks are taken, but not for a receiver that takes none: that may sit in a
-// call that asks for no chunks, after MPI_Irecv. The data are in host memory then, and the send is over as a buffered
-// one.
+// A wait for a send ends when its chunks are taken, but does not wait for a receiver that takes none: that receiver may
+// be in a call that receives no chunks, after MPI_Irecv. The data is in host memory then, and the send is complete like
+// a buffered one.
 //
-// Both ends have the same settings. Only in staged mode, to ranks of MPI_COMM_WORLD, by the C interface.
+// Both ends have the same settings. Only in staged mode, to ranks of MPI_COMM_WORLD, through the C interface.
 //
-// Source: the pipeline of MVAPICH2 (MV2_CUDA_BLOCK_SIZE, 256 KiB), whose RTS is inside its rendezvous.
+// Source: the pipeline of MVAPICH2 (MV2_CUDA_BLOCK_SIZE, 256 KiB), whose RTS is inside its rendezvous protocol.
 #pragma once
 
 #include "verbs-shim/mpi-gpu/gpu.h"
@@ -21,7 +21,7 @@
 struct mpi_gpu_rts {
     uint64_t magic[3];
     uint64_t bytes, chunk_bytes;
-    int32_t sender; // in MPI_COMM_WORLD
+    int32_t sender; // rank in MPI_COMM_WORLD
     int32_t chunk_tag;
     int32_t source, tag; // of the message, for its status; negative: those of the RTS
     int32_t unused[2];
@@ -32,44 +32,44 @@ _Static_assert(sizeof(struct mpi_gpu_rts) == MPI_GPU_RTS_BYTES, "the length tell
 
 struct mpi_gpu_outgoing {
     struct mpi_gpu_outgoing *next;
-    struct mpi_gpu_rts rts; // to be sent by the caller, before the chunks
+    struct mpi_gpu_rts rts; // the caller sends it before the chunks
     struct mpi_gpu_buffer buffer;
-    char data[MPI_GPU_RTS_BYTES]; // of a message that looked like an RTS
+    char data[MPI_GPU_RTS_BYTES]; // a message with the length of an RTS
     char *requests;
     int peer, chunks, started, taken, error;
 };
 
-// Whether a buffer, not yet staged, is sent in chunks; the peer's number is its rank in MPI_COMM_WORLD then.
+// true: a buffer that is not staged yet is sent in chunks; *peer is then the peer's rank in MPI_COMM_WORLD.
 bool mpi_gpu_pipelines(const struct mpi_gpu_buffer *buffer, int to, mpi_handle comm, int *peer);
-// Stages the buffer and takes it. NULL: there is no memory.
+// Stages the buffer and takes ownership of it. NULL: no memory.
 struct mpi_gpu_outgoing *mpi_gpu_outgoing_make(struct mpi_gpu_buffer *buffer, int peer);
-// The copies and the sends of the chunks.
+// Copies and sends the chunks.
 int mpi_gpu_outgoing_send(struct mpi_gpu_outgoing *outgoing);
-// Until the chunks are taken, or none was for a while.
+// Waits until the chunks are taken, or none was taken for a while.
 void mpi_gpu_outgoing_wait(struct mpi_gpu_outgoing *outgoing);
-// It frees itself when the chunks are taken.
+// It is freed when its chunks are taken.
 void mpi_gpu_outgoing_release(struct mpi_gpu_outgoing *outgoing);
-// The same for a send of MPI's whose request the program frees before it is over.
+// The same for a send of MPI whose request the program frees before its end.
 void mpi_gpu_outgoing_abandon(struct mpi_gpu_buffer *staged, mpi_handle request);
-// An RTS to this process itself, on the library's communicator: for one that was received before the program asked
-// for it, or for the data of a message that only looked like one.
+// Sends an RTS to this process itself, on the library's communicator: for an RTS that was received before the program
+// asked for it, or for the data of a message that only had an RTS's length.
 int mpi_gpu_resend_rts(const struct mpi_gpu_rts *rts, void *message_out);
 bool mpi_gpu_rts_of_data(const void *data, int source, int tag, struct mpi_gpu_rts *rts_out);
 
 // --- receiving ------------------------------------------------------------------------------------------------------
 
-// Whether messages are pipelined at all.
+// true: messages can be pipelined.
 bool mpi_gpu_pipeline_is_open(void);
-// Whether what came is an RTS.
+// true: the received message is an RTS.
 bool mpi_gpu_rts_in(const struct mpi_gpu_receive *receive, const void *status, struct mpi_gpu_rts *rts_out);
-// Whether an RTS may come for this receive.
+// true: an RTS may arrive for this receive.
 bool mpi_gpu_may_get_rts(const struct mpi_gpu_receive *receive);
 bool mpi_gpu_is_rts(const struct mpi_gpu_rts *rts);
 
 struct mpi_gpu_incoming {
     struct mpi_gpu_rts rts;
-    char *into; // host memory, the chunks one after the other
-    bool apart; // into is not the program's buffer nor a staged one's
+    char *into; // host memory for all chunks in order
+    bool apart; // `into` is neither the program's buffer nor a staged one
     bool brought;
     char *requests;
     int chunks, next;
@@ -77,31 +77,32 @@ struct mpi_gpu_incoming {
     char status[MPI_STATUS_MAX]; // of the message
 };
 
-// Asks for the chunks. status: of the RTS. NULL: there is no memory.
+// Posts receives for the chunks. status: of the RTS. NULL: no memory.
 struct mpi_gpu_incoming *mpi_gpu_incoming_make(const struct mpi_gpu_receive *receive, const struct mpi_gpu_rts *rts,
                                                const void *status);
-mpi_handle mpi_gpu_incoming_request(const struct mpi_gpu_incoming *incoming); // the next chunk's
+mpi_handle mpi_gpu_incoming_request(const struct mpi_gpu_incoming *incoming); // of the next chunk
 mpi_handle mpi_gpu_incoming_last(const struct mpi_gpu_incoming *incoming);
-// The next chunk has come. False: it was not the last.
+// Called when the next chunk has arrived. False: it was not the last one.
 bool mpi_gpu_incoming_chunk(struct mpi_gpu_incoming *incoming, const struct mpi_gpu_receive *receive,
                             const void *status);
-// When the last has come, before it is told: brings the data where they belong.
+// When the last chunk has arrived, before it is reported: brings the data to its target.
 int mpi_gpu_incoming_bring(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive);
-// When all have come: brings the data where they belong, sets the message's status, frees. An error of MPI's.
+// When all chunks have arrived: brings the data to its target, sets the message's status, frees. Returns an error of
+// MPI's.
 int mpi_gpu_incoming_end(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive, void *status);
-// Waits for all of it.
+// Waits for all chunks.
 int mpi_gpu_incoming_wait(struct mpi_gpu_incoming *incoming, struct mpi_gpu_receive *receive, void *status);
 
 // --- probes ---------------------------------------------------------------------------------------------------------
 
-// Messages that a probe has taken from MPI to see whether they are an RTS, until the program asks for them.
+// Messages that a probe has received from MPI to check whether they are an RTS, until the program asks for them.
 struct mpi_gpu_probed {
     struct mpi_gpu_probed *next;
     mpi_handle comm;
-    struct mpi_gpu_rts rts; // bytes 0: none, MPI has the message
+    struct mpi_gpu_rts rts; // bytes 0: none; MPI still has the message
     _Alignas(16) char message[sizeof(mpi_handle)];
-    _Alignas(16) char status[MPI_STATUS_MAX]; // of the message as the program sees it
+    _Alignas(16) char status[MPI_STATUS_MAX]; // of the message, as reported to the program
 };
 
-// The first that matches, which is the caller's to free. NULL: none, MPI is to be asked.
+// The first message that matches; the caller frees it. NULL: none, the caller must ask MPI.
 struct mpi_gpu_probed *mpi_gpu_probed_take(int from, int tag, mpi_handle comm);

@@ -1,7 +1,7 @@
-// Probes: a program that asks for the length of a message is told the message's, not its RTS's.
+// Probes: a program that asks for the length of a message must get the message's length, not the RTS's.
 //
-// A message of an RTS's length is taken from MPI to look at it, with all that came before it from the same rank, so
-// that what the program asks for later still finds the first that matches.
+// A message with the length of an RTS is received from MPI to check it, together with all earlier messages of the same
+// rank, so that later calls of the program still find the first message that matches.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool matches(struct mpi_gpu_probed *entry, int from, int tag, mpi_handle 
 static struct mpi_gpu_probed **link_of(int from, int tag, mpi_handle comm)
 {
     struct mpi_gpu_probed **link = &probed;
-    comm = mpi_handle_at(&comm, 0); // of an int only its half counts
+    comm = mpi_handle_at(&comm, 0); // only the low half of an int is valid
     while (*link != NULL && !matches(*link, from, tag, comm)) {
         link = &(*link)->next;
     }
@@ -41,7 +41,7 @@ struct mpi_gpu_probed *mpi_gpu_probed_take(int from, int tag, mpi_handle comm)
     return entry;
 }
 
-static bool look(int from, int tag, mpi_handle comm, void *status_out)
+static bool taken_find(int from, int tag, mpi_handle comm, void *status_out)
 {
     if (probed == NULL) {
         return false;
@@ -55,7 +55,7 @@ static bool look(int from, int tag, mpi_handle comm, void *status_out)
     return entry != NULL;
 }
 
-// Receives a message of an RTS's length: it is one, or becomes one of this process's own.
+// Receives a message with the length of an RTS: it is an RTS, or becomes one that this process sends to itself.
 static int open_message(struct mpi_gpu_probed *entry)
 {
     int error = CALL Mrecv(&entry->rts, sizeof entry->rts, mpi_abi()->byte, entry->message, entry->status);
@@ -72,7 +72,7 @@ static int open_message(struct mpi_gpu_probed *entry)
     return CALL Status_set_elements(entry->status, mpi_abi()->byte, (int)entry->rts.bytes);
 }
 
-// MPICH leaves in a probe's status whether a message was cancelled as it was.
+// MPICH does not set in a probe's status whether a message was cancelled.
 static bool has_rts_length(const void *status)
 {
     int bytes = 0;
@@ -80,7 +80,7 @@ static bool has_rts_length(const void *status)
            bytes == MPI_GPU_RTS_BYTES;
 }
 
-// The first message of a rank goes to the end of those that were taken.
+// Appends the first message of a rank to the list of taken messages.
 static int take_next(int from, mpi_handle comm, int *tag_out)
 {
     struct mpi_gpu_probed *entry = calloc(1, sizeof *entry), **link = &probed;
@@ -104,7 +104,7 @@ static int take_next(int from, mpi_handle comm, int *tag_out)
     return MPI_OK;
 }
 
-// What a probe of MPI's has found.
+// Handles a message that MPI's probe has found.
 static int found(mpi_handle comm, void *status)
 {
     int source = *mpi_status_source(status), tag = *mpi_status_tag(status), taken = -1, error = MPI_OK;
@@ -114,13 +114,13 @@ static int found(mpi_handle comm, void *status)
     while (error == MPI_OK && taken != tag) {
         error = take_next(source, comm, &taken);
     }
-    return error == MPI_OK && !look(source, tag, comm, status) ? mpi_abi()->error_other : error;
+    return error == MPI_OK && !taken_find(source, tag, comm, status) ? mpi_abi()->error_other : error;
 }
 
 int MPI_Probe(int from, int tag, mpi_handle comm, void *status)
 {
     _Alignas(16) char own[MPI_STATUS_MAX];
-    if (look(from, tag, comm, status)) {
+    if (taken_find(from, tag, comm, status)) {
         return MPI_OK;
     }
     status = mpi_status_or(status, own);
@@ -132,7 +132,7 @@ int MPI_Iprobe(int from, int tag, mpi_handle comm, int *flag, void *status)
 {
     _Alignas(16) char own[MPI_STATUS_MAX];
     *flag = 1;
-    if (look(from, tag, comm, status)) {
+    if (taken_find(from, tag, comm, status)) {
         return MPI_OK;
     }
     status = mpi_status_or(status, own);
@@ -142,7 +142,7 @@ int MPI_Iprobe(int from, int tag, mpi_handle comm, int *flag, void *status)
 
 // --- matched probes -------------------------------------------------------------------------------------------------
 
-// The program gets a message of MPI's: an RTS is one that this process sends itself.
+// The program gets a message of MPI: for an RTS, a message that this process sends to itself.
 static int hand_over(struct mpi_gpu_probed *entry, void *message, void *status)
 {
     int error = MPI_OK;

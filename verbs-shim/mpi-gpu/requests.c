@@ -6,16 +6,16 @@
 
 struct mpi_gpu_request {
     struct mpi_gpu_request *next;
-    mpi_handle handle; // as the program has it
+    mpi_handle handle; // the program's handle
     bool receives, persistent, own_type;
-    struct mpi_gpu_receive receive; // of a send: only what is staged
-    int from, tag;                  // of a persistent receive
+    struct mpi_gpu_receive receive; // of a send: only `staged` is used
+    int from, tag;                  // persistent receives only
 
     struct mpi_gpu_outgoing *outgoing; // a pipelined send
-    struct mpi_gpu_incoming *incoming; // a receive whose RTS has come
-    bool held;                         // by MPI, to whom the RTS was the message: to be freed at the end
-    bool brought;                      // its data to the device, before it is waited for
-    mpi_handle probed;                 // MPI's request for a message that a probe had taken; else null
+    struct mpi_gpu_incoming *incoming; // a receive whose RTS has arrived
+    bool held;                         // MPI considers the RTS the message and still has the request: freed at the end
+    bool brought;                      // its data was copied to the device before the wait
+    mpi_handle probed;                 // MPI's request for a message that a probe had taken; otherwise null
 };
 
 // --- the table ------------------------------------------------------------------------------------------------------
@@ -23,7 +23,7 @@ struct mpi_gpu_request {
 #define BUCKETS 256
 
 static struct mpi_gpu_request *buckets[BUCKETS];
-static unsigned count; // of them, so that programs without device memory pay nothing
+static unsigned count; // number of requests; programs without device memory pay nothing
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct mpi_gpu_request **bucket_of(mpi_handle handle)
@@ -120,13 +120,13 @@ bool mpi_gpu_request_pipelined(mpi_handle handle, struct mpi_gpu_outgoing *outgo
     return request_add(&(struct mpi_gpu_request){.handle = handle, .outgoing = outgoing}) != NULL;
 }
 
-// The program may free its datatype before the message comes.
+// The program may free its datatype before the message arrives.
 static bool type_keep(struct mpi_gpu_request *request)
 {
     _Alignas(16) char copy[sizeof(mpi_handle)];
     int integers, addresses, types, combiner;
     if (request->receive.staged.device != NULL) {
-        return true; // whose layout is known
+        return true; // its layout is known
     }
     if (CALL Type_get_envelope(request->receive.type, &integers, &addresses, &types, &combiner) != MPI_OK) {
         return false;
@@ -176,7 +176,7 @@ mpi_handle mpi_gpu_request_stand_in(const struct mpi_gpu_request *request)
                                                         : request->handle;
 }
 
-// Whether a message that has come is an RTS. The chunks are asked for then.
+// true: the received message is an RTS; then receives for its chunks are posted.
 static bool rts_taken(struct mpi_gpu_request *request, const void *status, int *error_out)
 {
     struct mpi_gpu_rts rts;
@@ -190,7 +190,7 @@ static bool rts_taken(struct mpi_gpu_request *request, const void *status, int *
     return request->incoming != NULL;
 }
 
-// The data of what has come.
+// Brings received data to its target.
 static int bring(struct mpi_gpu_request *request, void *status)
 {
     _Alignas(16) char held[sizeof(mpi_handle)];
@@ -268,7 +268,7 @@ void mpi_gpu_requests_progress(void)
 
 // --- calls for one --------------------------------------------------------------------------------------------------
 
-// The host memory is MPI's until a send is over; what a receive brings, nobody knows when.
+// MPI uses the host memory until a send has ended; the end of a receive is unknown.
 static void abandon(struct mpi_gpu_request *known, void *request)
 {
     int over = 0;
@@ -285,7 +285,7 @@ static void abandon(struct mpi_gpu_request *known, void *request)
 int MPI_Request_free(void *request)
 {
     struct mpi_gpu_request *known = find(mpi_handle_at(request, 0));
-    if (known != NULL && known->incoming != NULL) { // what it stands for has begun
+    if (known != NULL && known->incoming != NULL) { // its chunks are being received
         _Alignas(16) char status[MPI_STATUS_MAX];
         int error = MPI_Wait(request, status);
         if (error != MPI_OK) {
@@ -326,7 +326,7 @@ int MPI_Request_get_status(mpi_handle request, int *flag, void *status)
     return error;
 }
 
-// A message that has come is no longer cancelled.
+// A message that has arrived can no longer be cancelled.
 int MPI_Cancel(void *request)
 {
     const struct mpi_gpu_request *known = find(mpi_handle_at(request, 0));
@@ -334,7 +334,7 @@ int MPI_Cancel(void *request)
     return has_come ? MPI_OK : CALL Cancel(request);
 }
 
-// The message of a persistent receive may have been taken by a probe.
+// A probe may have taken the message of a persistent receive.
 static int receive_start(struct mpi_gpu_request *known, void *request)
 {
     const struct mpi_gpu_receive *receive = &known->receive;

@@ -1,17 +1,17 @@
-// MPI's calls that wait for requests, or look whether they are over.
+// MPI's calls that wait for requests or test them.
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs-shim/mpi-gpu/requests.h"
 
-// What MPI is asked about in place of the program's requests.
+// The requests that MPI waits for instead of the program's.
 struct many {
     int number;
-    char *array;                    // the program's
+    char *array;                    // the program's requests
     char *handles;                  // the stand-ins
-    struct mpi_gpu_request **known; // NULL: MPI's alone
+    struct mpi_gpu_request **known; // NULL: not tracked
     char *statuses;
-    struct mpi_gpu_outgoing *sent; // pipelined sends that are over
+    struct mpi_gpu_outgoing *sent; // pipelined sends that have ended
     bool waits;
 };
 
@@ -22,7 +22,7 @@ static void many_free(struct many *many)
     free(many->statuses);
 }
 
-// False: none of them is the library's business, or there is no memory for more.
+// False: the library tracks none of them, or there is no memory.
 static bool many_begin(struct many *many, int number, void *array, bool waits)
 {
     bool any = false;
@@ -48,13 +48,13 @@ static bool many_begin(struct many *many, int number, void *array, bool waits)
     return true;
 }
 
-// What is not over is given back; what was sent is waited for once more, until it is taken.
+// Gives back requests that have not ended, and waits until the chunks of sent messages are taken.
 static int many_end(struct many *many, int error)
 {
     for (int i = 0; i < many->number; i++) {
         struct mpi_gpu_request *known = many->known[i];
         if (known != NULL && mpi_handle_at(many->handles, i) == mpi_abi()->request_null) {
-            mpi_handle_put(mpi_handle_slot(many->array, i), 0, mpi_abi()->request_null); // failed beside another
+            mpi_handle_put(mpi_handle_slot(many->array, i), 0, mpi_abi()->request_null); // failed together with another
             mpi_gpu_request_forget(known);
         } else if (known != NULL) {
             mpi_gpu_request_give_back(known);
@@ -73,7 +73,7 @@ static int many_end(struct many *many, int error)
     return error;
 }
 
-// MPI has said that a stand-in is over. Whether the program's request is.
+// Called when a stand-in has ended. true: the program's request has ended.
 static bool ended(struct many *many, int index, void *status, int *error)
 {
     struct mpi_gpu_request *known = many->known[index];
@@ -88,7 +88,7 @@ static bool ended(struct many *many, int index, void *status, int *error)
     *error = *error != MPI_OK ? *error : own;
     mpi_handle_put(many->handles, index, over ? mpi_handle_at(slot, 0) : mpi_gpu_request_stand_in(known));
     if (over && mpi_handle_at(slot, 0) == mpi_abi()->request_null) {
-        many->known[index] = NULL; // else it is persistent
+        many->known[index] = NULL; // a persistent request stays
     }
     if (sent != NULL) {
         sent->next = many->sent;
@@ -157,7 +157,7 @@ int MPI_Testany(int number, void *array, int *index, int *flag, void *status)
 
 // --- some -----------------------------------------------------------------------------------------------------------
 
-// Those that MPI says are over, less those that the program's requests have more of.
+// Keeps those that MPI reports as ended and whose requests have no further stand-in.
 static int some_of(struct many *many, int done, int *indices, void *statuses, int *error)
 {
     int over = 0;
@@ -201,7 +201,7 @@ int MPI_Testsome(int number, void *array, int *done, int *indices, void *statuse
 
 // --- all ------------------------------------------------------------------------------------------------------------
 
-// Each as it comes, so that the next message moves while the data of the last go to the device.
+// Handles each when it ends, so that the next message moves while the previous data goes to the device.
 int MPI_Waitall(int number, void *array, void *statuses)
 {
     _Alignas(16) char status[MPI_STATUS_MAX] = {0}, null[sizeof(mpi_handle)];
@@ -212,7 +212,7 @@ int MPI_Waitall(int number, void *array, void *statuses)
     void *kept = mpi_status_or(statuses, many.statuses);
     int error = MPI_OK, index = 0;
     mpi_handle_put(null, 0, mpi_abi()->request_null);
-    (void)CALL Wait(null, status); // of those that are not active
+    (void)CALL Wait(null, status); // the status of inactive requests
     for (int i = 0; i < number; i++) {
         memcpy(mpi_status_at(kept, i), status, mpi_abi()->status_bytes);
     }
@@ -228,7 +228,7 @@ int MPI_Waitall(int number, void *array, void *statuses)
     return many_end(&many, error);
 }
 
-// MPI frees all or none: none of them may turn out to be an RTS then.
+// MPI frees all or none, so all must be checked for an RTS before.
 static bool all_are_over(const struct many *many)
 {
     bool all = true;

@@ -1,7 +1,7 @@
-// One-sided calls whose origin lies in device memory. The host memory in its place is MPI's until the epoch is over:
-// the calls that end one give it back, and bring what was got to the device.
+// One-sided calls whose origin is device memory. MPI uses the host memory instead until the end of the epoch: the calls
+// that end an epoch release it, and copy fetched data to the device.
 //
-// The windows themselves are MPI's business: those of device memory work where MPI moves the data by RDMA.
+// The windows themselves belong to MPI: windows in device memory work if MPI moves the data by RDMA.
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -52,11 +52,11 @@ static struct access *access_take(mpi_handle win, int target)
     return access;
 }
 
-// target: of whom; negative: of all.
+// target: the rank; negative: all ranks.
 static int over(mpi_handle win, int target, int error)
 {
     struct access *access;
-    win = mpi_handle_at(&win, 0); // of an int only its half counts
+    win = mpi_handle_at(&win, 0); // only the low half of an int is valid
     while (accesses != NULL && (access = access_take(win, target)) != NULL) {
         int copied = access->gets ? mpi_gpu_buffer_write(&access->buffer, access->buffer.bytes) : MPI_OK;
         mpi_gpu_buffer_free(&access->buffer);
@@ -66,7 +66,7 @@ static int over(mpi_handle win, int target, int error)
     return error;
 }
 
-// MPI_OK and no device: it is MPI's to do as it was asked.
+// MPI_OK and no device: MPI executes the call as it is.
 static int stage(struct mpi_gpu_buffer *staged, const void *origin, int count, mpi_handle type, int target,
                  mpi_handle win, bool gets)
 {
@@ -84,30 +84,34 @@ static int stage(struct mpi_gpu_buffer *staged, const void *origin, int count, m
     return MPI_OK;
 }
 
-int MPI_Put(const void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
+int MPI_Put(const void *origin, int count, mpi_handle type, int target, mpi_aint displacement, int target_count,
             mpi_handle target_type, mpi_handle win)
 {
     struct mpi_gpu_buffer staged;
     int error = stage(&staged, origin, count, type, target, win, false);
     if (error != MPI_OK || staged.device == NULL) {
-        return error != MPI_OK ? error : CALL Put(origin, count, type, target, place, target_count, target_type, win);
+        return error != MPI_OK ? error
+                               : CALL Put(origin, count, type, target, displacement, target_count, target_type, win);
     }
-    return CALL Put(staged.host, (int)staged.bytes, mpi_abi()->byte, target, place, target_count, target_type, win);
+    return CALL Put(staged.host, (int)staged.bytes, mpi_abi()->byte, target, displacement, target_count, target_type,
+                    win);
 }
 
-int MPI_Get(void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
+int MPI_Get(void *origin, int count, mpi_handle type, int target, mpi_aint displacement, int target_count,
             mpi_handle target_type, mpi_handle win)
 {
     struct mpi_gpu_buffer staged;
     int error = stage(&staged, origin, count, type, target, win, true);
     if (error != MPI_OK || staged.device == NULL) {
-        return error != MPI_OK ? error : CALL Get(origin, count, type, target, place, target_count, target_type, win);
+        return error != MPI_OK ? error
+                               : CALL Get(origin, count, type, target, displacement, target_count, target_type, win);
     }
-    return CALL Get(staged.host, (int)staged.bytes, mpi_abi()->byte, target, place, target_count, target_type, win);
+    return CALL Get(staged.host, (int)staged.bytes, mpi_abi()->byte, target, displacement, target_count, target_type,
+                    win);
 }
 
-// The operation wants the elements' own type: of a datatype without gaps, of which the copies are an array.
-int MPI_Accumulate(const void *origin, int count, mpi_handle type, int target, mpi_aint place, int target_count,
+// The operation needs the elements' own type: for a datatype without gaps, the copies are an array of it.
+int MPI_Accumulate(const void *origin, int count, mpi_handle type, int target, mpi_aint displacement, int target_count,
                    mpi_handle target_type, mpi_handle op, mpi_handle win)
 {
     struct mpi_gpu_buffer staged;
@@ -115,13 +119,13 @@ int MPI_Accumulate(const void *origin, int count, mpi_handle type, int target, m
     if (error != MPI_OK || staged.device == NULL) {
         return error != MPI_OK
                    ? error
-                   : CALL Accumulate(origin, count, type, target, place, target_count, target_type, op, win);
+                   : CALL Accumulate(origin, count, type, target, displacement, target_count, target_type, op, win);
     }
     if (!mpi_gpu_layout_is_run(&staged.layout, count) ||
         (staged.layout.count > 0 && staged.layout.runs[0].offset != 0)) {
         return fail(win, MPI_BAD_TYPE);
     }
-    return CALL Accumulate(staged.host, count, type, target, place, target_count, target_type, op, win);
+    return CALL Accumulate(staged.host, count, type, target, displacement, target_count, target_type, op, win);
 }
 
 // --- ends of epochs -------------------------------------------------------------------------------------------------
