@@ -1,4 +1,4 @@
-// libtcasim.so: in an attached process libtcasim-attach.so is there, elsewhere it is not.
+// libtcasim.so: an attached process has loaded libtcasim-attach.so, other processes have not.
 #include "verbs-shim/dropin/tcasim.h"
 
 #include <stddef.h>

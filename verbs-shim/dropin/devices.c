@@ -1,4 +1,4 @@
-// The devices of a node: tca0 where it has a board, ibsim0 where it has an HCA.
+// The devices of a node: tca0 if it has a board, ibsim0 if it has an HCA.
 #include <stddef.h>
 
 #include "verbs-shim/dropin/dropin.h"

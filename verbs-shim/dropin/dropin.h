@@ -1,8 +1,8 @@
-// What libibverbs.so.1 takes from the devices that it is built with. Private to the folder, and to tests, which build
+// What libibverbs.so.1 needs from the devices with which it is built. Private to the folder, and to tests, which build
 // it with a device of their own.
 #pragma once
 
 #include "verbs-shim/backend/backend.h"
 
-// Gives the process its devices (ibverbs_device_add). What cannot be had is left out.
+// Gives the process its devices (ibverbs_device_add). A device that is not available is omitted.
 void dropin_devices_add(struct backend_process *process);

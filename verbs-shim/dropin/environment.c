@@ -1,9 +1,9 @@
-// libibverbs.so.1 in an attached process: which devices it has, its lock, and how its threads wait.
+// libibverbs.so.1 in an attached process: its devices, its lock, and how its threads wait.
 //
-// In simulated time the lock is a word and is taken by trying: a thread that has it may give away the run token in a
-// attach call, and another that slept for it in the kernel would keep the run token for ever. It is none of the C library's,
-// whose end always may wake somebody: threads that are asked in their sleep look into the library, and would wake each
-// other.
+// In simulated time the lock is a word and is acquired by trying. A thread that holds it may give away the run token in
+// an attach call; a thread that slept for the lock in the kernel would then keep the run token forever. It is not a
+// mutex of the C library, because each release of such a mutex counts as a possible wake-up: sleeping threads that are
+// asked whether they can continue enter the library, and would wake each other.
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -15,10 +15,10 @@
 // --- the lock -------------------------------------------------------------------------------------------------------
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool taken;                    // in simulated time, in place of the mutex
-static bool wanted;                   // somebody has tried in vain since it was given back last
-static _Thread_local unsigned depth;  // how often the calling thread has it
-static struct backend_process *begun; // the process; NULL: it has not asked for devices yet
+static bool taken;                    // in simulated time, instead of the mutex
+static bool wanted;                   // a thread has tried to acquire it since the last release
+static _Thread_local unsigned depth;  // how often the calling thread has acquired it
+static struct backend_process *begun; // NULL: the process has not asked for devices yet
 
 static void mutex_take(void)
 {
@@ -62,7 +62,7 @@ static void unlock(void)
     }
 }
 
-// The child of a fork has one thread, which holds nothing, and none of its parent's devices.
+// The child of a fork has one thread, which holds no lock, and none of its parent's devices.
 static void forked(void)
 {
     mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -90,7 +90,7 @@ static void wait_unlocked(void)
     }
 }
 
-// Without simulated time nobody stands in for a program that waits for a descriptor.
+// Without simulated time no other thread polls for a program that waits for a descriptor.
 static void *watch(void *arg)
 {
     (void)arg;
@@ -101,7 +101,7 @@ static void *watch(void *arg)
     return NULL;
 }
 
-static void look(void)
+static void events_poll(void)
 {
     ibverbs_events_poll(begun);
 }
@@ -120,7 +120,7 @@ static void opened(void)
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         (void)pthread_once(&once, watch_start);
     } else {
-        attach_progress_set(look, begun->board != NULL); // tca0's library moves what others read and write
+        attach_progress_set(events_poll, begun->board != NULL); // tca0's library serves requests of peers
     }
 }
 

@@ -1,5 +1,5 @@
-// Between the structs of the kernel's interface (<rdma/ib_user_verbs.h>, <rdma/ib_user_sa.h>) and those of programs:
-// what librdmacm takes from libibverbs. And what is said about files of the system.
+// Translates between the structs of the kernel's interface (<rdma/ib_user_verbs.h>, <rdma/ib_user_sa.h>) and those of
+// programs, which librdmacm takes from libibverbs. Also files of the system.
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/sa.h>
@@ -122,7 +122,8 @@ const char *ibv_get_sysfs_path(void)
     return path != NULL && path[0] == '/' ? path : "/sys";
 }
 
-// Its text without the end of its last line, as a string if there is room for the end of it. How long it is; -1.
+// The text of the file without its last newline, as a string if there is room for the terminator. Returns the length,
+// or -1.
 int ibv_read_sysfs_file(const char *folder, const char *file, char *text_out, size_t bytes)
 {
     char path[512];
@@ -143,8 +144,7 @@ int ibv_read_sysfs_file(const char *folder, const char *file, char *text_out, si
 }
 
 // --- memory and fork ------------------------------------------------------------------------------------------------
-// A region is read and written where the program has it, not in pages that are held: nothing is lost when a child
-// gets a copy.
+// A region is the program's memory at its address, not a set of held pages, so a copy in a child process does no harm.
 
 int ibv_dontfork_range(void *base, size_t bytes)
 {

@@ -1,7 +1,7 @@
 // libtcacomm.so: the ranks of tcaCreateHandleList are those of MPI_COMM_WORLD, as on HA-PACS/TCA.
 //
-// The program brings its MPI along, whichever it is; nothing of it is linked here. The two kinds of handles are facts
-// of the MPIs' binary interfaces: addresses of objects (Open MPI), numbers (MPICH and its relatives).
+// The program has its own MPI, of any kind; none is linked here. The two kinds of handles are facts of the MPIs' binary
+// interfaces: addresses of objects (Open MPI), numbers (MPICH and its relatives).
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 
 #define MPICH_COMM_WORLD ((uintptr_t)0x44000000)
 #define MPICH_BYTE       ((uintptr_t)0x4c00010d)
-#define TAG(givers)      (0x7ca0 + (givers)) // of a list's messages among the program's
+#define TAG(givers)      (0x7ca0 + (givers)) // tag of a list's messages, among those of the program
 
 static uintptr_t constant(const char *open_mpi, uintptr_t mpich)
 {
@@ -35,7 +35,7 @@ static int allgather(void *ctx, const void *mine, void *all, size_t bytes)
     return gather(mine, (int)bytes, byte, all, (int)bytes, byte, world) == 0 ? 0 : -EIO;
 }
 
-// By messages, as ranks that give nothing may be elsewhere: they leave theirs untaken.
+// Uses messages, as ranks without a contribution may be in other calls: they do not receive theirs.
 int tca_gather_of_environment(const void *mine, void *all, size_t bytes, int givers)
 {
     int (*send)(const void *, int, uintptr_t, int, int, uintptr_t) = (__typeof__(send))dlsym(RTLD_DEFAULT, "MPI_Send");

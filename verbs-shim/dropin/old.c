@@ -1,8 +1,9 @@
-// The symbols' versions of before 2007 (IBVERBS_1.0), for programs that still name them.
+// The symbol versions from before 2007 (IBVERBS_1.0), for programs that still use them.
 //
-// Their structs were others, and no public header describes them any more. So the dynamic linker finds the names, and
-// a program that asks for its devices gets none: ibv_get_device_list answers with an empty list's NULL and ENOSYS.
-// What only a program with a device can call ends the program with a message rather than touch memory by guess.
+// Their structs were different, and no public header describes them any more. So the dynamic linker finds the names,
+// and a program that asks for devices gets none: ibv_get_device_list returns NULL as for an empty list, and ENOSYS.
+// Functions that only a program with a device can call end the program with a message; they must not access memory of
+// unknown layout.
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,11 +40,11 @@ OLD(ibv_get_device_list, "IBVERBS_1.0");
 void old_ibv_free_device_list(void **list);
 void old_ibv_free_device_list(void **list)
 {
-    (void)list; // NULL: it was given none
+    (void)list; // always NULL
 }
 OLD(ibv_free_device_list, "IBVERBS_1.0");
 
-// Provider libraries of that time announce themselves when they are loaded; none is asked for a device.
+// Provider libraries of that time register themselves when they are loaded; they are never asked for a device.
 void old_ibv_register_driver(const char *name, void *init);
 void old_ibv_register_driver(const char *name, void *init)
 {

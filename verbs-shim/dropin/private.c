@@ -1,14 +1,14 @@
 // What providers (libmlx4, libmlx5, libefa) import from the library, IBVERBS_PRIVATE_34.
 //
-// Programs link some providers with immediate binding, so the names must be there; but the devices here have no
-// provider, so nothing of it is ever asked: a provider that announces itself is not called, and what it would do with a
-// device that it does not have is refused. The names and which of them are data are facts of Debian's binary; their
-// header is not public, and nothing here looks at an argument.
+// Programs link some providers with immediate binding, so the names must exist; but the devices here have no provider,
+// so a provider that registers itself is never called, and the functions that it would call for a device are refused.
+// The names, and which of them are data, are facts of Debian's binary; their header is not public, and these functions
+// never read an argument.
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-// Returns an error number, as these do.
+// Returns an error number, as the originals do.
 #define REFUSED(name)                                                                                                  \
     int name(void);                                                                                                    \
     int name(void)                                                                                                     \
@@ -31,7 +31,7 @@
     {                                                                                                                  \
     }
 
-// Set by providers of devices that can go away under their program.
+// Set by providers of devices that can be removed while a program uses them.
 extern bool verbs_allow_disassociate_destroy;
 bool verbs_allow_disassociate_destroy;
 

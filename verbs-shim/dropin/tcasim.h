@@ -1,5 +1,5 @@
-// For programs that know that they may run in simulated time. On a real machine, and in a run without simulated time, all
-// of this does nothing: link with libtcasim.so, or with nothing at all (define TCASIM_NONE before the include).
+// For programs that know that they may run in simulated time. On a real machine, and in a run without simulated time,
+// these functions do nothing: link with libtcasim.so, or with no library (define TCASIM_NONE before the include).
 #pragma once
 
 #include <stdint.h>
@@ -18,9 +18,9 @@ static inline int tcasim_simulated(void)
     return 0;
 }
 #else
-// The calling thread computes for so long: a program's own work takes no simulated time unless it says so.
+// The calling thread computes for this time: a program's own work takes no simulated time unless it calls this.
 void tcasim_cost_ns(uint64_t ns);
-// Does the program run in simulated time?
+// 1: the program runs in simulated time.
 int tcasim_simulated(void);
 #endif
 
