@@ -192,7 +192,7 @@ int flow_turn_check(struct flow_end *end, uint32_t turn)
 static bool turn_seen(const struct flow_end *end, const volatile uint8_t *byte, uint32_t turn)
 {
     bool found = *byte == (uint8_t)turn;
-    backend_looked(end->backend, byte - (uintptr_t)byte % sizeof(uint64_t), found);
+    backend_polled(end->backend, byte - (uintptr_t)byte % sizeof(uint64_t), found);
     return found;
 }
 

@@ -114,7 +114,7 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return host_core_poll(plat_backend_core(b), bus_address, mask, value, deadline_ps) ? 0 : -ETIMEDOUT;
 }
 
-static void looked(void *ctx, const volatile void *word, bool found)
+static void polled(void *ctx, const volatile void *word, bool found)
 {
     struct plat_backend_inproc *b = ctx;
     uint64_t bus_address;
@@ -183,7 +183,7 @@ static const struct backend_ops inproc_ops = {
     .read = read_uncached,
     .read_combined = read_combined,
     .wait_word = wait_word,
-    .looked = looked,
+    .polled = polled,
     .time_ps = time_ps,
     .cost = cost,
 };

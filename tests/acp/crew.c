@@ -7,7 +7,7 @@
 
 enum { NODES = 16, BOARDS = 4 };
 
-// Fewer nodes than the file has: those at the front, and their cables.
+// Keeps only the first nodes of the file, and their cables.
 static void nodes_keep(struct scn_scenario *scenario, uint32_t nodes)
 {
     scenario->node_count = nodes;
@@ -49,7 +49,7 @@ void crew_fini(struct crew *crew)
 static int boot_gather(void *ctx, const void *mine, void *all, size_t bytes)
 {
     struct crew_rank *rank = ctx;
-    plat_mailbox_gather(&rank->crew->mailbox, rank->place, mine, all, bytes);
+    plat_mailbox_gather(&rank->crew->mailbox, rank->number, mine, all, bytes);
     return 0;
 }
 
@@ -64,9 +64,9 @@ static void rank_main(void *arg, peach2_handle_t *board)
 {
     struct crew_rank *rank = arg;
     const struct acp_boot boot = {.ctx = rank,
-                                  .process = rank->place,
+                                  .process = rank->number,
                                   .processes = rank->crew->ranks,
-                                  .rank = rank->crew->same_rank ? 0 : rank->place,
+                                  .rank = rank->crew->same_rank ? 0 : rank->number,
                                   .device = rank->crew->device,
                                   .connect_all = rank->crew->connect_all,
                                   .gather = boot_gather,
@@ -81,7 +81,7 @@ static void rank_main(void *arg, peach2_handle_t *board)
     } else {
         EXPECT_TRUE(rank->crew->same_rank);
     }
-    // Nothing is kept, but for what libtca keeps under tca0.
+    // Nothing remains allocated, except what libtca keeps for tca0.
     EXPECT_TRUE(backend->allocated_bytes == pinned_bytes || strcmp(boot.device, "tca0") == 0);
     EXPECT_TRUE(backend->pinned == NULL);
     rank->ended = true;
@@ -91,7 +91,7 @@ static enum sim_run_outcome run(struct crew *crew, void (*program)(struct crew_r
 {
     crew->program = program;
     for (uint32_t i = 0; i < crew->ranks; i++) {
-        crew->members[i] = (struct crew_rank){.crew = crew, .place = i};
+        crew->members[i] = (struct crew_rank){.crew = crew, .number = i};
         uint32_t node = i % crew->scenario->node_count;
         if (i < crew->scenario->node_count) {
             plat_machine_set_program(crew->machine, node, rank_main, &crew->members[i]);

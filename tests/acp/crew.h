@@ -1,4 +1,4 @@
-// Ranks of ACP on simulated nodes: a test gives them a program, and they meet outside the fabric.
+// Ranks of ACP on simulated nodes: a test gives them a program; they exchange their start-up data outside the fabric.
 #pragma once
 
 #include "sim/platform/machine.h"
@@ -14,8 +14,8 @@ struct crew;
 
 struct crew_rank {
     struct crew *crew;
-    uint32_t place; // its rank to begin with
-    bool ended;     // its program did
+    uint32_t number; // its initial rank
+    bool ended;      // its program has ended
 };
 
 struct crew {
@@ -23,31 +23,31 @@ struct crew {
     plat_machine_t *machine;
     uint32_t ranks;
     void (*program)(struct crew_rank *rank);
-    void *arg; // the test's
+    void *arg; // set by the test
     bool connect_all;
-    bool same_rank; // all say that they are rank 0: acp_init is expected to fail
+    bool same_rank; // all claim rank 0: acp_init must fail
     const char *device;
     struct plat_mailbox mailbox;
     struct crew_rank members[CREW_RANKS_MAX];
-    char failure[512]; // what the library said when it gave up; "": nothing
+    char failure[512]; // the library's message when it failed; "": none
 };
 
 enum crew_device { CREW_IBSIM0, CREW_TCA0 };
 
-// So many ranks on as many nodes, 16 at most; more are further processes of them (ibsim0 only).
+// So many ranks on as many nodes, 16 at most; further ranks are more processes on these nodes (ibsim0 only).
 void crew_init(struct crew *crew, enum crew_device device, uint32_t ranks);
-// Each rank's program between acp_init and acp_finalize, until all have ended. Expects that nothing is left.
+// Runs each rank's program between acp_init and acp_finalize, until all have ended. Expects that nothing is left.
 void crew_run(struct crew *crew, void (*program)(struct crew_rank *rank));
-// The same where the library gives up: its message has this in it.
+// The same for a library failure, whose message contains this text.
 void crew_run_failing(struct crew *crew, void (*program)(struct crew_rank *rank), const char *text);
 void crew_fini(struct crew *crew);
-// All of it: a crew that runs the program well, or to that failure.
+// The whole test: the program succeeds, or fails with that message.
 void crew_do(enum crew_device device, uint32_t ranks, void (*program)(struct crew_rank *rank), void *arg);
 void crew_do_failing(uint32_t ranks, void (*program)(struct crew_rank *rank), const char *text);
 
-// For programs: what the calling thread waits, in simulated time; the time.
+// For programs: waits in simulated time; returns the time.
 void crew_sleep(const struct crew_rank *rank, uint64_t ns);
 uint64_t crew_now_ps(const struct crew_rank *rank);
-// Of ranks' starter memory.
+// Addresses in ranks' starter memory.
 acp_ga_t crew_at(int rank, uint64_t offset);
 void *crew_own(uint64_t offset);

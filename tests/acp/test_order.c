@@ -1,4 +1,5 @@
-// What an order promises: a flag that is copied behind data is not there before them, whoever moves them.
+// The guarantee of an order: a flag that is copied after data does not arrive before the data, whichever rank copies
+// them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +15,11 @@ struct blocks {
 static uint8_t *block_register(struct crew_rank *rank, acp_atkey_t *key_out)
 {
     struct blocks *blocks = rank->crew->arg;
-    uint8_t *memory = aligned_alloc(4096, BLOCK_BYTES); // how it lies on pages decides over the packets
-    memset(memory, rank->place == 0 ? 0x55 : 0, BLOCK_BYTES);
+    uint8_t *memory = aligned_alloc(4096, BLOCK_BYTES); // page alignment determines the packets
+    memset(memory, rank->number == 0 ? 0x55 : 0, BLOCK_BYTES);
     *key_out = acp_register_memory(memory, BLOCK_BYTES, 0);
-    blocks->memory[rank->place] = memory;
-    blocks->at[rank->place] = acp_query_ga(*key_out, memory);
+    blocks->memory[rank->number] = memory;
+    blocks->at[rank->number] = acp_query_ga(*key_out, memory);
     EXPECT_EQ(acp_sync(), 0);
     return memory;
 }
@@ -41,7 +42,7 @@ static void flag_await(const struct crew_rank *rank, uint32_t value)
     }
 }
 
-// Rank 0: a long put to rank 1, and behind it a short one to the same rank, from another region.
+// Rank 0: a long put to rank 1, and after it a short one to the same rank, from another region.
 static void put_and_flag(struct crew_rank *rank)
 {
     acp_atkey_t key;
@@ -49,14 +50,14 @@ static void put_and_flag(struct crew_rank *rank)
     const struct blocks *blocks = rank->crew->arg;
     uint32_t *own = crew_own(0);
     for (uint32_t round = 1; round <= ROUNDS; round++) {
-        if (rank->place == 0) {
+        if (rank->number == 0) {
             memset(memory, (int)round, BLOCK_BYTES);
             own[0] = round;
             acp_handle_t data = acp_copy(blocks->at[1], blocks->at[0], BLOCK_BYTES, ACP_HANDLE_NULL);
             acp_handle_t other = acp_copy(crew_at(2, 64), crew_at(0, 0), 4, ACP_HANDLE_NULL);
             acp_handle_t order = round % 3 == 0 ? ACP_HANDLE_ALL : round % 3 == 1 ? data : other;
             acp_complete(acp_copy(crew_at(1, FLAG), crew_at(0, 0), 4, order));
-        } else if (rank->place == 1) {
+        } else if (rank->number == 1) {
             flag_await(rank, round);
             EXPECT_TRUE(block_is(memory, (uint8_t)round));
         }
@@ -72,20 +73,20 @@ TEST(AcpOrder, AFlagIsBehindTheDataOfAPut)
     crew_do(CREW_IBSIM0, 3, put_and_flag, &blocks);
 }
 
-// Rank 2 has rank 0's block copied to rank 1, and its own flag behind it; the chain goes on to rank 2 itself.
+// Rank 2 lets rank 0's block be copied to rank 1, and after it its own flag; the chain continues to rank 2 itself.
 static void chain(struct crew_rank *rank)
 {
     acp_atkey_t key;
     uint8_t *memory = block_register(rank, &key);
     const struct blocks *blocks = rank->crew->arg;
-    if (rank->place == 2) {
+    if (rank->number == 2) {
         *(uint32_t *)crew_own(0) = 1;
         acp_handle_t first = acp_copy(blocks->at[1], blocks->at[0], BLOCK_BYTES, ACP_HANDLE_NULL);
         (void)acp_copy(crew_at(1, FLAG), crew_at(2, 0), 4, first);
         acp_handle_t last = acp_copy(blocks->at[2], blocks->at[1], BLOCK_BYTES, ACP_HANDLE_CONT);
         acp_complete(last);
         EXPECT_TRUE(block_is(memory, 0x55));
-    } else if (rank->place == 1) {
+    } else if (rank->number == 1) {
         flag_await(rank, 1);
         EXPECT_TRUE(block_is(memory, 0x55));
     }
@@ -114,12 +115,12 @@ TEST(AcpOrder, AChainGoesThroughThreeBoards)
 
 static void inquiries(struct crew_rank *rank)
 {
-    if (rank->place == 0) {
+    if (rank->number == 0) {
         acp_handle_t first = acp_copy(crew_at(1, 0), crew_at(0, 0), 8, ACP_HANDLE_NULL);
         acp_handle_t second = acp_copy(crew_at(1, 8), crew_at(0, 0), 8, first);
         EXPECT_TRUE(second > first);
         EXPECT_EQ(acp_inquire(second), 1);
-        EXPECT_EQ(acp_inquire(second + 1), 0); // of no GMA
+        EXPECT_EQ(acp_inquire(second + 1), 0); // not of a GMA
         EXPECT_EQ(acp_inquire(ACP_HANDLE_NULL), 0);
         uint32_t asked = 0;
         while (acp_inquire(ACP_HANDLE_ALL) == 1) {

@@ -1,4 +1,4 @@
-// What every function refuses.
+// Refusals of every function.
 #include "crew.h"
 
 enum { STARTER = 10240 };
@@ -8,7 +8,7 @@ static void before_init(void *arg, peach2_handle_t *board)
     bool *ran = arg;
     uint64_t word = 0;
     (void)board;
-    EXPECT_EQ(acp_init(NULL, NULL), -1); // nobody has said who it is
+    EXPECT_EQ(acp_init(NULL, NULL), -1); // there are no start-up data
     EXPECT_EQ(acp_rank(), -1);
     EXPECT_EQ(acp_procs(), -1);
     EXPECT_EQ(acp_colors(), -1);
@@ -47,7 +47,7 @@ static void addresses(void)
     EXPECT_EQ(acp_query_starter_ga(2), ACP_GA_NULL);
     EXPECT_EQ(acp_query_rank(ACP_GA_NULL), -1);
     EXPECT_EQ(acp_query_color(ACP_GA_NULL), -1);
-    EXPECT_EQ(acp_query_rank(UINT64_MAX), -1); // of no rank
+    EXPECT_EQ(acp_query_rank(UINT64_MAX), -1); // not of a rank
     EXPECT_TRUE(acp_query_address(crew_at(1, 0)) == NULL);
     EXPECT_TRUE(acp_query_address(crew_at(0, STARTER)) == NULL);
     EXPECT_TRUE(acp_query_address(ACP_GA_NULL) == NULL);
@@ -57,13 +57,13 @@ static void addresses(void)
     EXPECT_EQ(acp_register_memory(&word, sizeof word, 2), ACP_ATKEY_NULL);
     EXPECT_EQ(acp_register_memory(&word, sizeof word, -1), ACP_ATKEY_NULL);
     EXPECT_EQ(acp_register_memory(&word, (size_t)1 << 35, 0), ACP_ATKEY_NULL);
-    EXPECT_EQ(acp_register_memory((void *)4096, 8, 0), ACP_ATKEY_NULL); // no memory of the program
+    EXPECT_EQ(acp_register_memory((void *)4096, 8, 0), ACP_ATKEY_NULL); // not memory of the program
     acp_atkey_t key = acp_register_memory(&word, sizeof word, 1);
     EXPECT_EQ(acp_query_ga(key, &word + 1), ACP_GA_NULL);
-    EXPECT_EQ(acp_query_ga(key + 1, &word), ACP_GA_NULL); // no key
+    EXPECT_EQ(acp_query_ga(key + 1, &word), ACP_GA_NULL); // not a key
     EXPECT_EQ(acp_query_ga(crew_at(1, 0), &word), ACP_GA_NULL);
     EXPECT_EQ(acp_unregister_memory(key + 1), -1);
-    EXPECT_EQ(acp_unregister_memory(crew_at(0, 0)), -1); // starter memory stays
+    EXPECT_EQ(acp_unregister_memory(crew_at(0, 0)), -1); // starter memory cannot be unregistered
     EXPECT_EQ(acp_unregister_memory(ACP_ATKEY_NULL), -1);
     EXPECT_EQ(acp_unregister_memory(key), 0);
 }
@@ -74,12 +74,12 @@ static void commands(void)
     acp_handle_t no = ACP_HANDLE_NULL;
     EXPECT_EQ(acp_copy(none, own, 8, no), no);
     EXPECT_EQ(acp_copy(own, none, 8, no), no);
-    EXPECT_EQ(acp_copy(own + STARTER - 4, other, 8, no), no); // beyond the own memory
+    EXPECT_EQ(acp_copy(own + STARTER - 4, other, 8, no), no); // beyond the end of the own memory
     EXPECT_EQ(acp_copy(other, own + STARTER - 4, 8, no), no);
-    EXPECT_EQ(acp_copy(other, own, 8, 1), no); // the handle of no GMA yet
+    EXPECT_EQ(acp_copy(other, own, 8, 1), no); // the handle of a future GMA
     EXPECT_EQ(acp_copy(other, own, 8, -3), no);
     EXPECT_EQ(acp_copy(other, own, (size_t)1 << 40, no), no);
-    EXPECT_EQ(acp_add8(other, own, 1, no), no); // the old value goes to the own memory
+    EXPECT_EQ(acp_add8(other, own, 1, no), no); // the old value must go to the own memory
     EXPECT_EQ(acp_add8(own, none, 1, no), no);
     EXPECT_EQ(acp_add8(own + 4, other, 1, no), no);
     EXPECT_EQ(acp_add8(own, other + 4, 1, no), no);
@@ -94,17 +94,17 @@ static void commands(void)
     EXPECT_EQ(acp_or8(own + 3, other, 1, no), no);
     EXPECT_EQ(acp_and4(own + 3, other, 1, no), no);
     EXPECT_EQ(acp_and8(own + 3, other, 1, no), no);
-    acp_handle_t good = acp_copy(other, own, 0, no); // nothing to copy is no mistake
+    acp_handle_t good = acp_copy(other, own, 0, no); // a copy of no bytes is allowed
     EXPECT_EQ(good, 1);
     acp_complete(good);
 }
 
 static void refused(struct crew_rank *rank)
 {
-    EXPECT_EQ(acp_init(NULL, NULL), -1); // once
+    EXPECT_EQ(acp_init(NULL, NULL), -1); // only once
     EXPECT_EQ(acp_reset(-1), -1);
     EXPECT_EQ(acp_reset(2), -1);
-    if (rank->place == 0) {
+    if (rank->number == 0) {
         addresses();
         commands();
     }
@@ -118,7 +118,7 @@ TEST(AcpRefusals, WrongArgumentsAreRefusedAndNothingElseHappens)
 
 static void aborting(struct crew_rank *rank)
 {
-    if (rank->place == 1) {
+    if (rank->number == 1) {
         acp_abort("the input is wrong");
         FAIL("it goes on");
     }

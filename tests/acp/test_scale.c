@@ -6,7 +6,7 @@ enum { COPIES = 10000, MANY = 256, INITIATORS = 15, EACH = 400 };
 static void copies(struct crew_rank *rank)
 {
     uint32_t *own = crew_own(0);
-    for (uint32_t i = 0; rank->place == 0 && i < COPIES; i++) {
+    for (uint32_t i = 0; rank->number == 0 && i < COPIES; i++) {
         own[0] = i + 1;
         acp_complete(acp_copy(crew_at(1, 0), crew_at(0, 0), 8, ACP_HANDLE_NULL));
     }
@@ -23,12 +23,12 @@ static void all_at_once(struct crew_rank *rank)
 {
     uint64_t *own = crew_own(0);
     own[1] = 1;
-    for (uint32_t i = 0; rank->place == 0 && i < COPIES; i++) {
+    for (uint32_t i = 0; rank->number == 0 && i < COPIES; i++) {
         EXPECT_EQ(acp_add8(crew_at(0, 0), crew_at(1, 0), 1, ACP_HANDLE_NULL), i + 1);
     }
     acp_complete(ACP_HANDLE_ALL);
     EXPECT_EQ(acp_sync(), 0);
-    EXPECT_TRUE(rank->place == 0 || own[0] == COPIES);
+    EXPECT_TRUE(rank->number == 0 || own[0] == COPIES);
 }
 
 TEST(AcpScale, AFullCommandQueueHoldsUpTheProgram)
@@ -36,16 +36,16 @@ TEST(AcpScale, AFullCommandQueueHoldsUpTheProgram)
     crew_do(CREW_IBSIM0, 2, all_at_once, NULL);
 }
 
-// More commands than the target's buffer holds: every rank's queue may be full of them.
+// More commands than the target's buffer can hold: every rank's queue may be full of them.
 static void on_one_target(struct crew_rank *rank)
 {
     uint64_t *own = crew_own(0);
-    for (uint32_t i = 0; rank->place != 0 && i < EACH; i++) {
+    for (uint32_t i = 0; rank->number != 0 && i < EACH; i++) {
         EXPECT_TRUE(acp_add8(crew_at(acp_rank(), 8), crew_at(0, 0), 1, ACP_HANDLE_NULL) != ACP_HANDLE_NULL);
     }
     acp_complete(ACP_HANDLE_ALL);
     EXPECT_EQ(acp_sync(), 0);
-    EXPECT_TRUE(rank->place != 0 || own[0] == INITIATORS * EACH);
+    EXPECT_TRUE(rank->number != 0 || own[0] == INITIATORS * EACH);
 }
 
 TEST(AcpScale, FifteenInitiatorsFillTheBufferOfOneTarget)
@@ -53,19 +53,20 @@ TEST(AcpScale, FifteenInitiatorsFillTheBufferOfOneTarget)
     crew_do(CREW_IBSIM0, INITIATORS + 1, on_one_target, NULL);
 }
 
-// Ranks 0 and 1 ask each other, while the others fill the buffers of both: their answers go past their own commands.
+// Ranks 0 and 1 send commands to each other, while the others fill the buffers of both: their replies must overtake
+// their own commands.
 static void on_each_other(struct crew_rank *rank)
 {
     enum { OF_TARGETS = 1024, OF_OTHERS = 3000 };
     uint64_t *own = crew_own(0);
-    uint32_t count = rank->place < 2 ? OF_TARGETS : OF_OTHERS;
+    uint32_t count = rank->number < 2 ? OF_TARGETS : OF_OTHERS;
     for (uint32_t i = 0; i < count; i++) {
-        int to = rank->place < 2 ? 1 - (int)rank->place : (int)(i % 2);
+        int to = rank->number < 2 ? 1 - (int)rank->number : (int)(i % 2);
         EXPECT_TRUE(acp_add8(crew_at(acp_rank(), 8), crew_at(to, 0), 1, ACP_HANDLE_NULL) != ACP_HANDLE_NULL);
     }
     acp_complete(ACP_HANDLE_ALL);
     EXPECT_EQ(acp_sync(), 0);
-    EXPECT_TRUE(rank->place > 1 || own[0] == OF_TARGETS + OF_OTHERS / 2 * (uint64_t)(acp_procs() - 2));
+    EXPECT_TRUE(rank->number > 1 || own[0] == OF_TARGETS + OF_OTHERS / 2 * (uint64_t)(acp_procs() - 2));
 }
 
 TEST(AcpScale, TargetsThatAskEachOtherAnswerAllTheSame)
@@ -79,8 +80,8 @@ static void barriers(struct crew_rank *rank)
     acp_complete(acp_copy(crew_at((acp_rank() + 1) % MANY, 0), crew_at(acp_rank(), 8), 8, ACP_HANDLE_NULL));
     EXPECT_EQ(acp_sync(), 0);
     EXPECT_EQ(acp_procs(), MANY);
-    EXPECT_EQ((uint32_t)acp_rank(), rank->place);
-    EXPECT_TRUE(acp_queue_pairs() <= 17); // of 8 rounds in both directions, and the one by which ranks meet
+    EXPECT_EQ((uint32_t)acp_rank(), rank->number);
+    EXPECT_TRUE(acp_queue_pairs() <= 17); // for 8 rounds in both directions, and the UD queue pair
 }
 
 TEST(AcpScale, TwoHundredAndFiftySixRanksMeet)
@@ -91,7 +92,7 @@ TEST(AcpScale, TwoHundredAndFiftySixRanksMeet)
 static void connected(struct crew_rank *rank)
 {
     (void)rank;
-    EXPECT_EQ(acp_queue_pairs(), 16u); // one a peer
+    EXPECT_EQ(acp_queue_pairs(), 16u); // one for each peer
 }
 
 TEST(AcpScale, AllConnectAtTheStartWhereThatIsAsked)

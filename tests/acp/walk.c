@@ -29,7 +29,7 @@ struct operation {
     uint32_t to_at, from_at; // in the area
     uint32_t bytes;
     uint64_t value, compare;
-    int after; // the operation that it has to wait for; -1: none
+    int after; // the operation that it must wait for; -1: none
 };
 
 struct range {
@@ -100,7 +100,7 @@ static uint64_t changed(const struct operation *o, uint64_t old)
     }
 }
 
-// memory: areas of one rank's program at all ranks.
+// memory: areas of one rank's program in all ranks.
 static void reference_run(const struct operation *o, uint8_t (*memory)[WALK_AREA_BYTES])
 {
     uint8_t *to = memory[o->to] + o->to_at, *from = memory[o->from] + o->from_at;
@@ -122,8 +122,8 @@ static void area_fill(uint8_t *area, uint32_t owner, uint32_t at)
     }
 }
 
-// The rank's program, the same wherever it is drawn, and what its areas hold behind it. Half of the compare-and-swaps
-// find what they compare with.
+// Generates the rank's program, the same wherever it is called, and the final contents of its areas. Half of the
+// compare-and-swaps find the value that they compare.
 static void program_draw(uint64_t seed, uint32_t ranks, uint32_t own, struct operation *operations,
                          uint8_t (*memory)[WALK_AREA_BYTES])
 {
@@ -181,7 +181,7 @@ void walk_fill(uint8_t *memory, uint32_t rank, uint32_t ranks)
     }
 }
 
-// By the handle of the one before, or by the word for it.
+// Orders by the handle of the operation, or by the constant for the previous one.
 static acp_handle_t order_of(const struct operation *o, int number, const acp_handle_t *handles)
 {
     if (o->after < 0) {

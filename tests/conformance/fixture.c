@@ -45,7 +45,7 @@ static void sides_init(struct fixture *fixture)
     }
 }
 
-// Page-aligned, with guards on both sides that hold something.
+// Page-aligned, with guards of known contents on both sides.
 static void memory_fill(struct side *side, uint8_t *buffer)
 {
     memset(buffer, 0xa5, FIXTURE_BYTES + 2 * FIXTURE_GUARD);
@@ -152,16 +152,16 @@ static void side_program(void *arg)
 {
     struct side *side = arg;
     side_open(side);
-    fixture_meet(side);
+    fixture_barrier(side);
     if (!side->fixture->unconnected) {
         side_connect(side);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
     if (side->program != NULL) {
         side->program(side);
     }
     if (!side->fixture->gone) {
-        fixture_meet(side);
+        fixture_barrier(side);
     }
     if (!side->fixture->abandon) {
         side_close(side);
@@ -213,8 +213,8 @@ uint64_t fixture_now_ps(const struct side *side)
     return sim_now_ps(machine_sim(side->fixture->machine));
 }
 
-// tca0 makes progress when its library is called; the others need nobody.
-static void breathe(struct side *side)
+// tca0 makes progress when its library is called; the other devices do so by themselves.
+static void make_progress(struct side *side)
 {
     if (side->fixture->device == ON_TCA0) {
         struct ibv_wc wc;
@@ -228,21 +228,21 @@ void fixture_sleep(struct side *side, uint64_t ps)
 {
     uint64_t until_ps = fixture_now_ps(side) + ps;
     while (fixture_now_ps(side) < until_ps) {
-        breathe(side);
+        make_progress(side);
     }
 }
 
-void fixture_meet(struct side *side)
+void fixture_barrier(struct side *side)
 {
     struct fixture *fixture = side->fixture;
-    unsigned turn = fixture->turn;
+    unsigned round = fixture->round;
     fixture->waiting++;
     if (fixture->waiting == fixture->nodes) {
         fixture->waiting = 0;
-        fixture->turn++;
+        fixture->round++;
     }
-    while (fixture->turn == turn) {
-        breathe(side);
+    while (fixture->round == round) {
+        make_progress(side);
     }
 }
 
@@ -351,7 +351,7 @@ bool fixture_await(struct side *side, uint64_t timeout_ps)
         if (fixture_now_ps(side) >= until_ps) {
             return false;
         }
-        breathe(side); // the device in memory does not wait
+        make_progress(side); // the device in memory does not wait
     }
     return true;
 }
@@ -391,7 +391,7 @@ static bool event_take(struct side *side, struct ibv_async_event *event_out, uin
     do {
         there = ibv_get_async_event(side->context, event_out) == 0;
         if (!there) {
-            breathe(side);
+            make_progress(side);
         }
     } while (!there && fixture_now_ps(side) < until_ps);
     (void)fcntl(side->context->async_fd, F_SETFL, flags);

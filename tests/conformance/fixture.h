@@ -1,9 +1,9 @@
-// Sets up programs on two to four nodes that use libibverbs only, for the rules that every device must keep. The device
+// Sets up programs on two to four nodes that use only libibverbs, for the rules that every device must keep. The device
 // is tca0 (TCA Verbs on twin boards in a line), ibsim0 (the HCA model; two nodes on a cable, more on a switch), or the
 // device in memory, which is the reference for the other two.
 //
 // A rule is written once and becomes a test for each device: RULE for all three, TIMED_RULE for those on which requests
-// take time and travel over something that can fail.
+// take time and use a fabric that can fail.
 #pragma once
 
 #include "tests/shim/test.h"
@@ -16,7 +16,7 @@
 #define FIXTURE_BYTES     (1u << 20) // of each side's region
 #define FIXTURE_DEPTH     16
 #define FIXTURE_QKEY      0x11111111u
-#define FIXTURE_GUARD     4096u // bytes around the region that nothing may change
+#define FIXTURE_GUARD     4096u // bytes around the region that must not change
 #define FIXTURE_ALL                                                                                                    \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -48,21 +48,21 @@ struct side {
     struct fixture *fixture;
     unsigned index;
     program_fn program;
-    struct side *peer; // of two nodes the other one; of more the next
+    struct side *peer; // with two nodes the other one; with more the next one
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
-    struct ibv_cq *cq, *idle_cq; // idle: nothing ever completes there
-    struct ibv_srq *srq;         // NULL: none
-    struct ibv_ah *ah;           // to the peer, of datagrams
+    struct ibv_cq *cq, *idle_cq; // idle_cq: never gets a completion
+    struct ibv_srq *srq;         // NULL: no shared queue
+    struct ibv_ah *ah;           // to the peer; datagrams only
     struct ibv_qp *qp;           // to the peer, in RTS when the program runs
     struct ibv_qp *qps[FIXTURE_NODES_MAX];
     struct ibv_mr *mr; // all rights on the memory
     uint8_t *memory;   // FIXTURE_BYTES; side 0's holds a pattern, the others' zeros
-    void *pages;       // of pageable memory
+    void *pages;       // pageable memory
     uint16_t lid;
-    struct ibv_qp_attr attr; // of queue pairs that are connected from now on; at first those of the fixture
-    uint64_t value[8];       // what programs tell each other and the test
+    struct ibv_qp_attr attr; // of later connected queue pairs; initially those of the fixture
+    uint64_t value[8];       // shared by programs and the test
 };
 
 struct fixture {
@@ -71,17 +71,17 @@ struct fixture {
     struct machine *machine;
     unsigned nodes;
     struct side sides[FIXTURE_NODES_MAX];
-    unsigned waiting, turn; // of fixture_meet
-    bool gone;              // somebody has left: nobody waits for the others at the end
-    bool all_qps;           // queue pairs between all, and of each with itself
-    bool shared_receives;   // of all but side 0
-    bool unconnected;       // queue pairs stay in RESET
-    bool abandon;           // programs end as they are
-    bool pageable;          // regions are memory that no device was told of before, where the device takes it
-    uint64_t harass_ps;     // 0: no. Else so often on average a TLP somewhere is damaged or lost
-    unsigned loss_every;    // 0: no. Else one of so many InfiniBand packets is lost
-    uint64_t seed;          // of harass_ps
-    uint64_t cut_ps;        // 0: no. Else the run ends then
+    unsigned waiting, round; // for fixture_barrier
+    bool gone;               // a program has left: no barrier at the end
+    bool all_qps;            // queue pairs between all nodes, and of each node with itself
+    bool shared_receives;    // for all but side 0
+    bool unconnected;        // queue pairs stay in RESET
+    bool abandon;            // programs end without releasing anything
+    bool pageable;           // regions are memory that the device did not know before, if it supports this
+    uint64_t harass_ps;      // 0: no. Otherwise the average time between damaged or lost TLPs
+    unsigned loss_every;     // 0: no. Otherwise one of so many InfiniBand packets is lost
+    uint64_t seed;           // for harass_ps
+    uint64_t cut_ps;         // 0: no. Otherwise the run ends at this time
     unsigned cq_entries;
     bool all_signaled;
     struct ibv_qp_cap cap;
@@ -90,12 +90,12 @@ struct fixture {
 
 // Options may be changed before fixture_run.
 struct fixture *fixture_new(enum device device);
-// Side 0 runs near, the others far; NULL: does nothing but what its library needs. Then everything is closed, and
-// nothing may be left of any object.
+// Side 0 runs near, the others far; NULL: it does only what its library needs. Then everything is closed, and no object
+// may be left.
 void fixture_run(struct fixture *fixture, program_fn near, program_fn far);
-// After the checks of memory: checks the guards, and that no packet is left anywhere.
+// Called after the checks of memory: checks the guards, and that no packet is left anywhere.
 void fixture_end(struct fixture *fixture);
-// new, run and end of two nodes.
+// fixture_new, fixture_run and fixture_end with two nodes.
 void fixture_play(enum device device, program_fn near, program_fn far);
 
 // --- for programs ----------------------------------------------------------------------------------------------------
@@ -103,31 +103,31 @@ void fixture_play(enum device device, program_fn near, program_fn far);
 uint64_t fixture_now_ps(const struct side *side);
 // Passes simulated time; the library makes progress.
 void fixture_sleep(struct side *side, uint64_t ps);
-// All programs are here.
-void fixture_meet(struct side *side);
+// A barrier of all programs.
+void fixture_barrier(struct side *side);
 
 struct ibv_qp *fixture_qp(struct side *side);
-// The transition with every attribute that it needs, from side->attr; what the device answers.
+// The transition with every attribute that it needs, from side->attr; returns the device's result.
 int fixture_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer,
                    uint32_t number);
 void fixture_connect(struct side *side, struct ibv_qp *qp, const struct side *peer, uint32_t number); // RESET to RTS
 enum ibv_qp_state fixture_state(struct ibv_qp *qp);
 
 struct ibv_sge fixture_sge(const struct side *side, uint32_t offset, uint32_t bytes);
-// A signaled request to remote_offset of the peer's memory.
+// A signalled request to remote_offset of the peer's memory.
 struct ibv_send_wr fixture_wr(const struct side *side, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
                               uint32_t remote_offset);
 int fixture_post(struct side *side, struct ibv_send_wr *wr);
-// One request of one segment, which the device takes.
+// One request of one segment, which the device must accept.
 void fixture_send(struct side *side, uint64_t id, enum ibv_wr_opcode opcode, uint32_t offset, uint32_t bytes,
                   uint32_t remote_offset);
 int fixture_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t bytes);
-// There is a completion; false: none came in so long.
+// Waits for a completion; false: none came within the timeout.
 bool fixture_await(struct side *side, uint64_t timeout_ps);
 struct ibv_wc fixture_completion(struct side *side); // the next; fails the test after a second
 struct ibv_wc fixture_expect(struct side *side, uint64_t id, enum ibv_wc_status status);
 void fixture_expect_none(struct side *side, uint64_t during_ps);
-// The next asynchronous event: is this one.
+// Expects that this is the next asynchronous event.
 void fixture_expect_event(struct side *side, enum ibv_event_type type, const void *element);
 void fixture_expect_no_event(struct side *side);
 
@@ -135,7 +135,7 @@ static inline uint64_t *fixture_word(const struct side *side, uint32_t offset)
 {
     return (uint64_t *)(void *)(side->memory + offset);
 }
-// side's memory holds zeros but for [at, at + bytes), which holds what `from` has at `source`.
+// side's memory is zero except [at, at + bytes), which holds the bytes of `from` at `source`.
 void fixture_expect_only(const struct side *side, uint32_t at, const struct side *from, uint32_t source,
                          uint32_t bytes);
 void fixture_fill(uint8_t *data, uint32_t bytes, uint32_t seed);

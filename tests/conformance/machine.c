@@ -24,7 +24,7 @@ struct machine {
     struct scn_scenario *scenario;
     plat_machine_t *platform;
     struct memory_world *world;
-    ib_link_t *cables[FIXTURE_NODES_MAX]; // ibsim0: of each node, which is side 0; of two nodes one for both
+    ib_link_t *cables[FIXTURE_NODES_MAX]; // ibsim0: a cable for each node, which is its side 0; two nodes share one
     ib_switch_t *ib_switch;
     struct vandal vandal;
     void (*program)(void *arg);
@@ -48,7 +48,7 @@ unsigned machine_live(const struct machine *machine)
 
 // --- what the nodes have ---------------------------------------------------------------------------------------------
 
-// As configs/ has it: the fastest HCA and the host that goes with it.
+// From configs/: the fastest HCA and its host.
 static void hcas_give(struct scn_scenario *scenario, unsigned nodes)
 {
     const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
@@ -102,7 +102,7 @@ static void switch_make(struct machine *machine)
     }
 }
 
-// What a process does that waits for an event.
+// What a process does while it waits for an event.
 static void memory_wait(void *sim)
 {
     sim_thread_sleep(sim, US);
@@ -160,7 +160,7 @@ static void node_program(void *arg, peach2_handle_t *board)
     const struct start *start = arg;
     struct machine *machine = start->machine;
     (void)board;
-    if (machine->world != NULL) { // before the first instruction of the process; the others have their device
+    if (machine->world != NULL) { // before the first instruction of the process; other nodes already have their device
         memory_world_join(machine->world, machine_process(machine, start->node));
     }
     machine->program(machine->args[start->node]);

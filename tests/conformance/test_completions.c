@@ -1,5 +1,4 @@
-// Completions: each once and in order, those that are not asked for, channels and their arming, and queues that
-// overflow.
+// Completions: each once and in order, unsignalled requests, channels and arming, and overflow of queues.
 #include <errno.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ static void mix(struct side *side)
 {
     const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ,           IBV_WR_RDMA_WRITE, IBV_WR_ATOMIC_FETCH_AND_ADD,
                                           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND,       IBV_WR_ATOMIC_CMP_AND_SWP};
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 120; i++) {
         enum ibv_wr_opcode opcode = opcodes[(i * 7 + i / 6) % 6];
         bool atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
@@ -34,22 +33,22 @@ static void mix(struct side *side)
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
     fixture_expect_none(side, 50 * US);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void count_messages(struct side *side)
 {
     receive_many(side, FIXTURE_DEPTH);
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 40; i++) { // a third of them are sends and immediates
         (void)fixture_expect(side, 100 + i, IBV_WC_SUCCESS);
         EXPECT_EQ(fixture_receive(side, 100 + FIXTURE_DEPTH + i, 0, BYTES), 0);
     }
     fixture_expect_none(side, 50 * US);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
-// IBA 9.5, 10.8.3: of a queue in the order of its requests.
+// IBA 9.5, 10.8.3: in the order of a queue's requests.
 RULE(Completions, ComeOnceAndInOrderOfTheRequests)
 {
     fixture_play(device, mix, count_messages);
@@ -61,22 +60,22 @@ static void poll_for_nothing(struct side *side)
 {
     fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
     (void)fixture_await(side, 1000 * US); // its completion stays
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 10000 && *fixture_word(side, 4096) != 1; i++) {
         EXPECT_EQ(ibv_poll_cq(side->cq, i % 2 == 0 ? 0 : -1, NULL), 0);
     }
     EXPECT_EQ(*fixture_word(side, 4096), 1);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void write_one(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     *fixture_word(side, 64) = 1;
     fixture_send(side, 1, IBV_WR_RDMA_WRITE, 64, 8, 4096);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Completions, AreNotTakenByAPollForNoneThatTakesTimeAllTheSame)
@@ -104,7 +103,7 @@ static void rarely_signaled(struct side *side)
     }
 }
 
-// IBA 10.8.6.1: a completion tells that those before it are done as well, and their room is free.
+// IBA 10.8.6.1: a completion shows that earlier requests are done as well, so their entries are free.
 RULE(Completions, ASignaledRequestFreesThoseBeforeIt)
 {
     fixture_play(device, rarely_signaled, NULL);
@@ -132,7 +131,7 @@ RULE(Completions, AQueuePairMayBeAllSignaled)
 
 // --- channels --------------------------------------------------------------------------------------------------------
 
-// The event of the CQ; the program waits for it.
+// Waits for the event of the CQ.
 static void cq_event(struct side *side)
 {
     struct ibv_cq *cq = NULL;
@@ -149,7 +148,7 @@ static void cq_event(struct side *side)
 static void send_two(struct side *side)
 {
     struct ibv_sge sge = fixture_sge(side, 0, BYTES);
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 2; i++) {
         struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_SEND, &sge, 0);
         wr.send_flags |= i == 1 ? IBV_SEND_SOLICITED : 0;
@@ -164,14 +163,14 @@ static void await_solicited(struct side *side)
     struct ibv_wc wc[4];
     receive_many(side, 2);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     uint64_t start_ps = fixture_now_ps(side);
     cq_event(side);
     EXPECT_TRUE(fixture_now_ps(side) - start_ps > 40 * US);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
-// IBA 11.4.2.2, 9.2.3: armed for solicited ones, a CQ tells of no other.
+// IBA 11.4.2.2, 9.2.3: a CQ armed for solicited completions raises no event for others.
 RULE(Completions, AChannelWakesItsProgramAtTheSolicitedOne)
 {
     fixture_play(device, send_two, await_solicited);
@@ -181,8 +180,8 @@ static void arm_late(struct side *side)
 {
     struct ibv_wc wc[4];
     receive_many(side, 2);
-    fixture_meet(side);
-    fixture_sleep(side, 30 * US); // the first one comes
+    fixture_barrier(side);
+    fixture_sleep(side, 30 * US); // the first one arrives
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
     uint64_t start_ps = fixture_now_ps(side);
     cq_event(side);
@@ -190,7 +189,7 @@ static void arm_late(struct side *side)
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
-// IBA 11.4.2.2: what waits already is not what was asked for.
+// IBA 11.4.2.2: a waiting completion of the other kind raises no event.
 RULE(Completions, ArmedForSolicitedOnesAChannelDoesNotTellOfOthersThatWait)
 {
     fixture_play(device, send_two, arm_late);
@@ -200,14 +199,14 @@ static void arm_last(struct side *side)
 {
     struct ibv_wc wc[4];
     receive_many(side, 2);
-    fixture_meet(side);
-    fixture_sleep(side, 150 * US); // both come
+    fixture_barrier(side);
+    fixture_sleep(side, 150 * US); // both arrive
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
     cq_event(side);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
-// Not asked for by IBA 11.4.2.2, but what HCAs do: a program that takes what there is and arms then misses nothing.
+// Not required by IBA 11.4.2.2, but HCAs do it: a program that polls all completions and then arms misses none.
 RULE(Completions, AChannelTellsOfWhatCameBeforeItWasArmed)
 {
     fixture_play(device, send_two, arm_last);
@@ -218,17 +217,17 @@ static void arm_untaken(struct side *side)
     struct ibv_wc wc[4];
     receive_many(side, 2);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 2; i++) {
         uint64_t start_ps = fixture_now_ps(side);
         cq_event(side);
-        EXPECT_TRUE(i == 0 || fixture_now_ps(side) - start_ps > 20 * US); // by the second message
+        EXPECT_TRUE(i == 0 || fixture_now_ps(side) - start_ps > 20 * US); // after the second message
         EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
     }
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
-// As ib_send_lat -e does: an event's completion is taken when the queue is armed again.
+// As ib_send_lat -e does: it polls an event's completion only after it has armed the queue again.
 RULE(Completions, AChannelTellsOnceOfWhatIsNotTakenYet)
 {
     fixture_play(device, send_two, arm_untaken);
@@ -240,9 +239,9 @@ static void await_any(struct side *side)
     receive_many(side, 2);
     for (unsigned i = 0; i < 2; i++) {
         EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
-        EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0); // takes nothing back
+        EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0); // does not weaken the first request
         if (i == 0) {
-            fixture_meet(side);
+            fixture_barrier(side);
         }
         cq_event(side);
         EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 1);
@@ -326,7 +325,7 @@ static void resize(struct side *side)
         for (unsigned j = 0; j < 5; j++) {
             fixture_send(side, posted++, IBV_WR_RDMA_WRITE, 0, 8, 0);
         }
-        fixture_sleep(side, i % 2 * 20 * US); // while they come, and when they are there
+        fixture_sleep(side, i % 2 * 20 * US); // while they arrive, and after they have arrived
         EXPECT_EQ(ibv_resize_cq(side->cq, sizes[i]), 0);
         EXPECT_TRUE(side->cq->cqe >= sizes[i]);
         for (; taken + 2 < posted; taken++) {
@@ -339,7 +338,7 @@ static void resize(struct side *side)
     fixture_expect_none(side, 20 * US);
 }
 
-// IBA 11.2.8.3: what is in it stays, and what comes meanwhile is not lost.
+// IBA 11.2.8.3: its completions stay, and those that arrive meanwhile are not lost.
 RULE(Completions, AQueueMayBeResizedWithCompletionsInIt)
 {
     struct fixture *fixture = fixture_new(device);
@@ -365,7 +364,7 @@ static void destroy_with_completions(struct side *side)
     EXPECT_EQ(ibv_poll_cq(side->cq, 1, &wc), 0);
 }
 
-// IBA 11.2.4.4; libibverbs' drivers take them out.
+// IBA 11.2.4.4; libibverbs' drivers remove them.
 RULE(Completions, OfAQueuePairThatIsDestroyedAreGone)
 {
     fixture_play(device, destroy_with_completions, NULL);

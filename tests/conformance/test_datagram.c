@@ -51,10 +51,10 @@ static void send_all(struct side *side)
         struct ibv_send_wr wr = datagram(side, i, &sge, bytes_of(side, i));
         wr.opcode = i % 2 == 0 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
         wr.imm_data = htobe32(i);
-        fixture_meet(side);
+        fixture_barrier(side);
         EXPECT_EQ(fixture_post(side, &wr), 0);
         EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -64,7 +64,7 @@ static void receive_all(struct side *side)
         uint32_t bytes = bytes_of(side, i);
         memset(side->memory, 0, FIXTURE_BYTES);
         EXPECT_EQ(fixture_receive(side, i, TO, bytes + GRH), 0);
-        fixture_meet(side);
+        fixture_barrier(side);
         const struct ibv_wc wc = fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RECV);
         EXPECT_EQ(wc.byte_len, bytes + GRH);
@@ -74,7 +74,7 @@ static void receive_all(struct side *side)
         EXPECT_EQ(wc.wc_flags, i % 2 == 0 ? IBV_WC_WITH_IMM : 0);
         EXPECT_TRUE(i % 2 != 0 || be32toh(wc.imm_data) == i);
         fixture_expect_only(side, TO + GRH, side->peer, FROM, bytes);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -83,12 +83,12 @@ RULE(Datagrams, BringEveryByteOfEverySize)
     play(device, 2, send_all, receive_all);
 }
 
-// On boards in a line the last node's way to the first leads through those between.
+// With boards in a line the path from the last node to the first leads through those between.
 static void pass_on(struct side *side)
 {
     EXPECT_EQ(fixture_receive(side, 2, TO, 2048 + GRH), 0);
     memset(side->memory + FROM, (int)side->index + 1, 2048);
-    fixture_meet(side);
+    fixture_barrier(side);
     struct ibv_sge sge;
     struct ibv_send_wr wr = datagram(side, 1, &sge, 2048);
     wr.wr.ud.remote_qpn = side->peer->qp->qp_num;
@@ -111,57 +111,57 @@ TIMED_RULE(Datagrams, GoThroughNodesOnTheWay)
 
 // --- what does not ---------------------------------------------------------------------------------------------------
 
-static void send_in_vain(struct side *side)
+static void send_dropped(struct side *side)
 {
     struct ibv_sge sge;
-    fixture_meet(side);
+    fixture_barrier(side);
     send_one(side, 1, 100); // no receive is posted
     struct ibv_send_wr wr = datagram(side, 2, &sge, 100);
     wr.wr.ud.remote_qkey = FIXTURE_QKEY + 1;
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
     wr.wr_id = 3;
     wr.wr.ud.remote_qkey = FIXTURE_QKEY;
-    wr.wr.ud.remote_qpn += 77; // which there is none of
+    wr.wr.ud.remote_qpn += 77; // does not exist
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 3, IBV_WC_SUCCESS);
     send_one(side, 4, 200);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void receive_the_last(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_expect_none(side, 50 * US);
     EXPECT_EQ(fixture_receive(side, 9, TO, 200 + GRH), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(fixture_expect(side, 9, IBV_WC_SUCCESS).byte_len, 200 + GRH);
     EXPECT_EQ(fixture_state(side->qp), IBV_QPS_RTS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Datagrams, NobodyTakesAreDropped)
 {
-    play(device, 2, send_in_vain, receive_the_last);
+    play(device, 2, send_dropped, receive_the_last);
 }
 
 static void send_too_long(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     send_one(side, 1, 101);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void receive_too_long(struct side *side)
 {
     EXPECT_EQ(fixture_receive(side, 1, TO, 100 + GRH), 0);
     EXPECT_EQ(fixture_receive(side, 2, TO + 4096, 100 + GRH), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_expect(side, 1, IBV_WC_LOC_LEN_ERR);
     (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
     EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Datagrams, LongerThanTheReceiveAreAnErrorOfIt)
@@ -169,13 +169,13 @@ TIMED_RULE(Datagrams, LongerThanTheReceiveAreAnErrorOfIt)
     play(device, 2, send_too_long, receive_too_long);
 }
 
-// 10.3.1.6: the send queue alone stops, and goes on when the program says so.
+// 10.3.1.6: only the send queue stops, and continues when the program restarts it.
 static void send_beyond_the_mtu(struct side *side)
 {
     struct ibv_sge sge, ok;
     struct ibv_send_wr next = datagram(side, 2, &ok, 10), wr = datagram(side, 1, &sge, mtu_of(side) + 1), *bad;
     wr.next = &next;
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_post_send(side->qp, &wr, &bad), 0);
     (void)fixture_expect(side, 1, IBV_WC_LOC_LEN_ERR);
     (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
@@ -185,15 +185,15 @@ static void send_beyond_the_mtu(struct side *side)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS};
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
     send_one(side, 3, 10);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void receive_ten(struct side *side)
 {
     EXPECT_EQ(fixture_receive(side, 1, TO, 100 + GRH), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(fixture_expect(side, 1, IBV_WC_SUCCESS).byte_len, 10 + GRH);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Datagrams, BeyondTheMtuStopTheSendQueue)
@@ -201,17 +201,17 @@ TIMED_RULE(Datagrams, BeyondTheMtuStopTheSendQueue)
     play(device, 2, send_beyond_the_mtu, receive_ten);
 }
 
-// 10.3.1.7: what is queued leaves before the queue is drained.
+// 10.3.1.7: queued requests are sent before the queue is drained.
 static void send_and_drain(struct side *side)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
-    fixture_meet(side);
+    fixture_barrier(side);
     send_one(side, 1, 10);
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
     fixture_expect_event(side, IBV_EVENT_SQ_DRAINED, side->qp);
     attr.qp_state = IBV_QPS_RTS;
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Datagrams, LeaveBeforeTheQueueIsDrained)
@@ -219,17 +219,17 @@ TIMED_RULE(Datagrams, LeaveBeforeTheQueueIsDrained)
     play(device, 2, send_and_drain, receive_ten);
 }
 
-// 11.4.2.2: an event for who waits for solicited ones alone.
+// 11.4.2.2: an event for a CQ armed only for solicited completions.
 static void send_solicited(struct side *side)
 {
     struct ibv_sge sge;
     struct ibv_send_wr wr = datagram(side, 1, &sge, 10);
-    fixture_meet(side);
+    fixture_barrier(side);
     send_one(side, 5, 10);
     wr.send_flags |= IBV_SEND_SOLICITED;
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void wait_for_solicited(struct side *side)
@@ -239,12 +239,12 @@ static void wait_for_solicited(struct side *side)
     EXPECT_EQ(fixture_receive(side, 1, TO, 100 + GRH), 0);
     EXPECT_EQ(fixture_receive(side, 2, TO + 4096, 100 + GRH), 0);
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_get_cq_event(side->channel, &cq, &context), 0);
     ibv_ack_cq_events(cq, 1);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
-    (void)fixture_expect(side, 2, IBV_WC_SUCCESS); // both are there by then
-    fixture_meet(side);
+    (void)fixture_expect(side, 2, IBV_WC_SUCCESS); // both have arrived by then
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Datagrams, ThatAreSolicitedRaiseTheEvent)
@@ -265,9 +265,9 @@ static void send_by_route(struct side *side)
     struct ibv_ah *astray = ibv_create_ah(side->pd, &attr);
     struct ibv_send_wr wr = datagram(side, 1, &sge, 60);
     EXPECT_EQ(fixture_receive(side, 2, TO, 60 + GRH), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     ASSERT_TRUE(ah != NULL && astray != NULL);
-    wr.wr.ud.ah = astray; // it is somebody else's
+    wr.wr.ud.ah = astray; // it belongs to another node
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     wr.wr.ud.ah = ah;
@@ -275,11 +275,11 @@ static void send_by_route(struct side *side)
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     EXPECT_EQ(fixture_expect(side, 2, IBV_WC_SUCCESS).wc_flags, IBV_WC_GRH);
     const uint8_t *there = side->peer->memory + TO, *back = side->memory + TO;
-    EXPECT_MEMEQ(back + 8, there + 24, 16); // from where the first went
+    EXPECT_MEMEQ(back + 8, there + 24, 16); // to the source of the first
     EXPECT_MEMEQ(back + 24, there + 8, 16);
     EXPECT_MEMEQ(back, there, 8); // with its traffic class, flow, hops
     EXPECT_EQ(ibv_destroy_ah(ah) | ibv_destroy_ah(astray), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void answer_by_route(struct side *side)
@@ -287,7 +287,7 @@ static void answer_by_route(struct side *side)
     struct ibv_sge sge;
     EXPECT_EQ(fixture_receive(side, 3, TO, 60 + GRH), 0);
     EXPECT_EQ(fixture_receive(side, 4, TO + 4096, 60 + GRH), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     struct ibv_wc wc = fixture_expect(side, 3, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.wc_flags, IBV_WC_GRH);
     struct ibv_ah *ah = ibv_create_ah_from_wc(side->pd, &wc, (struct ibv_grh *)(side->memory + TO), 1);
@@ -298,7 +298,7 @@ static void answer_by_route(struct side *side)
     (void)fixture_expect(side, 5, IBV_WC_SUCCESS);
     fixture_expect_none(side, 50 * US);
     EXPECT_EQ(ibv_destroy_ah(ah), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(Datagrams, AreAnsweredByTheWayOfTheirRouteHeader)

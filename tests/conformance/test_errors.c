@@ -1,5 +1,5 @@
-// The right status on the right request, what comes of those around it, and no byte where none belongs (IBA 10.10.3,
-// 11.6.2, and 9.9 for both sides of a connection).
+// The right status for the right request, the effect on the requests around it, and no byte outside of the target (IBA
+// 10.10.3, 11.6.2, and 9.9 for both sides of a connection).
 #include <errno.h>
 #include <string.h>
 
@@ -8,15 +8,15 @@
 enum { BAD_BYTES = 5000, GOOD_AT = 1 << 18 };
 
 // --- one bad request -------------------------------------------------------------------------------------------------
-// A good write, the bad request, and one behind it that is flushed. Nothing but the good write leaves a trace.
+// A good write, the bad request, and a later one that is flushed. Only the good write has an effect.
 
 struct bad {
     enum ibv_wr_opcode opcode;
     uint32_t bytes, lkey_off, rkey_off;
     int64_t local_off, remote_off;
     enum ibv_wc_status status;
-    enum ibv_event_type event; // at the other side; IBV_EVENT_GID_CHANGE: none
-    int access;                // that its queue pair has
+    enum ibv_event_type event; // at the peer; IBV_EVENT_GID_CHANGE: none
+    int access;                // of its queue pair
 };
 #define NO_EVENT IBV_EVENT_GID_CHANGE
 
@@ -57,13 +57,13 @@ static void suffer(struct side *side)
         fixture_expect_event(side, bad_now->event, side->qp);
         EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void post_bad_and_meet(struct side *side)
 {
     post_bad(side);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void refuse(enum device device, const struct bad *bad)
@@ -74,7 +74,7 @@ static void refuse(enum device device, const struct bad *bad)
     fixture->attr.qp_access_flags = bad->access;
     fixture_run(fixture, post_bad_and_meet, suffer);
     if (bad->opcode == IBV_WR_RDMA_READ && bad->status == IBV_WC_LOC_PROT_ERR) {
-        memset(fixture->sides[1].memory, 0, 64); // found when the answer comes: what is behind it may be done by then
+        memset(fixture->sides[1].memory, 0, 64); // detected at the answer: later requests may be done by then
     }
     if (bad->access == FIXTURE_ALL) {
         fixture_expect_only(&fixture->sides[1], GOOD_AT, &fixture->sides[0], 0, 64);
@@ -82,7 +82,7 @@ static void refuse(enum device device, const struct bad *bad)
         fixture_expect_only(&fixture->sides[1], 0, &fixture->sides[0], 0, 0);
     }
     fixture_fill(pattern, sizeof pattern, 1);
-    EXPECT_MEMEQ(fixture->sides[0].memory, pattern, sizeof pattern); // nor anything read or fetched
+    EXPECT_MEMEQ(fixture->sides[0].memory, pattern, sizeof pattern); // nothing was read or fetched
     fixture_end(fixture);
 }
 
@@ -112,17 +112,17 @@ REFUSED(AnAtomicWithAWrongKeyIsARemoteAccessError, IBV_WR_ATOMIC_FETCH_AND_ADD, 
         IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AnAtomicBeyondTheRegionIsARemoteAccessError, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 0, 0, 0, FIXTURE_BYTES,
         IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
-// IBA 9.7.4.1.5.2: an atomic's word lies on a multiple of 8.
+// IBA 9.7.4.1.5.2: an atomic's word must be aligned to 8.
 REFUSED(AMisalignedAtomicIsAnInvalidRequest, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0, 0, 4, IBV_WC_REM_INV_REQ_ERR,
         IBV_EVENT_QP_REQ_ERR, FIXTURE_ALL)
-// IBA 9.7.4.1.2, table 62: a function that the queue pair is not set up for is an unsupported opcode to it.
+// IBA 9.7.4.1.2, table 62: an operation that the queue pair does not allow is an unsupported opcode.
 REFUSED(AWriteThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, 0,
         IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 REFUSED(AReadThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0, 0, 0,
         IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 REFUSED(AnAtomicThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0, 0, 0,
         IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
-// IBA 10.7.3, 11.6.2: at the requester, before anything leaves.
+// IBA 10.7.3, 11.6.2: at the requester, before anything is sent.
 REFUSED(AWrongLocalKeyIsALocalProtectionError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR,
         NO_EVENT, FIXTURE_ALL)
 REFUSED(AWrongLocalKeyOfASendIsALocalProtectionError, IBV_WR_SEND, 8, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR, NO_EVENT,
@@ -133,7 +133,7 @@ REFUSED(AWrongLocalKeyOfAReadIsALocalProtectionError, IBV_WR_RDMA_READ, BAD_BYTE
         NO_EVENT, FIXTURE_ALL)
 REFUSED(AnAtomicOfOtherThanEightBytesIsALocalLengthError, IBV_WR_ATOMIC_FETCH_AND_ADD, 16, 0, 0, 0, 0,
         IBV_WC_LOC_LEN_ERR, NO_EVENT, FIXTURE_ALL)
-// IBA 9.7.2: of more than the port's maximum message.
+// IBA 9.7.2: longer than the port's maximum message.
 REFUSED(AMessageBeyondTheMaximumIsALocalLengthError, IBV_WR_RDMA_WRITE, (1u << 31) + 1, 0, 0, 0, 0, IBV_WC_LOC_LEN_ERR,
         NO_EVENT, FIXTURE_ALL)
 
@@ -154,13 +154,13 @@ static void read_and_err(struct side *side)
     (void)fixture_expect(side, 5, IBV_WC_WR_FLUSH_ERR);
     EXPECT_MEMEQ(side->memory + GOOD_AT, side->peer->memory + 3, 100000);
     EXPECT_EQ(*fixture_word(side, 0), 5);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
-// IBA 9.7.5.1.2: what came before the request that is refused is answered first.
+// IBA 9.7.5.1.2: requests before the refused one are answered first.
 RULE(Errors, ReadsBeforeTheBadRequestAreAnswered)
 {
-    fixture_play(device, read_and_err, fixture_meet);
+    fixture_play(device, read_and_err, fixture_barrier);
 }
 
 // --- regions ---------------------------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ RULE(Errors, ReadsBeforeTheBadRequestAreAnswered)
 static void write_to_freed(struct side *side)
 {
     uint32_t rkey = side->peer->mr->rkey;
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     struct ibv_sge sge = fixture_sge(side, 0, 65536);
     struct ibv_send_wr wr = fixture_wr(side, 4, IBV_WR_SEND, &sge, 0);
     wr.opcode = IBV_WR_RDMA_WRITE;
@@ -181,15 +181,15 @@ static void write_to_freed(struct side *side)
 
 static void free_and_register_again(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(side->mr), 0);
     side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL); // another key
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_expect_event(side, IBV_EVENT_QP_ACCESS_ERR, side->qp);
     fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
-// IBA 10.6.6.2: the key of a region that is gone opens nothing, even if the same memory is registered again.
+// IBA 10.6.6.2: the key of a deregistered region is invalid, even if the same memory is registered again.
 RULE(Errors, AFreedRegionsKeyIsARemoteAccessError)
 {
     fixture_play(device, write_to_freed, free_and_register_again);
@@ -197,7 +197,7 @@ RULE(Errors, AFreedRegionsKeyIsARemoteAccessError)
 
 static void use_rights(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     struct ibv_sge sge = fixture_sge(side, 0, 64);
     struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_READ, &sge, 0);
     wr.wr.rdma.rkey = (uint32_t)side->peer->value[0];
@@ -206,15 +206,15 @@ static void use_rights(struct side *side)
     wr.opcode = IBV_WR_RDMA_WRITE;
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 1, IBV_WC_REM_ACCESS_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void give_reads_only(struct side *side)
 {
     struct ibv_mr *mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, IBV_ACCESS_REMOTE_READ);
     side->value[0] = mr->rkey;
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     fixture_expect_only(side, 0, side->peer, 0, 0);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
@@ -227,13 +227,13 @@ RULE(Errors, ARegionGivesOnlyTheRightsThatItWasRegisteredWith)
 
 static void use_foreign(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     struct ibv_sge sge = fixture_sge(side, 0, 64);
     struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_WRITE, &sge, 0);
     wr.wr.rdma.rkey = (uint32_t)side->peer->value[0];
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 1, IBV_WC_REM_ACCESS_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void give_foreign(struct side *side)
@@ -241,14 +241,14 @@ static void give_foreign(struct side *side)
     struct ibv_pd *pd = ibv_alloc_pd(side->context);
     struct ibv_mr *mr = ibv_reg_mr(pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
     side->value[0] = mr->rkey;
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     fixture_expect_only(side, 0, side->peer, 0, 0);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
-// IBA 10.2.3.1: a key of another protection domain is none.
+// IBA 10.2.3.1: a key of another protection domain is invalid.
 RULE(Errors, AKeyOfAnotherDomainIsARemoteAccessError)
 {
     fixture_play(device, use_foreign, give_foreign);
@@ -265,7 +265,7 @@ static void write_without_bytes(struct side *side)
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
 }
 
-// IBA 9.7.4.1.5: of no bytes no key is looked at.
+// IBA 9.7.4.1.5: no bytes need no key.
 RULE(Errors, NoBytesNeedNoKey)
 {
     fixture_play(device, write_without_bytes, NULL);
@@ -275,25 +275,25 @@ RULE(Errors, NoBytesNeedNoKey)
 
 static void send_too_much(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 1, IBV_WR_SEND, 0, (uint32_t)side->fixture->sides[0].value[0], 0);
     fixture_send(side, 2, IBV_WR_SEND, 0, 8, 0);
     (void)fixture_expect(side, 1, IBV_WC_REM_INV_REQ_ERR);
     (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void receive_too_little(struct side *side)
 {
     uint32_t room = (uint32_t)side->peer->value[0] - 1;
     EXPECT_EQ(fixture_receive(side, 5, 0, room) | fixture_receive(side, 6, 0, room), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_expect(side, 5, IBV_WC_LOC_LEN_ERR);
     (void)fixture_expect(side, 6, IBV_WC_WR_FLUSH_ERR);
     EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
-    fixture_expect_no_event(side); // 9.9.3, class C: the receive tells of it
+    fixture_expect_no_event(side); // 9.9.3, class C: the receive's completion reports it
     EXPECT_EQ(side->memory[room], 0);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 // IBA 9.7.4.1.7 (C9-74), 9.7.5.2.7.
@@ -310,10 +310,10 @@ RULE(Errors, AMessageLongerThanTheReceiveFailsBothSides)
 
 static void send_to_wrong_key(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 1, IBV_WR_SEND, 0, 3000, 0);
     (void)fixture_expect(side, 1, IBV_WC_REM_OP_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void receive_with_wrong_key(struct side *side)
@@ -322,11 +322,11 @@ static void receive_with_wrong_key(struct side *side)
     struct ibv_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1}, *bad;
     sge.lkey += 0x40;
     EXPECT_EQ(ibv_post_recv(side->qp, &wr, &bad), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_expect(side, 5, IBV_WC_LOC_PROT_ERR);
     fixture_expect_no_event(side);
     fixture_expect_only(side, 0, side->peer, 0, 0);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 // IBA 9.7.5.2.8.
@@ -342,7 +342,7 @@ static void send_early_and_err(struct side *side)
     sge.lkey += 0x40;
     fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
     EXPECT_EQ(fixture_post(side, &wr), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     (void)fixture_expect(side, 2, IBV_WC_LOC_PROT_ERR);
 }
@@ -351,12 +351,12 @@ static void receive_late(struct side *side)
 {
     fixture_sleep(side, 50 * US);
     EXPECT_EQ(fixture_receive(side, 5, 4096, 64), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_expect(side, 5, IBV_WC_SUCCESS);
     fixture_expect_only(side, 4096, side->peer, 0, 64);
 }
 
-// IBA 10.8.3: what was posted before it may have to be sent again first.
+// IBA 10.8.3: earlier requests may have to be retransmitted first.
 RULE(Errors, ALocalErrorWaitsForTheRequestsBeforeIt)
 {
     fixture_play(device, send_early_and_err, receive_late);
@@ -397,7 +397,7 @@ static void fail_in_the_middle(struct side *side)
     for (unsigned i = 0; i < 12; i++) {
         struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_RDMA_WRITE, &sge, i * 64);
         wr.send_flags = i % 3 == 2 ? IBV_SEND_SIGNALED : 0;
-        wr.wr.rdma.rkey += i == 6 ? 0x40 : 0; // itself not signaled
+        wr.wr.rdma.rkey += i == 6 ? 0x40 : 0; // not signalled
         EXPECT_EQ(fixture_post(side, &wr), 0);
     }
     const uint64_t order[] = {2, 5, 6, 7, 8, 9, 10, 11};
@@ -411,11 +411,11 @@ static void fail_in_the_middle(struct side *side)
         *(wc.wr_id >= 100 ? &received : &next) += 1;
     }
     fixture_expect_none(side, 50 * US);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
-// IBA 10.8.6.3, 10.7.3.1: errors complete also what is not signaled; each queue in its order, each request once.
+// IBA 10.8.6.3, 10.7.3.1: errors also complete unsignalled requests; each queue in its order, each request once.
 RULE(Errors, BothQueuesAreFlushedInOrderBehindTheRequestThatFailed)
 {
-    fixture_play(device, fail_in_the_middle, fixture_meet);
+    fixture_play(device, fail_in_the_middle, fixture_barrier);
 }

@@ -1,4 +1,4 @@
-// Asynchronous events (IBA 11.6.3) that no completion tells of; those of errors stand with the errors.
+// Asynchronous events (IBA 11.6.3) without a completion; test_errors.c tests those of errors.
 #include <errno.h>
 
 #include "fixture.h"
@@ -20,7 +20,7 @@ static void play_shared(enum device device, program_fn near, program_fn far)
 
 static void three_sends(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     for (uint32_t i = 0; i < 3; i++) {
         fixture_send(side, i, IBV_WR_SEND, i * 1000, 64, 0);
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
@@ -44,7 +44,7 @@ static void shared_receive(struct side *side)
     EXPECT_EQ(ibv_modify_srq(side->srq, &attr, IBV_SRQ_LIMIT), 0);
     limit_expect(side, 3);
     fixture_expect_no_event(side);
-    fixture_meet(side);
+    fixture_barrier(side);
     for (uint32_t i = 0; i < 3; i++) {
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_MEMEQ(side->memory + i * 500, side->peer->memory + i * 1000, 64);
@@ -54,7 +54,7 @@ static void shared_receive(struct side *side)
     limit_expect(side, 0);
 }
 
-// IBA 10.2.9.2: at the arrival that leaves fewer than the limit, once.
+// IBA 10.2.9.2: once, at the arrival after which fewer than the limit are left.
 RULE(Events, ASharedReceiveQueueTellsThatItRunsLow)
 {
     play_shared(device, three_sends, shared_receive);
@@ -65,7 +65,7 @@ static void low_already(struct side *side)
     EXPECT_EQ(fixture_receive(side, 1, 0, 64), 0);
     struct ibv_srq_attr attr = {.srq_limit = 2};
     EXPECT_EQ(ibv_modify_srq(side->srq, &attr, IBV_SRQ_LIMIT), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     fixture_expect_event(side, IBV_EVENT_SRQ_LIMIT_REACHED, side->srq);
     fixture_expect_no_event(side);
@@ -73,7 +73,7 @@ static void low_already(struct side *side)
 
 static void one_send(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
 }
@@ -88,7 +88,7 @@ static void fail_shared(struct side *side)
     EXPECT_EQ(fixture_receive(side, 1, 0, 64), 0);
     EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_ERR, side->peer, 0), 0);
     fixture_expect_event(side, IBV_EVENT_QP_LAST_WQE_REACHED, side->qp);
-    fixture_expect_none(side, 20 * US); // the receive stays for others
+    fixture_expect_none(side, 20 * US); // the receive stays for other queue pairs
     fixture_expect_no_event(side);
 }
 
@@ -125,12 +125,12 @@ RULE(Events, OtherQueuePairsTakeWhatTheFailedOneLeft)
 static void send_to_early(struct side *side)
 {
     fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
     fixture_send(side, 2, IBV_WR_SEND, 0, 64, 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void ready_to_receive(struct side *side)
@@ -138,13 +138,13 @@ static void ready_to_receive(struct side *side)
     EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_INIT, side->peer, 0), 0);
     EXPECT_EQ(fixture_receive(side, 3, 0, 64) | fixture_receive(side, 4, 0, 64), 0);
     EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RTR, side->peer, side->peer->qp->qp_num), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_expect_event(side, IBV_EVENT_COMM_EST, side->qp);
     fixture_expect_no_event(side);
     EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RTS, side->peer, 0), 0);
     (void)fixture_expect(side, 3, IBV_WC_SUCCESS);
     (void)fixture_expect(side, 4, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 // IBA 10.3.1.4, 11.6.3.1: the first message in RTR, once.
@@ -202,7 +202,7 @@ TIMED_RULE(Events, ASendQueueGoesOnWhenItIsDrainedAndNotBefore)
     fixture_play(device, go_on_before_it_is_drained, NULL);
 }
 
-// IBA 10.3.1.7: what has begun ends, what has not waits.
+// IBA 10.3.1.7: requests that have begun end, the others wait.
 RULE(Events, ADrainedSendQueueTellsAndHoldsWhatComes)
 {
     fixture_play(device, drain, NULL);

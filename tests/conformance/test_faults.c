@@ -1,4 +1,4 @@
-// What a reliable connection makes of a fabric that damages and loses packets, and of peers that are slow or gone.
+// Reliable connections on a fabric that damages and loses packets, and with slow or missing peers.
 #include <string.h>
 
 #include "fixture.h"
@@ -13,7 +13,7 @@ static uint64_t timeout_ps(const struct side *side)
 
 // --- damaged and lost packets ----------------------------------------------------------------------------------------
 
-// Of each operation some, with memory and completions as if nothing happened.
+// Several of each operation; memory and completions must be as without faults.
 static void work(struct side *side)
 {
     for (unsigned i = 0; i < 25; i++) {
@@ -66,7 +66,7 @@ TIMED_RULE(Faults, PacketsThatAreDamagedOrLostLeaveNoTraceButTime)
     }
 }
 
-// One packet of one operation: the request's way (from the near node), or the answer's.
+// A lost packet of one operation: of the request (from the near node), or of the answer.
 struct loss {
     enum ibv_wr_opcode opcode;
     bool answer, lost;
@@ -78,7 +78,7 @@ static void work_with_loss(struct side *side)
 {
     uint32_t bytes = loss_now.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : 5000;
     struct machine *machine = side->fixture->machine;
-    fixture_meet(side);
+    fixture_barrier(side);
     machine_damage_cable(machine, loss_now.answer ? 1 : 0, loss_now.lost);
     for (unsigned i = 0; i < 4; i++) {
         struct ibv_sge sge = fixture_sge(side, 8 * i, bytes);
@@ -99,7 +99,7 @@ static void receive_with_loss(struct side *side)
     for (unsigned i = 0; i < 4 && sends; i++) {
         EXPECT_EQ(fixture_receive(side, i, i * 5000, 5000), 0);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 4 && sends; i++) {
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_MEMEQ(side->memory + i * 5000, side->peer->memory + 8 * i, 5000);
@@ -124,7 +124,7 @@ TIMED_RULE(Faults, ALostRequestOrAnswerOfEachOperationIsRepairedOnce)
 
 // --- receivers that are not ready ------------------------------------------------------------------------------------
 
-static void send_in_vain(struct side *side)
+static void send_without_receive(struct side *side)
 {
     uint64_t start_ps = fixture_now_ps(side);
     fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
@@ -133,25 +133,25 @@ static void send_in_vain(struct side *side)
     side->value[0] = fixture_now_ps(side) - start_ps;
     (void)fixture_expect(side, 2, IBV_WC_WR_FLUSH_ERR);
     EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void have_no_receive(struct side *side)
 {
-    fixture_meet(side);
-    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_RTS); // 9.9.3: nothing is wrong here
+    fixture_barrier(side);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_RTS); // 9.9.3: this side is not affected
     fixture_expect_no_event(side);
     fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
-// IBA 9.7.5.2.8, table 45: code 11 is 480 us; so many pauses, and then the error.
+// IBA 9.7.5.2.8, table 45: code 11 is 480 us; so many pauses, then the error.
 TIMED_RULE(Faults, AReceiverWithoutBuffersUsesUpTheRetriesInTheirTime)
 {
     for (unsigned retries = 0; retries <= 6; retries += 2) {
         struct fixture *fixture = fixture_new(device);
         fixture->attr.rnr_retry = (uint8_t)retries;
         fixture->attr.min_rnr_timer = 11;
-        fixture_run(fixture, send_in_vain, have_no_receive);
+        fixture_run(fixture, send_without_receive, have_no_receive);
         EXPECT_BETWEEN(fixture->sides[0].value[0] / US, retries * 480, retries * 500 + 50);
         fixture_end(fixture);
     }
@@ -161,7 +161,7 @@ RULE(Faults, WithoutRnrRetriesAReceiverWithoutBuffersIsAnError)
 {
     struct fixture *fixture = fixture_new(device);
     fixture->attr.rnr_retry = 0;
-    fixture_run(fixture, send_in_vain, have_no_receive);
+    fixture_run(fixture, send_without_receive, have_no_receive);
     fixture_end(fixture);
 }
 
@@ -169,7 +169,7 @@ RULE(Faults, WithoutRnrRetriesAReceiverWithoutBuffersIsAnError)
 
 static void send_to_nobody(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     uint64_t start_ps = fixture_now_ps(side);
     fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 64, 0);
     fixture_send(side, 2, IBV_WR_SEND, 0, 64, 0);
@@ -179,15 +179,15 @@ static void send_to_nobody(struct side *side)
     // IBA 9.7.6.1.3: a timeout is at least the interval and at most four of them.
     EXPECT_TRUE(fixture_now_ps(side) - start_ps < 4 * retries * timeout_ps(side) + 100 * US);
     EXPECT_TRUE(side->fixture->device == IN_MEMORY || fixture_now_ps(side) - start_ps > retries * timeout_ps(side));
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void leave(struct side *side)
 {
     EXPECT_EQ(ibv_destroy_qp(side->qp), 0);
     side->qps[0] = NULL;
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
@@ -234,7 +234,7 @@ static void sit_still(struct side *side)
     EXPECT_EQ(side->memory[4095] | side->memory[4096 + 400000], 0);
 }
 
-// IBA 9.9.2.4.2: the transport counter runs out; nothing beside the target is written.
+// IBA 9.9.2.4.2: the transport retry counter runs out; only the target is written.
 TIMED_RULE(Faults, ACablePulledInMidMessageEndsTheRequestsInOrder)
 {
     for (unsigned us = 5; us <= 165; us += 40) {

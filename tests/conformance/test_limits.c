@@ -1,5 +1,4 @@
-// Queues, lists and objects at their limits: what is refused when it is posted or destroyed, and that it changes
-// nothing.
+// Queues, lists and objects at their limits: requests and destructions that are refused, without any effect.
 #include <errno.h>
 #include <string.h>
 
@@ -39,14 +38,14 @@ RULE(Limits, AFullSendQueueNamesTheRequestThatDidNotFit)
 
 static void send_depth(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < FIXTURE_DEPTH; i++) {
         fixture_send(side, i, IBV_WR_SEND, 0, 8, 0);
     }
     for (unsigned i = 0; i < FIXTURE_DEPTH; i++) {
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void overfill_receives(struct side *side)
@@ -60,12 +59,12 @@ static void overfill_receives(struct side *side)
     bool shared = side->srq != NULL;
     EXPECT_EQ(shared ? ibv_post_srq_recv(side->srq, list, &bad) : ibv_post_recv(side->qp, list, &bad), ENOMEM);
     EXPECT_TRUE(bad == &list[FIXTURE_DEPTH]);
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < FIXTURE_DEPTH; i++) {
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
     fixture_expect_none(side, 20 * US);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 RULE(Limits, AFullReceiveQueueNamesTheRequestThatDidNotFit)
@@ -164,15 +163,15 @@ static void destroy_used(struct side *side)
     EXPECT_EQ(ibv_destroy_comp_channel(side->channel), EBUSY);
     EXPECT_EQ(ibv_dealloc_pd(side->pd), EBUSY);
     EXPECT_EQ(side->srq != NULL ? ibv_destroy_srq(side->srq) : EBUSY, EBUSY);
-    fixture_meet(side);
-    if (side->index == 0) { // and all of it works
+    fixture_barrier(side);
+    if (side->index == 0) { // everything still works
         fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 64, 0);
         (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
-// IBA 11.2: an object that others need stays.
+// IBA 11.2: an object that others need is not destroyed.
 RULE(Limits, AnObjectInUseIsNotDestroyed)
 {
     struct fixture *fixture = fixture_new(device);
@@ -190,7 +189,7 @@ static void leave_open(struct side *side)
     EXPECT_EQ(fixture_receive(side, 1, 0, 64), 0);
 }
 
-// A process that ends in the middle, with requests under way, leaves nothing (machine_destroy looks).
+// A process that ends at any point, with outstanding requests, leaves nothing (machine_destroy checks).
 RULE(Limits, AProgramMayEndInTheMiddle)
 {
     struct fixture *fixture = fixture_new(device);

@@ -15,41 +15,41 @@ static uint32_t bytes_of(unsigned round)
     return sizes[round % 4];
 }
 
-static void write_then_tell(struct side *side)
+static void write_then_notify(struct side *side)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t bytes = bytes_of(i), back = 1 << 19;
         fixture_fill(side->memory, bytes, i);
         memset(side->memory + back, 0, bytes);
-        fixture_meet(side);
+        fixture_barrier(side);
         fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, bytes, 0);
-        struct ibv_send_wr tell = fixture_wr(side, 2, i % 2 == 0 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, NULL, 0);
-        EXPECT_EQ(fixture_post(side, &tell), 0);
+        struct ibv_send_wr notify = fixture_wr(side, 2, i % 2 == 0 ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_SEND, NULL, 0);
+        EXPECT_EQ(fixture_post(side, &notify), 0);
         fixture_send(side, 3, IBV_WR_RDMA_READ, back, bytes, 0);
         for (unsigned id = 1; id <= 3; id++) {
             (void)fixture_expect(side, id, IBV_WC_SUCCESS);
         }
         EXPECT_TRUE(fixture_is_filled(side->memory + back, bytes, i));
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
-static void told(struct side *side)
+static void notified(struct side *side)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct ibv_recv_wr wr = {.wr_id = i}, *bad;
         EXPECT_EQ(ibv_post_recv(side->qp, &wr, &bad), 0);
-        fixture_meet(side);
+        fixture_barrier(side);
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_TRUE(fixture_is_filled(side->memory, bytes_of(i), i));
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
-// IBA 9.5: o9-... a receive that completes shows every write before it; a read sees the writes before it.
+// IBA 9.5: o9-... a receive completion shows all earlier writes; a read sees the earlier writes.
 RULE(Order, AWriteIsThereBeforeTheMessageAndTheReadBehindIt)
 {
-    fixture_play(device, write_then_tell, told);
+    fixture_play(device, write_then_notify, notified);
 }
 
 static void read_then_write(struct side *side)
@@ -59,7 +59,7 @@ static void read_then_write(struct side *side)
         fixture_fill(side->peer->memory, bytes, 50 + i);
         fixture_fill(side->memory, bytes, i);
         fixture_send(side, 1, IBV_WR_RDMA_READ, back, bytes, 0);
-        struct ibv_sge sge = fixture_sge(side, back, bytes); // what the read brings
+        struct ibv_sge sge = fixture_sge(side, back, bytes); // the data that the read fetches
         struct ibv_send_wr fenced = fixture_wr(side, 2, IBV_WR_RDMA_WRITE, &sge, back);
         fenced.send_flags |= IBV_SEND_FENCE;
         EXPECT_EQ(fixture_post(side, &fenced), 0);
@@ -71,7 +71,7 @@ static void read_then_write(struct side *side)
     }
 }
 
-// IBA 10.8.3.3: a fenced request begins when the reads before it have ended.
+// IBA 10.8.3.3: a fenced request begins after earlier reads have ended.
 RULE(Order, AFencedWriteSendsWhatTheReadBeforeItBrought)
 {
     fixture_play(device, read_then_write, NULL);
@@ -95,7 +95,7 @@ static void atomics_in_turn(struct side *side)
     EXPECT_EQ(*fixture_word(side->peer, 0), 12);
 }
 
-// More than may be outstanding (max_rd_atomic) wait their turn.
+// Those beyond the outstanding limit (max_rd_atomic) wait.
 RULE(Order, AtomicsOfAQueuePairAreExecutedInTurn)
 {
     fixture_play(device, atomics_in_turn, NULL);
@@ -163,7 +163,7 @@ static void drain_slowly(struct side *side)
     }
 }
 
-// IBA 9.7.5.2.8: with endless RNR retries nothing is lost, and nothing out of order.
+// IBA 9.7.5.2.8: with endless RNR retries no message is lost or out of order.
 RULE(Order, AReceiverThatIsAlwaysLateGetsEveryMessageInOrder)
 {
     fixture_play(device, stream, drain_slowly);
@@ -173,7 +173,7 @@ RULE(Order, AReceiverThatIsAlwaysLateGetsEveryMessageInOrder)
 
 enum { ADDS = 60, NODES = 4 };
 
-// Every node, the owner too, adds to a word of node 0, three at a time, and keeps what it fetched.
+// Every node, also the owner, adds to a word of node 0, three atomics at a time, and keeps the fetched values.
 static void count(struct side *side)
 {
     uint64_t *fetched = fixture_word(side, 4096);
@@ -182,7 +182,7 @@ static void count(struct side *side)
     if (side->index == 0) {
         *fixture_word(side, 0) = 0;
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < ADDS; i++) {
         struct ibv_sge sge = fixture_sge(side, 4096 + 8 * i, 8);
         struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge, 0);
@@ -217,7 +217,7 @@ RULE(Order, AtomicsOfSeveralNodesFetchEachValueOnce)
     fixture_end(fixture);
 }
 
-// Every node takes a lock in node 0 by compare and swap, changes a counter by write, and gives it back.
+// Every node acquires a lock in node 0 by compare and swap, changes a counter by write, and releases the lock.
 static void lock_and_add(struct side *side)
 {
     side->qp = side->qps[0];
@@ -225,7 +225,7 @@ static void lock_and_add(struct side *side)
     if (side->index == 0) {
         memset(side->memory, 0, 64);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 8; i++) {
         struct ibv_sge old = fixture_sge(side, 4096, 8);
         struct ibv_send_wr swap = fixture_wr(side, 1, IBV_WR_ATOMIC_CMP_AND_SWP, &old, 0);
@@ -273,7 +273,7 @@ static void everybody(struct side *side)
             EXPECT_EQ(fixture_receive(side, 100 * peer + i, (4 * peer + i) * SLOT_BYTES, SLOT_BYTES), 0);
         }
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned left = 2 * nodes * EACH; left > 0;) {
         for (unsigned peer = 0; peer < nodes; peer++) {
             if (sent[peer] < EACH && sent[peer] < done[peer] + 4) {

@@ -10,7 +10,7 @@ static void reset(struct side *side, struct ibv_qp *qp)
     EXPECT_EQ(fixture_state(qp), IBV_QPS_RESET);
 }
 
-// Both sides: an error, RESET, and again, with other packet numbers.
+// Both sides: an error, RESET, and a new connection with other packet numbers.
 static void again(struct side *side)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -19,21 +19,21 @@ static void again(struct side *side)
             fixture_send(side, 1, IBV_WR_SEND, 0, 100, 0);
             (void)fixture_expect(side, 1, IBV_WC_WR_FLUSH_ERR);
         }
-        fixture_meet(side);
+        fixture_barrier(side);
         reset(side, side->qp);
-        fixture_meet(side);
+        fixture_barrier(side);
         side->attr.sq_psn = side->attr.rq_psn = 1000 * i;
         EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_INIT, side->peer, 0), 0);
         EXPECT_EQ(fixture_receive(side, 2, 4096, 100), 0);
         EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RTR, side->peer, side->peer->qp->qp_num), 0);
         EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RTS, side->peer, 0), 0);
-        fixture_meet(side);
+        fixture_barrier(side);
         fixture_send(side, 1, IBV_WR_SEND, 0, 100, 0);
         const struct ibv_wc first = fixture_completion(side), second = fixture_completion(side);
         EXPECT_EQ(first.status | second.status, IBV_WC_SUCCESS);
         EXPECT_EQ(first.wr_id + second.wr_id, 3);
         fixture_expect_none(side, 20 * US);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -42,7 +42,7 @@ RULE(States, AQueuePairWorksAgainAfterErrorAndReset)
     fixture_play(device, again, again);
 }
 
-// Requests under way on both sides, completions that nobody took: RESET forgets it all.
+// Outstanding requests on both sides, completions that were not polled: RESET drops all of them.
 static void reset_in_the_middle(struct side *side)
 {
     for (unsigned i = 0; i < 8; i++) {
@@ -52,15 +52,15 @@ static void reset_in_the_middle(struct side *side)
     fixture_sleep(side, side->index * 3 * US);
     reset(side, side->qp);
     fixture_expect_none(side, 200 * US);
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
     EXPECT_EQ(fixture_receive(side, 1, 4096, 100), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 2, IBV_WR_SEND, 0, 100, 0);
     const struct ibv_wc first = fixture_completion(side), second = fixture_completion(side);
     EXPECT_EQ(first.status | second.status, IBV_WC_SUCCESS);
     EXPECT_EQ(first.wr_id + second.wr_id, 3);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 // IBA 10.3.1.1.
@@ -78,8 +78,8 @@ static void full_again(struct side *side)
         }
         reset(side, side->qp);
         fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-        fixture_meet(side);
-        fixture_meet(side);
+        fixture_barrier(side);
+        fixture_barrier(side);
     }
     fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
@@ -88,10 +88,10 @@ static void full_again(struct side *side)
 static void follow(struct side *side)
 {
     for (unsigned round = 0; round < 3; round++) {
-        fixture_meet(side);
+        fixture_barrier(side);
         reset(side, side->qp);
         fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -100,27 +100,27 @@ RULE(States, ResetEmptiesTheQueues)
     fixture_play(device, full_again, follow);
 }
 
-// Without an acknowledgement of its own, the same numbers as before or not.
+// Sends without waiting for acknowledgements, with the same packet numbers as before or others.
 static void send_with_old_numbers(struct side *side)
 {
     for (unsigned i = 0; i < 4; i++) {
         fixture_send(side, i, IBV_WR_RDMA_WRITE, 0, 8, 0);
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     reset(side, side->qp);
     fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 4, IBV_WR_SEND, 0, 8, 0);
     (void)fixture_expect(side, 4, IBV_WC_RNR_RETRY_EXC_ERR);
 }
 
 static void reset_and_receive_nothing(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     reset(side, side->qp);
     fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 // IBA 10.3.1.1.
@@ -135,7 +135,7 @@ RULE(States, AcknowledgementsFromBeforeAResetCompleteNothing)
 static void send_early(struct side *side)
 {
     fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 3; i++) {
         fixture_send(side, i, IBV_WR_SEND, i * 100, 100, 0);
     }
@@ -146,7 +146,7 @@ static void send_early(struct side *side)
 
 static void ready_late(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_sleep(side, 10000 * US); // two timeouts
     EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_INIT, side->peer, 0), 0);
     for (unsigned i = 0; i < 3; i++) {
@@ -160,7 +160,7 @@ static void ready_late(struct side *side)
     fixture_expect_only(side, 0, side->peer, 0, 300);
 }
 
-// IBA 10.3.1.2: what arrives before RTR is dropped, and comes again by retransmission.
+// IBA 10.3.1.2: packets that arrive before RTR are dropped and retransmitted.
 TIMED_RULE(States, WhatIsSentBeforeThePeerIsReadyComesAgain)
 {
     struct fixture *fixture = fixture_new(device);
@@ -178,7 +178,7 @@ static void wrong_psn(struct side *side)
     EXPECT_EQ(attr.sq_psn, 0xfffffe);
     EXPECT_EQ(attr.rq_psn, 0xfffffe);
     EXPECT_EQ(attr.dest_qp_num, side->peer->qp->qp_num);
-    fixture_meet(side);
+    fixture_barrier(side);
     fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, 8, 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     fixture_sleep(side, 20 * US);
@@ -189,7 +189,7 @@ static void wrong_psn(struct side *side)
 static void connect_only(struct side *side)
 {
     fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 TIMED_RULE(States, PacketNumbersBeginWhereTheyWereSet)
@@ -208,7 +208,7 @@ static void change_while_drained(struct side *side)
     attr.rnr_retry = 0;
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_RNR_RETRY), 0);
     fixture_sleep(side, 20 * US);
-    fixture_expect_no_event(side); // it was drained once
+    fixture_expect_no_event(side); // the earlier drain raised its event
     attr.qp_state = IBV_QPS_RTS;
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), 0);
     fixture_send(side, 1, IBV_WR_SEND, 0, 8, 0);
@@ -219,7 +219,7 @@ static void change_while_drained(struct side *side)
 RULE(States, ADrainedQueuePairTakesOtherLimitsOfRetries)
 {
     struct fixture *fixture = fixture_new(device);
-    fixture->attr.rnr_retry = 7; // for ever
+    fixture->attr.rnr_retry = 7; // forever
     fixture_run(fixture, change_while_drained, NULL);
     fixture_end(fixture);
 }
@@ -231,9 +231,9 @@ static void destroy_in_the_middle(struct side *side)
     for (unsigned delay_ns = 0; delay_ns < 6000; delay_ns += 150) {
         struct ibv_qp *qp = fixture_qp(side);
         side->value[0] = qp->qp_num;
-        fixture_meet(side);
+        fixture_barrier(side);
         fixture_connect(side, qp, side->peer, (uint32_t)side->peer->value[0]);
-        fixture_meet(side);
+        fixture_barrier(side);
         struct ibv_sge sge = fixture_sge(side, 0, 64);
         for (unsigned i = 0; i < 8; i++) {
             struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_RDMA_WRITE, &sge, 0), *bad;
@@ -242,11 +242,11 @@ static void destroy_in_the_middle(struct side *side)
         fixture_sleep(side, side->index == 0 ? delay_ns * NS : 20 * US);
         EXPECT_EQ(ibv_destroy_qp(qp), 0);
         fixture_expect_none(side, 20 * US);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
-// IBA 11.2.4.4: whatever is under way when it ends, nothing comes of it afterwards.
+// IBA 11.2.4.4: outstanding requests have no effect after the destruction.
 RULE(States, ADestroyedQueuePairCompletesNothing)
 {
     fixture_play(device, destroy_in_the_middle, destroy_in_the_middle);
@@ -255,17 +255,17 @@ RULE(States, ADestroyedQueuePairCompletesNothing)
 static void write_until_refused(struct side *side)
 {
     for (unsigned i = 0; i < 20; i++) {
-        fixture_meet(side);
+        fixture_barrier(side);
         for (unsigned j = 0; j < 8; j++) {
             fixture_send(side, j, IBV_WR_RDMA_WRITE, 0, i % 2 == 0 ? 512 : 60000, 0);
         }
         for (unsigned j = 0; j < 8; j++) {
             (void)fixture_completion(side);
         }
-        fixture_meet(side);
+        fixture_barrier(side);
         EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RESET, side->peer, 0), 0);
         fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -274,20 +274,20 @@ static void deregister_and_use(struct side *side)
     static uint8_t expected[FIXTURE_BYTES];
     memset(expected, 0x77, sizeof expected);
     for (unsigned i = 0; i < 20; i++) {
-        fixture_meet(side);
+        fixture_barrier(side);
         fixture_sleep(side, 500 * NS * (i + 1));
         EXPECT_EQ(ibv_dereg_mr(side->mr), 0);
-        memset(side->memory, 0x77, FIXTURE_BYTES); // it is the program's again
+        memset(side->memory, 0x77, FIXTURE_BYTES); // the program may use it again
         side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
-        fixture_meet(side);
+        fixture_barrier(side);
         EXPECT_MEMEQ(side->memory, expected, FIXTURE_BYTES);
         EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RESET, side->peer, 0), 0);
         fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
-// IBA 11.2.7.4: once it is deregistered, no byte is written any more.
+// IBA 11.2.7.4: no byte is written after deregistration.
 RULE(States, NothingIsWrittenIntoARegionThatIsGone)
 {
     fixture_play(device, write_until_refused, deregister_and_use);

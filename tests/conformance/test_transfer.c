@@ -1,4 +1,4 @@
-// What each operation moves: every byte, and no other.
+// The data of each operation: every byte, and no other.
 #include <endian.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const struct offsets {
 } offsets[] = {{0, 0}, {5, 21}, {1, 0}, {4094, 3}};
 enum { SIZES = sizeof sizes / sizeof *sizes, OFFSETS = sizeof offsets / sizeof *offsets, BASE = 8192, HALF = 1 << 19 };
 
-// Each size at each pair of offsets; round counts both.
+// Each size with each pair of offsets; round counts both.
 static uint32_t bytes_of(unsigned round)
 {
     return sizes[round / OFFSETS];
@@ -25,10 +25,10 @@ static void send_all(struct side *side)
         struct ibv_sge sge = fixture_sge(side, BASE + offsets[i % OFFSETS].source, bytes_of(i));
         struct ibv_send_wr wr = fixture_wr(side, i, i % 2 == 0 ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND, &sge, 0);
         wr.imm_data = htobe32(i);
-        fixture_meet(side);
+        fixture_barrier(side);
         EXPECT_EQ(fixture_post(side, &wr), 0);
         EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -38,7 +38,7 @@ static void receive_all(struct side *side)
         uint32_t at = BASE + offsets[i % OFFSETS].target, bytes = bytes_of(i);
         memset(side->memory, 0, FIXTURE_BYTES);
         EXPECT_EQ(fixture_receive(side, i, at, bytes + 100), 0);
-        fixture_meet(side);
+        fixture_barrier(side);
         const struct ibv_wc wc = fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RECV);
         EXPECT_EQ(wc.byte_len, bytes);
@@ -46,7 +46,7 @@ static void receive_all(struct side *side)
         EXPECT_EQ(wc.wc_flags, i % 2 == 0 ? IBV_WC_WITH_IMM : 0);
         EXPECT_TRUE(i % 2 != 0 || be32toh(wc.imm_data) == i);
         fixture_expect_only(side, at, side->peer, BASE + offsets[i % OFFSETS].source, bytes);
-        fixture_meet(side);
+        fixture_barrier(side);
     }
 }
 
@@ -68,7 +68,7 @@ RULE(Transfer, SendsBringEveryByteOfEverySize)
 
 // --- write and read --------------------------------------------------------------------------------------------------
 
-// What side 0 has at one place is written there, and read back to another.
+// Writes side 0's data from one offset to side 1, and reads it back to another offset.
 static void write_and_read_all(struct side *side)
 {
     for (unsigned i = 0; i < SIZES * OFFSETS; i++) {
@@ -82,13 +82,13 @@ static void write_and_read_all(struct side *side)
         const struct ibv_wc wc = fixture_expect(side, i, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RDMA_READ);
         EXPECT_EQ(wc.byte_len, bytes);
-        fixture_expect_only(side->peer, to, side, from, bytes); // when the read has seen it
+        fixture_expect_only(side->peer, to, side, from, bytes); // the read has seen the write by then
         EXPECT_MEMEQ(side->memory + back, side->memory + from, bytes);
         EXPECT_EQ(side->memory[back - 1] | side->memory[back + bytes], 0);
     }
 }
 
-// IBA 9.4.3, 9.4.4: they need nobody on the other side.
+// IBA 9.4.3, 9.4.4: they need no call of the other side.
 RULE(Transfer, WritesAndReadsMoveEveryByteOfEverySize)
 {
     play_both_memories(device, write_and_read_all, NULL);
@@ -99,7 +99,7 @@ static void write_with_immediate(struct side *side)
     struct ibv_sge sge = fixture_sge(side, 3, 5000);
     struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_WRITE_WITH_IMM, &sge, BASE);
     wr.imm_data = htobe32(0xabcd);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(fixture_post(side, &wr), 0);
     EXPECT_EQ(fixture_expect(side, 1, IBV_WC_SUCCESS).opcode, IBV_WC_RDMA_WRITE);
 }
@@ -107,7 +107,7 @@ static void write_with_immediate(struct side *side)
 static void receive_write(struct side *side)
 {
     EXPECT_EQ(fixture_receive(side, 9, 0, 64), 0); // its memory is not used
-    fixture_meet(side);
+    fixture_barrier(side);
     const struct ibv_wc wc = fixture_expect(side, 9, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
     EXPECT_EQ(wc.byte_len, 5000);
@@ -116,7 +116,7 @@ static void receive_write(struct side *side)
     fixture_expect_only(side, BASE, side->peer, 3, 5000);
 }
 
-// IBA 9.4.3, 10.7.2.2: the immediate takes a receive, and its completion comes behind the data.
+// IBA 9.4.3, 10.7.2.2: the immediate uses a receive, and its completion comes after the data.
 RULE(Transfer, AWriteWithImmediateTakesAReceiveButNotItsMemory)
 {
     fixture_play(device, write_with_immediate, receive_write);
@@ -130,7 +130,7 @@ static void send_pieces(struct side *side)
                                 fixture_sge(side, 50, 7)};
     struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_SEND, pieces, 0);
     wr.num_sge = 4;
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
 }
@@ -141,7 +141,7 @@ static void receive_pieces(struct side *side)
                                 fixture_sge(side, 10000, 1003)};
     struct ibv_recv_wr wr = {.wr_id = 2, .sg_list = pieces, .num_sge = 4}, *bad;
     EXPECT_EQ(ibv_post_recv(side->qp, &wr, &bad), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(fixture_expect(side, 2, IBV_WC_SUCCESS).byte_len, 4017);
     const uint8_t *from = side->peer->memory;
     EXPECT_MEMEQ(side->memory + 5, from + 1, 5);
@@ -149,7 +149,7 @@ static void receive_pieces(struct side *side)
     EXPECT_MEMEQ(side->memory + 2005, from + 100, 3007);
     EXPECT_MEMEQ(side->memory + 10000, from + 3107, 993);
     EXPECT_MEMEQ(side->memory + 10993, from + 50, 7);
-    EXPECT_EQ(side->memory[11000], 0); // room that was left
+    EXPECT_EQ(side->memory[11000], 0); // unused rest of the buffer
 }
 
 // IBA 10.7.3.
@@ -183,9 +183,9 @@ RULE(Transfer, AReadFillsAListInOrder)
 
 static void send_inline(struct side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 8; i++) {
-        uint8_t buffer[64]; // in no region
+        uint8_t buffer[64]; // not in a region
         struct ibv_sge pieces[2] = {{(uintptr_t)buffer, 40, 0}, {(uintptr_t)buffer + 40, 24, 0}};
         struct ibv_send_wr wr = fixture_wr(side, i, IBV_WR_SEND, pieces, 0);
         wr.num_sge = 2;
@@ -204,14 +204,14 @@ static void receive_inline(struct side *side)
     for (unsigned i = 0; i < 8; i++) {
         EXPECT_EQ(fixture_receive(side, i, i * 64, 64), 0);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned i = 0; i < 8; i++) {
         EXPECT_EQ(fixture_expect(side, i, IBV_WC_SUCCESS).byte_len, 64);
         EXPECT_TRUE(fixture_is_filled(side->memory + i * 64, 64, i));
     }
 }
 
-// IBA 10.7.2.1 and ibv_post_send(3): the data is taken when the call returns; no key is needed.
+// IBA 10.7.2.1 and ibv_post_send(3): the data is copied when the call returns; no key is needed.
 RULE(Transfer, InlineBuffersMayBeUsedAgainAtOnce)
 {
     fixture_play(device, send_inline, receive_inline);
@@ -283,7 +283,7 @@ static void write_everything(struct side *side)
 {
     fixture_send(side, 1, IBV_WR_RDMA_WRITE, 0, FIXTURE_BYTES, 0);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
-    fixture_sleep(side, 20 * US); // acknowledged is not yet visible (IBA 9.7.5.1)
+    fixture_sleep(side, 20 * US); // an acknowledged write is not visible yet (IBA 9.7.5.1)
     fixture_expect_only(side->peer, 0, side, 0, FIXTURE_BYTES);
 }
 

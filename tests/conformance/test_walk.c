@@ -1,4 +1,4 @@
-// Random walks with a fixed set of seeds; TCASIM_WALK_SEEDS=first-last walks others instead.
+// Random walks with a fixed set of seeds; TCASIM_WALK_SEEDS=first-last uses others instead.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static bool all_drained(const struct walk *walk)
     return true;
 }
 
-// Until nobody waits for anything any more.
+// Runs until all requests have ended.
 static void drain(struct walk_node *node)
 {
     const uint64_t timeout_ps = 2000000 * US;
@@ -104,7 +104,7 @@ static void end_renew(struct walk_node *node, unsigned peer)
     *end = (struct walk_end){.model = model, .serial = end->serial, .receive_serial = end->receive_serial};
 }
 
-// Packet numbers and MTU of a connection's new life, the same on both sides.
+// Packet numbers and MTU of a new connection, the same on both sides.
 static void connect(struct walk_node *node, unsigned peer)
 {
     struct walk *walk = node->walk;
@@ -122,7 +122,7 @@ static bool is_dead(const struct walk_node *node, unsigned peer)
     return node->ends[peer].dead || node->walk->nodes[peer].ends[node->side->index].dead;
 }
 
-// What died is reset on both sides, and lives again.
+// Resets and reconnects failed connections on both sides.
 static void revive(struct walk_node *node)
 {
     unsigned nodes = node->walk->fixture->nodes;
@@ -133,7 +133,7 @@ static void revive(struct walk_node *node)
             WALK_FAIL(node, "the connection with node %u died", peer);
         }
     }
-    fixture_meet(node->side);
+    fixture_barrier(node->side);
     node->walk->epoch += node->side->index == 0;
     bool dead[FIXTURE_NODES_MAX];
     for (unsigned peer = 0; peer < nodes; peer++) {
@@ -142,7 +142,7 @@ static void revive(struct walk_node *node)
             EXPECT_EQ(fixture_modify(node->side, node->side->qps[peer], IBV_QPS_RESET, node->side, 0), 0);
         }
     }
-    fixture_meet(node->side);
+    fixture_barrier(node->side);
     for (unsigned peer = 0; peer < nodes; peer++) {
         if (dead[peer]) {
             end_renew(node, peer);
@@ -154,7 +154,7 @@ static void revive(struct walk_node *node)
         node->ends[peer].guilty = false;
     }
     events_drain(node);
-    fixture_meet(node->side);
+    fixture_barrier(node->side);
 }
 
 static void walk_program(struct side *side)
@@ -166,18 +166,18 @@ static void walk_program(struct side *side)
     for (unsigned peer = 0; peer < walk->fixture->nodes; peer++) {
         walk_receives_post(node, peer);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     for (unsigned round = 0; round < walk->rounds; round++) {
         node->storm = walk_draw(node, 2) == 0;
         node->drained = false;
-        fixture_meet(side);
+        fixture_barrier(side);
         for (unsigned i = 0; i < walk->steps; i++) {
             step(node);
         }
         drain(node);
-        fixture_meet(side);
+        fixture_barrier(side);
         walk_areas_check(node);
-        fixture_meet(side);
+        fixture_barrier(side);
         revive(node);
     }
 }
@@ -232,7 +232,7 @@ void walk_run(enum device device, uint64_t seed, const struct walk_plan *plan)
 
 static void seeds_walk(enum device device, struct walk_plan plan)
 {
-    unsigned first = 1, last = device == ON_TCA0 ? 2 : 6; // its library polls: a second of ours for each walk
+    unsigned first = 1, last = device == ON_TCA0 ? 2 : 6; // its library polls: each walk takes a second of real time
     const char *range = getenv("TCASIM_WALK_SEEDS");
     if (range != NULL) {
         ASSERT_EQ(sscanf(range, "%u-%u", &first, &last), 2);
@@ -270,7 +270,7 @@ static void seeds_walk_cut(enum device device, unsigned seed)
     walk_run(device, seed, &plan);
 }
 
-// Whatever is under way then: the sanitizers see what is left, machine_destroy the objects.
+// Ends with outstanding requests: the sanitizers find leaks, machine_destroy finds objects that are left.
 RULE(Walk, RandomProgramsMayEndAnywhere)
 {
     for (unsigned seed = 1; seed <= 12; seed++) {

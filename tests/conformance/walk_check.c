@@ -1,4 +1,4 @@
-// What completions of a walk must be, and what must be in memory.
+// Checks the completions and the memory of a walk.
 #include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ void walk_scatter(const struct walk_pieces *pieces, uint8_t *slot, const uint8_t
     }
 }
 
-// A slot that was 0xee holds these bytes in the pieces and nothing else.
+// true: a slot that was filled with 0xee holds these bytes in the pieces and nothing else.
 static bool slot_holds(const uint8_t *slot, const struct walk_pieces *pieces, const uint8_t *data, uint32_t bytes)
 {
     static uint8_t expected[WALK_SLOT_BYTES];
@@ -68,7 +68,7 @@ static void atomic_apply(struct walk_node *node, uint8_t *word, const struct wal
     }
 }
 
-// It was carried out.
+// Applies an executed request to the model.
 static void apply(struct walk_node *node, unsigned peer, const struct walk_request *request)
 {
     uint8_t *at = node->ends[peer].model + request->at;
@@ -94,16 +94,16 @@ static const struct walk_request *request_pop(struct walk_node *node, struct wal
     return request;
 }
 
-// Its own error, or one that the peer made.
+// The status may come from its own error, or from one that the peer made.
 static void status_check(struct walk_node *node, unsigned peer, const struct walk_request *request,
                          const struct ibv_wc *wc)
 {
     const struct walk_end *end = &node->ends[peer], *other = &node->walk->nodes[peer].ends[node->side->index];
     bool expected = wc->status == IBV_WC_WR_FLUSH_ERR && (end->failed || end->guilty || other->guilty);
     expected |= !end->failed && wc->status == request->expected;
-    expected |= !end->failed && other->guilty && // it went away, or its receive was bad
+    expected |= !end->failed && other->guilty && // it left, or its receive was bad
                 (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_REM_OP_ERR);
-    // A refusal or an answer before it that is lost cannot come again: the peer is silent.
+    // A lost NAK or an answer before it cannot be retransmitted: the peer does not answer.
     expected |= !end->failed && node->walk->fixture->loss_every != 0 && (end->guilty || other->guilty) &&
                 wc->status == IBV_WC_RETRY_EXC_ERR;
     if (!expected) {
@@ -133,7 +133,7 @@ static void request_complete(struct walk_node *node, unsigned peer, const struct
         return;
     }
     status_check(node, peer, request, wc);
-    if (request->expected == IBV_WC_SUCCESS && end->doubts < FIXTURE_DEPTH) { // more were not posted when it died
+    if (request->expected == IBV_WC_SUCCESS && end->doubts < FIXTURE_DEPTH) { // no more were posted when it failed
         end->doubtful[end->doubts++] = *request;
     }
     node->walk->flushed++;
@@ -203,7 +203,7 @@ void walk_complete(struct walk_node *node, const struct ibv_wc *wc)
 
 // --- memory ----------------------------------------------------------------------------------------------------------
 
-// A request that was flushed may have made it so.
+// true: a flushed request may have written this value.
 static bool in_doubt(const struct walk_end *end, uint32_t at, uint8_t value)
 {
     for (unsigned i = 0; i < end->doubts; i++) {

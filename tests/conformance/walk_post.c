@@ -1,10 +1,10 @@
-// What programs of a walk do: requests of every kind, good and bad.
+// Requests of a walk's programs, of every kind, valid and invalid.
 #include <endian.h>
 #include <string.h>
 
 #include "walk.h"
 
-// Sizes around the limits of both devices, and anything.
+// Sizes around the limits of both devices, and others.
 static uint32_t size_draw(struct walk_node *node)
 {
     static const uint32_t limits[] = {0, 1, 4, 8, 64, 80, 81, 128, 1024, 1025, 2048, 4032, 4033, 8192, 32768, 36000};
@@ -84,7 +84,7 @@ static bool takes_receive(enum ibv_wr_opcode opcode)
     return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
-// A free slot; false: there is none.
+// Takes a free slot; false: there is none.
 static bool slot_take(struct walk_node *node, struct walk_request *request)
 {
     for (uint32_t i = 0; i < WALK_SLOTS; i++) {
@@ -121,7 +121,7 @@ static struct walk_request request_draw(struct walk_node *node)
     return request;
 }
 
-// IBA 10.8.3.3, table 79: without a fence a read or an atomic may see what a request behind it writes.
+// IBA 10.8.3.3, table 79: without a fence a read or an atomic may see the writes of a later request.
 static bool fence_needed(const struct walk_end *end, const struct walk_request *request)
 {
     for (unsigned i = 0; i < end->count; i++) {
@@ -240,8 +240,8 @@ void walk_flush(struct walk_node *node, unsigned peer)
 
 enum hurt { WRONG_RKEY, OUT_OF_RANGE, WRONG_LKEY, MISALIGNED, TOO_LONG, WRONG_LENGTH, HURTS };
 
-// The bad part of a request; what becomes of it.
-static void spoil(enum hurt hurt, struct walk_request *request, struct ibv_send_wr *wr)
+// Makes the request invalid and sets the expected result.
+static void make_invalid(enum hurt hurt, struct walk_request *request, struct ibv_send_wr *wr)
 {
     switch (hurt) {
     case WRONG_RKEY:
@@ -292,13 +292,13 @@ static void bad_post(struct walk_node *node, unsigned peer)
     request.id = node->ends[peer].serial++;
     data_make(node, &request);
     struct ibv_send_wr wr = wr_of(node, peer, &request, sges);
-    spoil(hurt, &request, &wr);
+    make_invalid(hurt, &request, &wr);
     node->ends[peer].guilty = true;
     node->walk->errors++;
     request_post(node, peer, &request, &wr);
 }
 
-// To ERR or RESET by its own will. What RESET forgets is in doubt.
+// Goes to ERR or RESET by the program's own choice. The effect of requests that RESET drops is unknown.
 static void state_change(struct walk_node *node, unsigned peer, enum ibv_qp_state state)
 {
     struct walk_end *end = &node->ends[peer];

@@ -1,4 +1,4 @@
-// Devices, errors, and what is known by name alone. Numeric values are typed from the public documentation.
+// Devices, errors, and calls that exist only by name. Numeric values are from the public documentation.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdio.h>

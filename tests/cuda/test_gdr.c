@@ -1,4 +1,4 @@
-// gdrcopy: windows and what goes through them.
+// gdrcopy: windows and copies through them.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <errno.h>
@@ -32,10 +32,10 @@ TEST(Gdr, CopiesEveryByteAtAnyAlignment)
 {
     struct setup s;
     static uint8_t sent[BYTES], received[BYTES];
-    static const unsigned places[][2] = {{0, 8}, {1, 3}, {65530, 13}, {63, 130000}, {BYTES - 1, 1}};
+    static const unsigned ranges[][2] = {{0, 8}, {1, 3}, {65530, 13}, {63, 130000}, {BYTES - 1, 1}};
     setup_init(&s);
     for (unsigned i = 0; i < 5; i++) {
-        unsigned at = places[i][0], bytes = places[i][1];
+        unsigned at = ranges[i][0], bytes = ranges[i][1];
         cuda_fixture_fill(sent, bytes, i);
         EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + at, sent, bytes), 0);
         EXPECT_MEMEQ(cuda_fixture_device(s.fixture, s.device) + at, sent, bytes);
@@ -196,7 +196,7 @@ TEST(Gdr, EndsWhatIsPinnedWhenItCloses)
     struct setup s;
     setup_init(&s);
     gdr_t other = gdr_open();
-    EXPECT_EQ(gdr_unpin_buffer(other, s.handle), EINVAL); // not of this one
+    EXPECT_EQ(gdr_unpin_buffer(other, s.handle), EINVAL); // belongs to another gdr
     EXPECT_EQ(gdr_close(other), 0);
     EXPECT_EQ(gdr_close(s.gdr), 0);
     EXPECT_EQ(s.fixture->gpu[1].pages[0], CUDA_FIXTURE_PAGE_FREE);

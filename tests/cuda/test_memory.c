@@ -16,7 +16,7 @@ TEST(CudaMalloc, GivesAddressesOfTheDevicesRange)
     EXPECT_EQ((uintptr_t)first, 0x2300000000);
     EXPECT_EQ((uintptr_t)second, 0x2300000400);
     EXPECT_EQ((uintptr_t)other, 0x4300000000);
-    EXPECT_EQ(cudaFree(first), cudaSuccess); // of another device than the current one
+    EXPECT_EQ(cudaFree(first), cudaSuccess); // on another device than the current one
     cuda_fixture_close(fixture);
 }
 

@@ -26,7 +26,7 @@ static void pair_check(struct pair *pair)
 {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_MEMEQ(cuda_fixture_device(pair->fixture, pair->far), cuda_fixture_device(pair->fixture, pair->near), BYTES);
-    EXPECT_EQ(pair->fixture->copied_bytes, 0); // by no processor
+    EXPECT_EQ(pair->fixture->copied_bytes, 0); // by the processor
 }
 
 TEST(CudaPeers, AreThoseBehindTheSameSocket)
@@ -108,7 +108,7 @@ TEST(CudaPeers, AreStagedAcrossSocketsWhateverIsEnabled)
     cuda_fixture_close(pair.fixture);
 }
 
-// A third device is the current one; both others have work before and after.
+// A third device is the current one; the other two have work before and after the copy.
 static void stay_in_order(bool direct)
 {
     struct pair pair;
@@ -122,7 +122,7 @@ static void stay_in_order(bool direct)
     EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
     EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-    EXPECT_EQ(cudaMemset(pair.near, 0, BYTES), cudaSuccess); // behind the copy
+    EXPECT_EQ(cudaMemset(pair.near, 0, BYTES), cudaSuccess); // after the copy
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMemcpy(pinned, pair.far, BYTES, cudaMemcpyDeviceToHost), cudaSuccess); // and this one, too
     for (unsigned i = 0; i < BYTES; i++) {

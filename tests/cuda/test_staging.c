@@ -1,4 +1,5 @@
-// Pageable memory: pieces, overlap, and when a call returns. Times follow from the rates in cuda_fixture.h.
+// Pageable memory: pieces, overlap, and the time at which a call returns. Times follow from the rates in
+// cuda_fixture.h.
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ TEST(CudaStaging, TakesWholeRowsThatFit)
     staging_fixture_fini(&fixture);
 }
 
-// 64 KB: 6 us of the call and 6.5536 us of the processor; the GPU has not even begun.
+// 64 KB: 6 us of the call and 6.5536 us of the processor; the GPU has not begun yet.
 TEST(CudaStaging, ReturnsWhenASmallCopyIsStaged)
 {
     struct staging_fixture fixture;
@@ -75,7 +76,7 @@ TEST(CudaStaging, ReturnsWhenASmallCopyIsStaged)
     EXPECT_EQ(cudaMemcpy(fixture.device, fixture.host, 65536, cudaMemcpyHostToDevice), cudaSuccess);
     EXPECT_EQ(elapsed_ps(&fixture), 6000 * NS + 65536 * 100);
     EXPECT_FALSE(cuda_fixture_work(fixture.base, BACKEND_GPU_TO_DEVICE, 0)->ended);
-    memset(fixture.host, 0, 65536); // the program's again
+    memset(fixture.host, 0, 65536); // the program may use it again
     EXPECT_EQ(cudaMemcpy(fixture.host, fixture.device, 65536, cudaMemcpyDeviceToHost), cudaSuccess);
     cuda_fixture_fill(fixture.host + CUDA_FIXTURE_STAGING, 65536, 5);
     EXPECT_MEMEQ(fixture.host, fixture.host + CUDA_FIXTURE_STAGING, 65536);
@@ -94,7 +95,7 @@ TEST(CudaStaging, ReturnsWhenALargerCopyIsInTheDevice)
     staging_fixture_fini(&fixture);
 }
 
-// The GPU's 7.5536 us for a piece hide the processor's 6.5536 us: one of these, four of those.
+// The GPU's 7.5536 us for a piece hide the processor's 6.5536 us: one of the latter, four of the former.
 TEST(CudaStaging, OverlapsTheProcessorWithTheGpu)
 {
     struct staging_fixture fixture;
@@ -129,7 +130,7 @@ TEST(CudaStaging, OfDeviceToDeviceDoesNotHappenAndDoesNotWait)
     EXPECT_EQ(elapsed_ps(&fixture), 2000 * NS);
     EXPECT_FALSE(cuda_fixture_work(fixture.base, BACKEND_GPU_INSIDE, 0)->ended);
     EXPECT_EQ(cudaMemcpyAsync(fixture.host, fixture.device, 1000, cudaMemcpyDeviceToHost, NULL), cudaSuccess);
-    EXPECT_TRUE(cuda_fixture_work(fixture.base, BACKEND_GPU_TO_HOST, 0)->ended); // pageable: when it is there
+    EXPECT_TRUE(cuda_fixture_work(fixture.base, BACKEND_GPU_TO_HOST, 0)->ended); // pageable: it ends at arrival
     staging_fixture_fini(&fixture);
 }
 

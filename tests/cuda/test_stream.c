@@ -1,4 +1,4 @@
-// Streams, events and kernels: what comes after what.
+// Streams, events and kernels: the order of their work.
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <tcasim_kernel.h>
@@ -112,7 +112,7 @@ TEST(CudaStreams, EndWhatIsInThemWhenDestroyed)
     EXPECT_EQ(cudaStreamQuery(s.first), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaStreamCreateWithFlags(&again, cudaStreamNonBlocking), cudaSuccess);
     EXPECT_EQ(cudaStreamQuery(again), cudaSuccess); // not the queue that still has work
-    EXPECT_EQ(receive(&s, NULL), cudaSuccess);      // behind the one that is gone
+    EXPECT_EQ(receive(&s, NULL), cudaSuccess);      // after the work of the destroyed stream
     EXPECT_EQ(cudaStreamSynchronize(NULL), cudaSuccess);
     EXPECT_EQ(s.host[1], 7);
     cuda_fixture_close(s.fixture);
@@ -156,7 +156,7 @@ TEST(CudaStreams, CannotBeMadeWithoutAQueue)
     while (cudaStreamCreate(&stream) == cudaSuccess) {
         made++;
     }
-    EXPECT_EQ(made, CUDA_FIXTURE_QUEUES - 4); // the default one and three streams were there
+    EXPECT_EQ(made, CUDA_FIXTURE_QUEUES - 4); // the default queue and three streams existed
     EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
@@ -181,7 +181,7 @@ TEST(CudaEvents, MeasureWhatIsBetweenThem)
     EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
     EXPECT_EQ(cudaEventQuery(end), cudaSuccess);
     EXPECT_EQ(cudaEventElapsedTime(&ms, start, end), cudaSuccess);
-    EXPECT_BETWEEN(ms * 1e6f, 1000000, 1003000); // and what the launch took
+    EXPECT_BETWEEN(ms * 1e6f, 1000000, 1003000); // and the time of the launch
     EXPECT_EQ(cudaEventElapsedTime(&ms, end, start), cudaSuccess);
     EXPECT_BETWEEN(ms * 1e6f, -1003000, -1000000);
     cuda_fixture_close(s.fixture);

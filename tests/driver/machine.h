@@ -1,5 +1,5 @@
-// A machine for the driver that is no simulation: BARs that remember what was written, pinned memory from the heap, and
-// a log of every access.
+// A machine for the driver without a simulation: BARs that store writes, pinned memory from the heap, and a log of
+// every access.
 #pragma once
 
 #include "rtl/peach2_regs.h"
@@ -26,22 +26,22 @@ struct machine {
     struct backend backend;
     uint8_t bar0[BAR0_BYTES];
     unsigned gpus;       // GPU n has its BAR at GPU_BASE(n)
-    bool silent;         // no read is answered
-    unsigned busy_reads; // reads of a STATUS that find it busy, before it is as bar0 has it
+    bool silent;         // reads get no answer
+    unsigned busy_reads; // reads of STATUS that show busy before they show the value in bar0
     struct log_entry log[LOG_MAX];
     unsigned log_count;
     uint64_t calls; // library calls paid
     void *pinned[PINNED_MAX];
     unsigned pinned_count, pinned_live;
     unsigned pinned_left;     // allocations that still succeed
-    uint64_t word_after_wait; // what a wait finds in its word
+    uint64_t word_after_wait; // value of the word after a wait
     bool wait_times_out;
-    uint64_t now_ps, read_ps; // the clock, and how far a read moves it
+    uint64_t now_ps, read_ps; // the clock, and the time of a read
 };
 
 void machine_init(struct machine *machine);
 void machine_fini(struct machine *machine);
-// Open as node 1 of 4 in a line 0 - 1 - 2 - 3: W leads to 0, E to 2 and 3.
+// Opens the board as node 1 of 4 in a line 0 - 1 - 2 - 3: W leads to 0, E to 2 and 3.
 peach2_handle_t *machine_open(struct machine *machine);
 uint64_t machine_register(const struct machine *machine, uint64_t offset, unsigned bytes);
 void machine_register_set(struct machine *machine, uint64_t offset, uint64_t value, unsigned bytes);

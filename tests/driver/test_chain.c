@@ -76,7 +76,7 @@ TEST(DriverChain, NamesABoardChainByItsOffset)
     EXPECT_EQ(machine_register(&m, 0x580 + 0x18, 8), 1021 * 32);
     EXPECT_EQ(peach2_dma_start(handle, 3), 0);
     EXPECT_EQ(machine_last_write(&m, 0x580 + 0x14)->value, 0x5); // START, mode 2
-    peach2_close(handle);                                        // takes the chain along
+    peach2_close(handle);                                        // also destroys the chain
     machine_fini(&m);
 }
 
@@ -132,8 +132,8 @@ TEST(DriverChain, ReleasesChainsInAnyOrder)
     machine_fini(&m);
 }
 
-// Typed from docs/decisions/0005-whole-board.md: bits 175:160 width, 191:176 and 235:232 source pitch, 255:236
-// destination pitch, all in DWs; 156 wait, 157 interrupt, 158 stride, 159 last.
+// From docs/decisions/0005-whole-board.md: bits 175:160 width, 191:176 and 235:232 source pitch, 255:236 destination
+// pitch, all in DWs; 156 wait, 157 interrupt, 158 stride, 159 last.
 TEST(DriverChain, LaysOutRowsAndFlagsAsTheBoardReadsThem)
 {
     struct machine m;

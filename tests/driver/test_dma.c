@@ -114,7 +114,7 @@ TEST(DriverDma, GivesUpOnAChannelThatStaysBusy)
     EXPECT_TRUE(m.now_ps >= PEACH2_DMA_TIMEOUT_NS * 1000);
     EXPECT_TRUE(m.now_ps <= PEACH2_DMA_TIMEOUT_NS * 1000 + 128 * m.read_ps);
     m.busy_reads = 0;
-    EXPECT_EQ(peach2_dma_wait(handle, 3, &error), 0); // it may be waited for again
+    EXPECT_EQ(peach2_dma_wait(handle, 3, &error), 0); // a second wait is allowed
     peach2_close(handle);
     machine_fini(&m);
 }
@@ -223,7 +223,7 @@ TEST(DriverDma, WritesRowsToTheStrideRegisters)
     EXPECT_EQ(machine_last_write(&m, 0x494)->value, 0xc1); // START, STRIDE, INTERRUPT
     EXPECT_EQ(peach2_dma_prepare(handle, 1, &transfer, NULL), 0);
     EXPECT_EQ(peach2_dma_start(handle, 1), 0);
-    EXPECT_EQ(machine_last_write(&m, 0x494)->value, 0x1); // nothing is left of the rows
+    EXPECT_EQ(machine_last_write(&m, 0x494)->value, 0x1); // no stride bits remain
     peach2_close(handle);
     machine_fini(&m);
 }

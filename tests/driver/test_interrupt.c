@@ -1,4 +1,4 @@
-// Offsets typed from rtl/registers.def: INTERRUPT at 0x300 with RAISE, PENDING, CLEAR, ENABLE, ADDRESS, VALUE.
+// Offsets from rtl/registers.def: INTERRUPT at 0x300 with RAISE, PENDING, CLEAR, ENABLE, ADDRESS, VALUE.
 #include <errno.h>
 #include <string.h>
 

@@ -80,16 +80,16 @@ TEST(DriverOpen, PaysOneLibraryCall)
     machine_fini(&m);
 }
 
-// A program that is abandoned destroys nothing itself.
+// A program that is abandoned destroys no objects.
 TEST(DriverClose, ReleasesReadersThatStillExist)
 {
-    const struct peach2_proxy_address place = {.ring = 0x1000, .node = 2};
+    const struct peach2_proxy_address address = {.ring = 0x1000, .node = 2};
     peach2_reader_t *readers[3];
     struct machine m;
     machine_init(&m);
     peach2_handle_t *handle = machine_open(&m);
     for (unsigned i = 0; i < 3; i++) {
-        EXPECT_EQ(peach2_reader_create(handle, &place, &readers[i]), 0);
+        EXPECT_EQ(peach2_reader_create(handle, &address, &readers[i]), 0);
     }
     EXPECT_EQ(m.pinned_live, 3);
     peach2_reader_destroy(readers[1]);

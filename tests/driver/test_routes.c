@@ -1,5 +1,5 @@
-// What node 1 of a line 0 - 1 - 2 - 3 programs; values typed from the layout of the window: a node is 32 GiB, a block
-// 8 GiB.
+// The routes that node 1 of a line 0 - 1 - 2 - 3 programs; values from the layout of the window: a node is 32 GiB, a
+// block 8 GiB.
 #include <errno.h>
 
 #include "machine.h"
@@ -77,7 +77,7 @@ TEST(DriverRoutes, DisableThePortThatLeadsNowhere)
 {
     struct machine m;
     machine_init(&m);
-    machine_register_set(&m, ROUTE(3) + 0x18, 1, 4); // as something before left it
+    machine_register_set(&m, ROUTE(3) + 0x18, 1, 4); // as an earlier program left it
     peach2_handle_t *handle = machine_open(&m);
     EXPECT_EQ(machine_register(&m, ROUTE(3) + 0x18, 4), 0);
     peach2_close(handle);

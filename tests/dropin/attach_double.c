@@ -1,5 +1,5 @@
-// libtcasim-attach.so without a simulator: a process that has no simulated time and no device of a machine. For the
-// test build of libibverbs.so.1, whose device is in memory.
+// libtcasim-attach.so without a simulator: a process without simulated time and without devices. For the test build of
+// libibverbs.so.1, whose device is in memory.
 #include <stddef.h>
 #include <time.h>
 

@@ -1,6 +1,6 @@
-// Two programs: the one without an argument reads clocks for 50 ms and does nothing else, as one that calibrates; the
-// other, whose argument is the host of the first, writes to it meanwhile, and has its completion long before that is
-// over.
+// Two programs. The one without an argument only reads clocks for 50 ms, like a program that calibrates. The other,
+// whose argument is the host of the first, writes to it meanwhile, and gets its completion long before the 50 ms have
+// passed.
 #include <netdb.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ static int meet(const char *host)
     if (host != NULL) {
         CHECK(connect(fd, address->ai_addr, address->ai_addrlen) == 0);
     } else {
-        int listener = fd, again = 1; // a run before may have had the port just now
+        int listener = fd, again = 1; // an earlier run may have used the port just before
         CHECK(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) == 0);
         CHECK(bind(listener, address->ai_addr, address->ai_addrlen) == 0 && listen(listener, 1) == 0);
         fd = accept(listener, NULL, NULL);
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     CHECK(write(fd, &loop.peer, sizeof loop.peer) == sizeof loop.peer);
     CHECK(read(fd, &loop.peer, sizeof loop.peer) == sizeof loop.peer);
     loop_connect(&loop);
-    CHECK(write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1); // both are
+    CHECK(write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1); // both have started
     long start_ns = now_ns();
     if (argc > 1) {
         loop_post(&loop, IBV_WR_RDMA_WRITE);
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
         while (now_ns() - start_ns < BUSY_NS) {
         }
     }
-    CHECK(write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1); // and are done
+    CHECK(write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1); // both have ended
     loop_close(&loop);
     return 0;
 }

@@ -1,5 +1,5 @@
-// What programs see of rdma_cm: `cm CLAIM` finds out whether one holds, exit status 0. The process talks to itself over
-// its node's address, but for the claims of two, which `cm serve-...` is the other side of.
+// What programs see of rdma_cm: `cm CLAIM` tests a claim; exit status 0: it holds. The process connects to itself
+// through its node's address; for claims with two processes, `cm serve-...` is the peer.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static struct rdma_cm_event *event_get(enum rdma_cm_event_type type)
     return event;
 }
 
-// Its identifier; what it says is not wanted.
+// Returns the event's identifier and drops the event.
 static struct rdma_cm_id *event_take(enum rdma_cm_event_type type)
 {
     struct rdma_cm_event *event = event_get(type);
@@ -116,7 +116,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-// Both sides of a connection of the process with itself.
+// Makes both sides of a connection of the process to itself.
 static void pair_make(struct rdma_cm_id **active, struct rdma_cm_id **passive)
 {
     struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1);
@@ -292,7 +292,7 @@ static void identifier_takes_its_events_along(void)
     struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *active = routed_make(RDMA_PS_TCP, NULL),
                       *refused = routed_make(RDMA_PS_UDP, NULL);
     CHECK(rdma_connect(active, NULL) == 0);  // a message waits in the listener's socket
-    CHECK(rdma_connect(refused, NULL) == 0); // an event waits in the channel, as nobody listens for datagrams
+    CHECK(rdma_connect(refused, NULL) == 0); // an event waits in the channel, as there is no listener for datagrams
     channel = rdma_create_event_channel();
     CHECK(channel != NULL && rdma_migrate_id(listener, channel) == 0 && rdma_migrate_id(refused, channel) == 0);
     CHECK(event_take(RDMA_CM_EVENT_UNREACHABLE) == refused);

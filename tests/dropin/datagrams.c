@@ -1,4 +1,4 @@
-// Datagram rsockets of one program on one node: each datagram is whole, from whom it came, or an error.
+// Datagram rsockets of one program on one node: each datagram arrives whole with its sender, or there is an error.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static int bound(uint16_t port)
     return fd;
 }
 
-// Takes one of at most so many bytes; from the port.
+// Receives a datagram of at most `most` bytes; checks its port.
 static void expect(int fd, uint16_t port, char letter, ssize_t bytes, size_t most)
 {
     static char buffer[BYTES_MAX + 1];
@@ -63,7 +63,7 @@ static void send_one(int fd, uint16_t port, char letter, size_t bytes)
 static void bounds(int one, int two)
 {
     char byte;
-    // The first two meet by the kernel's socket, the others go by the queue pairs.
+    // The first two go over the kernel socket, the others over the queue pairs.
     const size_t sizes[] = {1, 57, 0, 64, 1000, BYTES_MAX, 56};
     for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         send_one(one, OTHER_PORT, (char)('a' + i), sizes[i]);
@@ -73,7 +73,7 @@ static void bounds(int one, int two)
     }
     send_one(one, OTHER_PORT, 'x', 100);
     send_one(one, OTHER_PORT, 'y', 10);
-    expect(two, PORT, 'x', 100, 7); // the rest of it is gone
+    expect(two, PORT, 'x', 100, 7); // the rest is dropped
     expect(two, PORT, 'y', 10, BYTES_MAX);
     CHECK(rrecv(two, &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 }
@@ -109,7 +109,7 @@ static void refusals(int one)
     CHECK(rclose(third) == 0);
 }
 
-// Who does not take them loses those beyond its buffers, and none of the others.
+// A receiver that does not take them loses only those beyond its buffers.
 static void too_many(int one, int two)
 {
     char buffer[8] = {0};
@@ -117,7 +117,7 @@ static void too_many(int one, int two)
     for (int i = 0; i < 200; i++) {
         send_one(one, OTHER_PORT, 'z', sizeof buffer);
     }
-    CHECK(usleep(1000) == 0); // until all have come
+    CHECK(usleep(1000) == 0); // until all have arrived
     struct pollfd ready = {.fd = two, .events = POLLIN};
     while (rpoll(&ready, 1, 1) == 1) {
         CHECK(rrecv(two, buffer, sizeof buffer, MSG_DONTWAIT) == sizeof buffer && buffer[0] == 'z');

@@ -1,13 +1,13 @@
-// For programs of the system's libibverbs, on their first device: a queue pair, and a buffer of two halves. The first
-// is sent or written to the second of the peer, which is the program itself unless it says otherwise before it
-// connects.
+// For programs on the system's libibverbs, on their first device: a queue pair, and a buffer of two halves. The first
+// half is sent or written to the second half of the peer, which is the program itself unless it sets another peer
+// before it connects.
 #pragma once
 
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// Or the program says what was wrong, and ends with status 1.
+// If the condition fails, the program prints it and ends with status 1.
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
@@ -31,8 +31,8 @@ struct loop {
     struct ibv_qp *qp;
     struct ibv_mr *mr;
     char *buffer;
-    uint32_t bytes;       // of a half
-    struct loop_end peer; // at first the program's own
+    uint32_t bytes;       // size of a half
+    struct loop_end peer; // initially the program's own end
 };
 
 void loop_open(struct loop *loop, uint32_t bytes);

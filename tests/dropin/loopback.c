@@ -1,6 +1,6 @@
-// A program for the system's libibverbs that talks to itself over its first device: a send through a completion channel
-// whose descriptor poll(2) watches, an RDMA write, and a child that asks for devices of its own. It ends with status 0,
-// or says what was wrong.
+// A program on the system's libibverbs that communicates with itself over its first device: a send with a completion
+// channel whose descriptor it polls with poll(2), an RDMA write, and a child that opens devices of its own. It ends
+// with status 0, or prints what was wrong.
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void write_remote(struct loop *loop)
     CHECK(loop->buffer[2 * BYTES - 1] == 0x33);
 }
 
-// It has nothing of its parent's, and can open devices of its own.
+// The child has no object of its parent, and can open devices of its own.
 static void child_try(void)
 {
     int status;
@@ -82,7 +82,7 @@ int main(void)
     loop_connect(&loop);
     send_with_event(&loop);
     write_remote(&loop);
-    // One process at a time has a board.
+    // Only one process at a time can use a board.
     if (strcmp(ibv_get_device_name(loop.context->device), "tca0") != 0) {
         child_try();
     }

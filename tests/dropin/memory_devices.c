@@ -1,4 +1,4 @@
-// The devices of the test build: one in memory, on which a process talks to itself.
+// The devices of the test build: one in memory, on which a process communicates with itself.
 #include <stddef.h>
 
 #include "tests/support/memory_device.h"

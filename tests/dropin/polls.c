@@ -1,6 +1,6 @@
-// A program that writes to itself and looks for the last byte in loops of several shapes, without any call: each sees
-// it at the same time after the request was posted, whatever the loop reads and however it gets to the byte. Ends with
-// status 0, or says which was too late.
+// A program that writes to itself and polls for the last byte in loops of several shapes, without any call: each sees
+// it at the same time after the request was posted, whatever the loop reads and however it addresses the byte. It ends
+// with status 0, or prints which loop was too late.
 #include <stdbool.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@ enum { BYTES = 65536, ROUNDS = 3, SLACK_NS = 300, WORDS = 12 };
 typedef void shape(volatile char *byte, char value);
 
 static volatile int stop;
-static volatile char *volatile where; // of the byte
+static volatile char *volatile where; // address of the byte
 static volatile char others[WORDS * 64];
 
 __attribute__((noinline)) static void plain(volatile char *byte, char value)
@@ -28,7 +28,7 @@ __attribute__((noinline)) static void with_a_pause_and_a_flag(volatile char *byt
     }
 }
 
-// The register with the address is loaded anew in each turn, and lost.
+// The register with the address is loaded again in each iteration.
 __attribute__((noinline)) static void by_a_pointer_in_memory(volatile char *byte, char value)
 {
     where = byte;
@@ -36,7 +36,7 @@ __attribute__((noinline)) static void by_a_pointer_in_memory(volatile char *byte
     }
 }
 
-// Too many words to be named.
+// More words than a poll can name.
 __attribute__((noinline)) static void over_many_words(volatile char *byte, char value)
 {
     bool seen = false;
@@ -56,12 +56,12 @@ static long now_ns(void)
     return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static long seen_after_ns(struct loop *loop, shape *look, char value)
+static long seen_after_ns(struct loop *loop, shape *body, char value)
 {
     memset(loop->buffer, value, BYTES);
     long start_ns = now_ns();
     loop_post(loop, IBV_WR_RDMA_WRITE);
-    look(loop->buffer + 2 * BYTES - 1, value);
+    body(loop->buffer + 2 * BYTES - 1, value);
     long end_ns = now_ns();
     loop_completion_take(loop);
     return end_ns - start_ns;
@@ -71,7 +71,7 @@ int main(void)
 {
     static const struct {
         const char *name;
-        shape *look;
+        shape *body;
     } shapes[] = {{"plain", plain},
                   {"with a pause and a flag", with_a_pause_and_a_flag},
                   {"by a pointer in memory", by_a_pointer_in_memory},
@@ -82,10 +82,10 @@ int main(void)
     int status = 0;
     loop_open(&loop, BYTES);
     loop_connect(&loop);
-    (void)seen_after_ns(&loop, plain, ++value); // the first one meets the peer
+    (void)seen_after_ns(&loop, plain, ++value); // the first one sets up the connection
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         for (int round = 0; round < ROUNDS; round++) {
-            long ns = seen_after_ns(&loop, shapes[i].look, ++value);
+            long ns = seen_after_ns(&loop, shapes[i].body, ++value);
             first_ns = first_ns == 0 ? ns : first_ns;
             bool good = ns > first_ns - SLACK_NS && ns < first_ns + SLACK_NS;
             (void)printf("%s: %ld ns%s\n", shapes[i].name, ns, good ? "" : ", not as the first");

@@ -1,5 +1,5 @@
-// Programs that rely on more than is promised, and their corrected twins, over the first device: what
-// `tcasim exec --seeds` is to find and to let pass. race.c <claim>; it ends with status 0, or says what was wrong.
+// Programs that rely on more than is guaranteed, and their corrected versions, over the first device: `tcasim exec
+// --seeds` must find the former and accept the latter. race.c <claim>; it ends with status 0, or prints what was wrong.
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static void write_part(const struct loop *by, const struct loop *to, uint32_t at
     CHECK(ibv_post_send(by->qp, &wr, &bad) == 0);
 }
 
-// The flag goes by `flag`, the data by `data`. Between two queue pairs there is no order.
+// The flag is sent over `flag`, the data over `data`. There is no order between two queue pairs.
 static void flag_follows_data(struct loop *data, struct loop *flag)
 {
     volatile char *arrived = flag->buffer + flag->bytes;
@@ -67,7 +67,7 @@ static void an_event_is_a_completion(struct loop *loop)
     for (int i = 0; i < ROUNDS; i++) {
         CHECK(ibv_req_notify_cq(loop->cq, 0) == 0);
         loop_post(loop, IBV_WR_RDMA_WRITE);
-        if (ibv_poll_cq(loop->cq, 1, &wc) == 0) { // else its event is still to come
+        if (ibv_poll_cq(loop->cq, 1, &wc) == 0) { // otherwise its event has not come yet
             event_take(loop);
             CHECK(ibv_poll_cq(loop->cq, 1, &wc) == 1);
         }

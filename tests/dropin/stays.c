@@ -1,4 +1,4 @@
-// The library stays when the last who loaded it lets it go, as a plug-in does that is unloaded. Exit status 0: it did.
+// The library remains loaded after the last dlclose, as when a plug-in is unloaded. Exit status 0: it does.
 #include <dlfcn.h>
 #include <stdio.h>
 

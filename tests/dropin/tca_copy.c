@@ -1,4 +1,4 @@
-// A program for HA-PACS/TCA: the board copies from one place of the node to another and notifies it.
+// A program for HA-PACS/TCA: the board copies inside the node's memory and notifies the node.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

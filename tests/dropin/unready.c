@@ -1,5 +1,5 @@
-// Two queue pairs of one process: a message on one, for which nothing is posted on the other, and whose completion is
-// polled for, or waited for in sleep where there is an argument. A queue pair that may retry for ever does.
+// Two queue pairs of one process: a message on one, for which no receive is posted on the other. The program polls for
+// the completion, or, with an argument, waits for it. A queue pair with endless retries retries forever.
 #include "loop.h"
 
 enum { BYTES = 64 };

@@ -1,4 +1,5 @@
-// A backend that is no simulation: an FPGA endpoint that takes descriptors, and ends each after some polls as told.
+// A backend without a simulation: an FPGA endpoint that accepts descriptors, and ends each after a given number of
+// polls.
 #pragma once
 
 #include "tests/shim/test.h"
@@ -24,7 +25,7 @@ struct endpoint {
     unsigned log_count;
     uint32_t status[FPGA_DIRECTIONS][FPGA_IDS], count[FPGA_DIRECTIONS][FPGA_IDS];
     unsigned polls_to_end; // status reads that find BUSY before the end
-    enum fpga_error error; // with which descriptors end
+    enum fpga_error error; // error with which descriptors end
     unsigned polls, calls, fences;
     unsigned other_sizes; // accesses to the control BAR that are not 32 bits wide
     uint64_t now_ps;      // a poll takes 1 us

@@ -41,17 +41,17 @@ void fixture_end(struct fixture *fixture)
     free(fixture);
 }
 
-void fixture_meet(struct fixture_side *side)
+void fixture_barrier(struct fixture_side *side)
 {
     struct fixture *fixture = side->fixture;
     const struct sim_wait_reason reason = {"fixture", "the other side", 0, 0};
-    unsigned turn = fixture->barriers;
+    unsigned round = fixture->barriers;
     if (++fixture->at_barrier == 2) {
         fixture->at_barrier = 0;
         fixture->barriers++;
         sim_condition_signal(fixture->base.sim, &fixture->barrier);
     }
-    while (fixture->barriers == turn) {
+    while (fixture->barriers == round) {
         (void)sim_condition_wait(fixture->base.sim, &fixture->barrier, SIM_NEVER_PS, &reason);
     }
 }
@@ -141,13 +141,13 @@ static void side_thread(void *arg)
     plat_backend_enter(&side->process->inproc, NULL);
     EXPECT_EQ(ibsim_device_add(&side->process->inproc.process), 0);
     side_open(side);
-    fixture_meet(side);
+    fixture_barrier(side);
     side_connect(side);
-    fixture_meet(side);
+    fixture_barrier(side);
     if (side->program != NULL) {
         side->program(side);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     side_close(side);
 }
 

@@ -20,9 +20,9 @@ struct fixture_side {
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
-    struct ibv_srq *srq; // NULL: none
+    struct ibv_srq *srq; // NULL: no shared queue
     struct ibv_qp *qp;   // in RTS when the program runs
-    struct ibv_ah *ah;   // to the other side; with UD
+    struct ibv_ah *ah;   // to the peer; UD only
     struct ibv_mr *mr;   // all rights on the memory
     uint8_t *memory;     // REGION_BYTES; side 0's holds a pattern, side 1's zeros
     uint16_t lid;
@@ -32,7 +32,7 @@ struct fixture {
     struct hca_fixture base;
     enum ibv_qp_type type;
     bool shared_receives;  // of side 1
-    uint8_t rnr_retry;     // 7 unless a test says otherwise
+    uint8_t rnr_retry;     // 7 unless a test sets it
     enum ibv_mtu path_mtu; // 1024
     struct fixture_side sides[2];
     unsigned at_barrier, barriers;
@@ -40,19 +40,19 @@ struct fixture {
 };
 
 struct fixture *fixture_new(enum ibv_qp_type type);
-// Connects the two and runs them to their ends; expects that nothing is left of their objects. NULL: does nothing.
+// Connects the two sides and runs both programs; expects that none of their objects is left. NULL: does nothing.
 void fixture_run(struct fixture *fixture, void (*near)(struct fixture_side *), void (*far)(struct fixture_side *));
-// After the checks of memory.
+// Called after the checks of memory.
 void fixture_end(struct fixture *fixture);
-// Both are here.
-void fixture_meet(struct fixture_side *side);
+// A barrier of both programs.
+void fixture_barrier(struct fixture_side *side);
 
 struct ibv_sge fixture_sge(const struct fixture_side *side, uint32_t offset, uint32_t bytes);
 int fixture_receive(struct fixture_side *side, uint64_t wr_id, uint32_t offset, uint32_t bytes);
-// A signaled request of one segment to remote_offset of the other side's memory.
+// A signalled request of one segment to remote_offset of the peer's memory.
 struct ibv_send_wr fixture_wr(struct fixture_side *side, enum ibv_wr_opcode opcode, struct ibv_sge *sge,
                               uint32_t remote_offset);
 int fixture_post(struct fixture_side *side, struct ibv_send_wr *wr);
-// The next completion, which has this status.
+// Waits for the next completion, which must have this status.
 struct ibv_wc fixture_completion(struct fixture_side *side, uint64_t wr_id, enum ibv_wc_status status);
 enum ibv_qp_state fixture_state(struct fixture_side *side);

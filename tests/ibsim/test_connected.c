@@ -1,12 +1,12 @@
-// Connections of ibsim0 that no other device has, and requests as its driver mixes them; what every device moves stands
-// in tests/conformance.
+// Connections that only ibsim0 has, and requests as its driver mixes them; tests/conformance tests the operations of
+// all devices.
 #include <endian.h>
 
 #include "fixture.h"
 
 enum { FROM = 101, TO = 302, BYTES = 5000 };
 
-// The region of side 1 holds zeros but for [at, at + bytes), which holds what side 0 has at `from`.
+// The region of side 1 is zero except [at, at + bytes), which holds side 0's bytes at `from`.
 static void expect_only(const struct fixture *fixture, uint32_t at, uint32_t from, uint32_t bytes)
 {
     static const uint8_t zeros[REGION_BYTES];
@@ -27,7 +27,7 @@ static void operate(struct fixture_side *side, enum ibv_wr_opcode opcode, enum i
 static void write(struct fixture_side *side)
 {
     operate(side, IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE);
-    sim_thread_sleep(side->fixture->base.sim, 20 * US); // without acknowledge a write is done when it has left
+    sim_thread_sleep(side->fixture->base.sim, 20 * US); // without acknowledgements a write is complete when it has left
 }
 
 TEST(IbsimConnected, AWriteArrivesWithoutTheOtherProgram)
@@ -48,7 +48,7 @@ static void write_inline_list(struct fixture_side *side)
     struct ibv_send_wr second = fixture_wr(side, IBV_WR_RDMA_WRITE, &rest, TO + 30);
     struct ibv_send_wr first = fixture_wr(side, IBV_WR_RDMA_WRITE, pieces, TO);
     first.num_sge = 2;
-    first.send_flags = IBV_SEND_INLINE; // not signaled
+    first.send_flags = IBV_SEND_INLINE; // not signalled
     first.next = &second;
     second.wr_id = 2;
     EXPECT_EQ(fixture_post(side, &first), 0);

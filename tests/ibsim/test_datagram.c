@@ -1,11 +1,11 @@
-// Datagrams through libibverbs, and what the device says of itself.
+// Datagrams through libibverbs, and the attributes of the device.
 #include "fixture.h"
 
 static void datagram_send(struct fixture_side *side)
 {
     struct ibv_sge sge = fixture_sge(side, 0, 100);
     struct ibv_send_wr wr = fixture_wr(side, IBV_WR_SEND, &sge, 0);
-    wr.wr.ud.remote_qkey = FIXTURE_QKEY + 1; // dropped without a word
+    wr.wr.ud.remote_qkey = FIXTURE_QKEY + 1; // dropped silently
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_completion(side, 1, IBV_WC_SUCCESS);
     wr.wr_id = 2;
@@ -77,7 +77,7 @@ TEST(IbsimDatagram, IsAnsweredByTheWayOfItsRouteHeader)
     struct fixture *fixture = fixture_new(IBV_QPT_UD);
     fixture_run(fixture, routed_send, routed_answer);
     const uint8_t *there = fixture->sides[1].memory, *back = fixture->sides[0].memory + 1000;
-    EXPECT_MEMEQ(back + 8, there + 24, 16); // from where the first went
+    EXPECT_MEMEQ(back + 8, there + 24, 16); // to the source of the first
     EXPECT_MEMEQ(back + 24, there + 8, 16);
     EXPECT_MEMEQ(back, there, 8); // with its traffic class, flow, hops
     fixture_end(fixture);

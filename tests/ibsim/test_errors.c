@@ -1,4 +1,4 @@
-// Errors: the right status on the right request, the event, and no byte where none belongs.
+// Errors: the right status for the right request, the event, and no byte outside of the target.
 #include <errno.h>
 
 #include "fixture.h"
@@ -95,7 +95,7 @@ static void send_expect(struct fixture_side *side, enum ibv_wc_status status)
     (void)fixture_completion(side, 1, status);
 }
 
-static void send_in_vain(struct fixture_side *side)
+static void send_without_receive(struct fixture_side *side)
 {
     send_expect(side, IBV_WC_RNR_RETRY_EXC_ERR);
     EXPECT_EQ(fixture_state(side), IBV_QPS_ERR);
@@ -105,7 +105,7 @@ TEST(IbsimErrors, AReceiverWithoutABufferUsesUpTheRetries)
 {
     struct fixture *fixture = fixture_new(IBV_QPT_RC);
     fixture->rnr_retry = 2;
-    fixture_run(fixture, send_in_vain, NULL);
+    fixture_run(fixture, send_without_receive, NULL);
     expect_untouched(fixture);
     fixture_end(fixture);
 }
@@ -132,7 +132,7 @@ TEST(IbsimErrors, EndlessRetriesReachALateReceive)
 
 static void send_too_much(struct fixture_side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     send_expect(side, IBV_WC_REM_INV_REQ_ERR);
 }
 
@@ -140,7 +140,7 @@ static void receive_too_little(struct fixture_side *side)
 {
     EXPECT_EQ(fixture_receive(side, 5, 0, BYTES - 1), 0);
     EXPECT_EQ(fixture_receive(side, 6, 0, BYTES), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     (void)fixture_completion(side, 5, IBV_WC_LOC_LEN_ERR);
     (void)fixture_completion(side, 6, IBV_WC_WR_FLUSH_ERR);
 }

@@ -1,4 +1,4 @@
-// Regions of any memory that a program has: heap, static data, stacks.
+// Regions of any memory of a program: heap, static data, stacks.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum {
     RIGHTS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
 };
 
-// What the other side has registered.
+// The registered memory of side 1.
 static struct {
     uint8_t *memory;
     struct ibv_mr *mr;
@@ -44,7 +44,7 @@ static void write_to_target(struct fixture_side *side, struct ibv_sge sge, unsig
     wr.wr.rdma.rkey = target.mr->rkey;
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_completion(side, 1, status);
-    sim_thread_sleep(side->fixture->base.sim, 20 * US); // acknowledged is not yet visible (IBA 9.7.5.1)
+    sim_thread_sleep(side->fixture->base.sim, 20 * US); // an acknowledged write is not visible yet (IBA 9.7.5.1)
 }
 
 static struct ibv_sge sge_of(const struct ibv_mr *mr, const uint8_t *memory, unsigned bytes)
@@ -57,7 +57,7 @@ static void target_open(struct fixture_side *side, uint8_t *memory, unsigned byt
     target.memory = memory;
     target.mr = ibv_reg_mr(side->pd, memory, bytes, RIGHTS);
     ASSERT_TRUE(target.mr != NULL);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 // --- every kind of memory --------------------------------------------------------------------------------------------
@@ -68,9 +68,9 @@ static void write_from_stack(struct fixture_side *side)
     pattern_fill(local, BYTES);
     struct ibv_mr *mr = ibv_reg_mr(side->pd, local, BYTES, 0);
     ASSERT_TRUE(mr != NULL);
-    fixture_meet(side);
+    fixture_barrier(side);
     write_to_target(side, sge_of(mr, local, BYTES), 0, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
@@ -78,7 +78,7 @@ static void find_in_heap(struct fixture_side *side)
 {
     uint8_t *block = calloc(1, BYTES + 2 * ODD);
     target_open(side, block + ODD, BYTES);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_TRUE(is_pattern(block + ODD, BYTES));
     EXPECT_EQ(block[ODD - 1] | block[ODD + BYTES], 0);
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
@@ -96,7 +96,7 @@ static void read_into_heap(struct fixture_side *side)
 {
     uint8_t *block = calloc(1, BYTES);
     struct ibv_mr *mr = ibv_reg_mr(side->pd, block, BYTES, IBV_ACCESS_LOCAL_WRITE);
-    fixture_meet(side);
+    fixture_barrier(side);
     struct ibv_sge sge = sge_of(mr, block, BYTES);
     struct ibv_send_wr wr = fixture_wr(side, IBV_WR_RDMA_READ, &sge, 0);
     wr.wr.rdma.remote_addr = (uintptr_t)target.memory;
@@ -104,7 +104,7 @@ static void read_into_heap(struct fixture_side *side)
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_completion(side, 1, IBV_WC_SUCCESS);
     EXPECT_TRUE(is_pattern(block, BYTES));
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     free(block);
 }
@@ -113,7 +113,7 @@ static void offer_static(struct fixture_side *side)
 {
     pattern_fill(static_memory + ODD, BYTES);
     target_open(side, static_memory + ODD, BYTES);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
 }
 
@@ -128,12 +128,12 @@ TEST(IbsimMemory, AReadGoesFromStaticDataToTheHeap)
 
 static void write_and_meet(struct fixture_side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     write_to_target(side, fixture_sge(side, 0, 3 * PAGE), 0, IBV_WC_SUCCESS);
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     write_to_target(side, fixture_sge(side, PAGE, PAGE), 0, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void regions_overlap(struct fixture_side *side)
@@ -142,12 +142,12 @@ static void regions_overlap(struct fixture_side *side)
     struct ibv_mr *whole = ibv_reg_mr(side->pd, memory, sizeof memory, RIGHTS);
     target_open(side, memory + ODD, 3 * PAGE);
     EXPECT_TRUE(whole->lkey != target.mr->lkey);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_MEMEQ(memory + ODD, side->peer->memory, 3 * PAGE);
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
     target.mr = whole;
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     EXPECT_MEMEQ(memory + ODD, side->peer->memory + PAGE, PAGE);
     EXPECT_EQ(ibv_dereg_mr(whole), 0);
 }
@@ -161,9 +161,9 @@ TEST(IbsimMemory, OfTwoOverlappingRegionsOneMayGo)
 
 static void write_refused(struct fixture_side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     write_to_target(side, fixture_sge(side, 0, 8), 0, IBV_WC_REM_ACCESS_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void region_goes(struct fixture_side *side)
@@ -175,8 +175,8 @@ static void region_goes(struct fixture_side *side)
     gone = *target.mr;
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
     target.mr = &gone;
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     EXPECT_EQ(memory[0], 0);
 }
 
@@ -242,7 +242,7 @@ TEST(IbsimMemory, MemoryThatTheProgramMayNotWriteIsNoRegionForWriting)
 
 static void write_late(struct fixture_side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     sim_thread_sleep(side->fixture->base.sim, 50 * US);
     *(uint64_t *)(void *)side->memory = 42;
     write_to_target(side, fixture_sge(side, 0, 8), 8, IBV_WC_SUCCESS);
@@ -272,7 +272,7 @@ TEST(IbsimMemory, AThreadMayWaitForAWordOfItWhileItIsRegistered)
 
 static void write_to_the_dead(struct fixture_side *side)
 {
-    fixture_meet(side);
+    fixture_barrier(side);
     write_to_target(side, fixture_sge(side, 0, 8), 0, IBV_WC_SUCCESS);
     struct ibv_sge sge = fixture_sge(side, 0, 8);
     struct ibv_send_wr wr = fixture_wr(side, IBV_WR_RDMA_READ, &sge, 0);
@@ -280,7 +280,7 @@ static void write_to_the_dead(struct fixture_side *side)
     wr.wr.rdma.rkey = target.mr->rkey;
     EXPECT_EQ(fixture_post(side, &wr), 0);
     (void)fixture_completion(side, 1, IBV_WC_REM_OP_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void die(struct fixture_side *side)
@@ -290,8 +290,8 @@ static void die(struct fixture_side *side)
     target.memory = memory;
     target.mr = ibv_reg_mr(side->pd, memory, sizeof memory, RIGHTS);
     plat_backend_end(&side->process->inproc);
-    fixture_meet(side);
-    fixture_meet(side);
+    fixture_barrier(side);
+    fixture_barrier(side);
     EXPECT_MEMEQ(memory, zeros, sizeof memory);
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
 }

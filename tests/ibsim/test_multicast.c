@@ -1,4 +1,4 @@
-// Datagrams to a group (IBA 10.5): who is attached receives them, the sender's own adapter among them.
+// Datagrams to a group (IBA 10.5): attached queue pairs receive them, also on the sender's own adapter.
 #include <errno.h>
 #include <string.h>
 
@@ -38,18 +38,18 @@ static void expect_nothing(struct fixture_side *side)
 static void sender(struct fixture_side *side)
 {
     EXPECT_EQ(ibv_attach_mcast(side->qp, &group, MLID), 0);
-    EXPECT_EQ(ibv_attach_mcast(side->qp, &group, MLID), 0); // as it is already
+    EXPECT_EQ(ibv_attach_mcast(side->qp, &group, MLID), 0); // it is attached already
     EXPECT_EQ(fixture_receive(side, 2, 4096, GRH_BYTES + BYTES), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     send_to(side, &group);
     expect_received(side, 2);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_detach_mcast(side->qp, &group, MLID), 0);
     EXPECT_EQ(ibv_detach_mcast(side->qp, &group, MLID), EINVAL);
     send_to(side, &group);
     send_to(side, &other);
     expect_nothing(side);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void member(struct fixture_side *side)
@@ -58,12 +58,12 @@ static void member(struct fixture_side *side)
     EXPECT_EQ(fixture_receive(side, 3, 0, GRH_BYTES + BYTES), 0);
     EXPECT_EQ(fixture_receive(side, 4, 8192, GRH_BYTES + BYTES), 0);
     EXPECT_EQ(fixture_receive(side, 5, 16384, GRH_BYTES + BYTES), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     expect_received(side, 3);
-    fixture_meet(side);
+    fixture_barrier(side);
     expect_received(side, 4);
-    expect_nothing(side); // of the other group, though the LID is the same
-    fixture_meet(side);
+    expect_nothing(side); // for another group with the same LID
+    fixture_barrier(side);
 }
 
 TEST(IbsimMulticast, EachMemberReceivesACopy)

@@ -1,4 +1,4 @@
-// Contexts of ibsim0; queues, channels and limits stand in tests/conformance.
+// Contexts of ibsim0; tests/conformance tests queues, channels and limits.
 #include "fixture.h"
 
 static void leave_open(struct fixture_side *side)

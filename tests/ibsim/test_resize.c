@@ -1,4 +1,4 @@
-// Completion queues that get another size while completions are in them, on their way, and waited for.
+// Completion queues that are resized while completions are in them, in flight, or waited for.
 #include <errno.h>
 
 #include "fixture.h"
@@ -40,7 +40,7 @@ static void resize_with_contents(struct fixture_side *side)
         EXPECT_TRUE(side->cq->cqe >= sizes[i] && side->cq->cqe <= 2 * sizes[i]);
         completions_expect(side, wr_id, 5);
         wr_id += 5;
-        for (int n = 0; n < side->cq->cqe; n++) { // and once round the new ring
+        for (int n = 0; n < side->cq->cqe; n++) { // and once around the new ring
             write_post(side, wr_id);
             completions_expect(side, wr_id++, 1);
         }
@@ -57,7 +57,7 @@ TEST(IbsimResize, KeepsCompletionsAndTheirOrderWhetherItGrowsOrShrinks)
 static void resize_at_once(struct fixture_side *side)
 {
     uint64_t wr_id = 1;
-    for (unsigned i = 0; i < 40; i++) { // anywhere between the doorbell and the last completion
+    for (unsigned i = 0; i < 40; i++) { // at any time between the doorbell and the last completion
         for (unsigned n = 0; n < 8; n++) {
             write_post(side, wr_id + n);
         }

@@ -8,14 +8,14 @@
 
 enum { BYTES = 2500, QUEUES = 2 };
 
-// What the two tell each other.
+// Data that the two sides share.
 static struct {
     uint32_t initiator_qpn, target_qpn, rkey, srqns[QUEUES];
     uint64_t address;
 } known;
 
 struct target {
-    struct ibv_xrcd *xrcds[QUEUES]; // of the queue of this index; the first is the target's
+    struct ibv_xrcd *xrcds[QUEUES]; // domain of the queue with this index; the first is the target's
     struct ibv_cq *cqs[QUEUES];
     struct ibv_srq *srqs[QUEUES];
     struct ibv_pd *pd; // of the second queue
@@ -83,13 +83,13 @@ static struct ibv_qp *initiator_open(struct fixture_side *side)
         .send_cq = side->cq, .cap = {.max_send_wr = FIXTURE_DEPTH, .max_send_sge = 1}, .qp_type = IBV_QPT_XRC_SEND};
     struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
     known.initiator_qpn = qp->qp_num;
-    fixture_meet(side);
+    fixture_barrier(side);
     connect(side, qp, known.target_qpn);
-    fixture_meet(side);
+    fixture_barrier(side);
     return qp;
 }
 
-// domains: of the queues.
+// domains: for the queues.
 static void target_open(struct fixture_side *side, struct target *target, unsigned domains)
 {
     *target = (struct target){.pd = ibv_alloc_pd(side->context)};
@@ -105,9 +105,9 @@ static void target_open(struct fixture_side *side, struct target *target, unsign
     known.target_qpn = target->qp->qp_num;
     known.rkey = side->mr->rkey;
     known.address = (uintptr_t)side->memory;
-    fixture_meet(side);
+    fixture_barrier(side);
     connect(side, target->qp, known.initiator_qpn);
-    fixture_meet(side);
+    fixture_barrier(side);
 }
 
 static void target_close(struct target *target)
@@ -167,7 +167,7 @@ static void two_and_a_write(struct fixture_side *side)
     }
     struct ibv_recv_wr wr = {0}, *bad;
     EXPECT_EQ(ibv_post_recv(qp, &wr, &bad), EINVAL);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
@@ -188,7 +188,7 @@ static void two_queues(struct fixture_side *side)
     }
     struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
     EXPECT_EQ(ibv_post_send(target.qp, &wr, &bad), EINVAL);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(other), 0);
     target_close(&target);
 }
@@ -210,7 +210,7 @@ static void three(struct fixture_side *side)
         EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[0]), 0);
         EXPECT_EQ(completion(side->cq).status, IBV_WC_SUCCESS);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
@@ -222,9 +222,9 @@ static void unpolled(struct fixture_side *side)
     for (unsigned i = 0; i < 3; i++) {
         EXPECT_EQ(receive(&target, 0, side, side->mr->lkey, i), 0);
     }
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_destroy_srq(target.srqs[0]), 0);
-    target.srqs[0] = queue_create(side, side->pd, target.xrcds[0], target.cqs[0]); // of the same number
+    target.srqs[0] = queue_create(side, side->pd, target.xrcds[0], target.cqs[0]); // gets the same number
     EXPECT_EQ(ibv_poll_cq(target.cqs[0], 1, &wc), 0);
     target_close(&target);
 }
@@ -243,7 +243,7 @@ static void send_one(struct fixture_side *side, enum ibv_wc_status status)
     struct ibv_qp *qp = initiator_open(side);
     EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
     EXPECT_EQ(completion(side->cq).status, status);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
@@ -257,7 +257,7 @@ static void other_domain(struct fixture_side *side)
     struct target target;
     target_open(side, &target, 2);
     EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0);
-    fixture_meet(side);
+    fixture_barrier(side);
     struct ibv_wc wc;
     EXPECT_EQ(ibv_poll_cq(target.cqs[1], 1, &wc), 0);
     target_close(&target);
@@ -274,10 +274,10 @@ static void queue_goes(struct fixture_side *side)
 {
     struct target target;
     target_open(side, &target, 1);
-    EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT); // the message comes and is told to come again
+    EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT); // the message arrives, and is refused with an RNR NAK
     EXPECT_EQ(ibv_destroy_srq(target.srqs[1]), 0);
     target.srqs[1] = NULL;
-    fixture_meet(side);
+    fixture_barrier(side);
     target_close(&target);
 }
 
@@ -300,9 +300,9 @@ static void late(struct fixture_side *side)
     struct target target;
     target_open(side, &target, 1);
     EXPECT_EQ(ibverbs_cq_wait(target.cqs[1], 50000), ETIMEDOUT);
-    EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0); // of another protection domain than the queue
+    EXPECT_EQ(receive(&target, 1, side, side->mr->lkey, 0), 0); // in another protection domain than the queue
     EXPECT_EQ(completion(target.cqs[1]).status, IBV_WC_LOC_PROT_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
     target_close(&target);
 }
 
@@ -311,7 +311,7 @@ static void fails_there(struct fixture_side *side)
     struct ibv_qp *qp = initiator_open(side);
     EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[1]), 0);
     EXPECT_EQ(completion(side->cq).status, IBV_WC_REM_OP_ERR);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
@@ -330,7 +330,7 @@ static void late_and_right(struct fixture_side *side)
     struct ibv_mr *other = ibv_reg_mr(target.pd, side->memory, REGION_BYTES, IBV_ACCESS_LOCAL_WRITE);
     EXPECT_EQ(receive(&target, 1, side, other->lkey, 0), 0);
     EXPECT_EQ(completion(target.cqs[1]).status, IBV_WC_SUCCESS);
-    fixture_meet(side);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(other), 0);
     target_close(&target);
 }
@@ -349,7 +349,7 @@ static void by_file(struct fixture_side *side)
 {
     struct ibv_xrcd_init_attr init = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
     init.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    EXPECT_TRUE(ibv_open_xrcd(side->context, &init) == NULL); // nobody has created it
+    EXPECT_TRUE(ibv_open_xrcd(side->context, &init) == NULL); // it does not exist yet
     init.oflags = O_CREAT;
     struct ibv_xrcd *first = ibv_open_xrcd(side->context, &init), *second = ibv_open_xrcd(side->context, &init);
     EXPECT_TRUE(first != NULL && second == first);

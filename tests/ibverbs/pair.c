@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIMEOUT_NS 1000000000u // of devices that take time
+#define TIMEOUT_NS 1000000000u // for timed devices
 #define RIGHTS      (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 // --- setup ----------------------------------------------------------------------------------------------------------

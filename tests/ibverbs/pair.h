@@ -1,4 +1,4 @@
-// Two processes of a node of tests/cuda, each with a device in memory: what the tests of the face stand on.
+// Two processes of a node of tests/cuda, each with a device in memory: the fixture of the libibverbs tests.
 #pragma once
 
 #include "tests/shim/test.h"
@@ -13,11 +13,11 @@ struct pair_side {
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
-    struct ibv_cq *cq; // of 64, on the channel
-    struct ibv_qp *qp; // NULL: not made yet
+    struct ibv_cq *cq; // 64 entries, on the channel
+    struct ibv_qp *qp; // NULL: not created yet
     struct ibv_srq *srq;
-    struct ibv_ah *ah; // to the other side; with UD
-    uint8_t *buffer;   // PAIR_BYTES, page aligned
+    struct ibv_ah *ah; // to the peer; UD only
+    uint8_t *buffer;   // PAIR_BYTES, page-aligned
     struct ibv_mr *mr; // all rights on the buffer
 };
 
@@ -29,15 +29,15 @@ struct pair {
 
 void pair_init(struct pair *pair);
 void pair_init_outside(struct pair *pair, const struct ibverbs_outside *outside); // processes of their own
-// Destroys what is there, and expects that nothing is left.
+// Destroys all objects and expects that none is left.
 void pair_fini(struct pair *pair);
-// The buffers alone, when the processes have ended by themselves.
+// Frees only the buffers, if the processes have ended by themselves.
 void pair_free(struct pair *pair);
 
 struct ibv_qp_init_attr pair_qp_attr(const struct pair_side *side, enum ibv_qp_type type);
 // Queue pairs of PAIR_DEPTH requests and 4 segments on both sides, in RTS.
 void pair_connect(struct pair *pair, enum ibv_qp_type type);
-// The mask that a step of a type takes, with values for everything.
+// The mask of a transition for a type, with values for all attributes.
 struct ibv_qp_attr pair_attr(const struct pair_side *to, enum ibv_qp_state state);
 int pair_mask(enum ibv_qp_type type, enum ibv_qp_state to);
 int pair_step(struct ibv_qp *qp, const struct pair_side *to, enum ibv_qp_state state);
@@ -46,13 +46,13 @@ struct ibv_ah *pair_ah(const struct pair_side *side, const struct pair_side *to)
 
 struct ibv_sge pair_sge(const struct pair_side *side, unsigned offset, unsigned bytes);
 int pair_receive(struct pair_side *side, uint64_t wr_id, unsigned offset, unsigned bytes);
-// One signaled request: bytes at offset of side 0's buffer; to the same offset of side 1's + PAIR_BYTES / 2.
+// One signalled request: bytes at offset of side 0's buffer, to the same offset of side 1's + PAIR_BYTES / 2.
 struct ibv_send_wr pair_wr(const struct pair *pair, enum ibv_wr_opcode opcode, struct ibv_sge *sge);
 // Posts it on side 0.
 int pair_send(struct pair *pair, struct ibv_send_wr *wr);
-// Expects exactly one completion with this status.
+// Expects exactly one completion, with this status.
 struct ibv_wc pair_expect_wc(struct pair_side *side, uint64_t wr_id, enum ibv_wc_status status);
 void pair_expect_none(struct pair_side *side);
-// Expects an asynchronous event, which it acknowledges.
+// Expects an asynchronous event and acknowledges it.
 void pair_expect_event(struct pair_side *side, enum ibv_event_type type);
 void pair_expect_no_event(struct pair_side *side);

@@ -53,7 +53,7 @@ TEST(CompletionQueue, IsBusyWhileAQueuePairUsesIt)
     pair_fini(&pair);
 }
 
-// A completed write of 8 bytes, solicited or not at the receiver's.
+// A completed write of 8 bytes, solicited or not at the receiver.
 static void write_one(struct pair *pair, uint64_t wr_id, unsigned flags)
 {
     struct ibv_sge sge = pair_sge(&pair->side[0], 0, 8);
@@ -105,7 +105,7 @@ TEST(CompletionQueue, IsResizedToNoLessThanItHolds)
     pair_fini(&pair);
 }
 
-// 11.6.3: the queue is in error, and with it the queue pairs that use it.
+// 11.6.3: the queue goes to error, and with it the queue pairs that use it.
 TEST(CompletionQueue, OverrunEndsItsQueuePairs)
 {
     struct pair pair;
@@ -209,7 +209,7 @@ TEST(Notification, GoesWithItsQueue)
     pair_fini(&pair);
 }
 
-// Side 0's queue pair completes on a queue of one entry.
+// Connects side 0's queue pair with a completion queue of one entry.
 static struct ibv_cq *connect_small(struct pair *pair)
 {
     pair_init(pair);
@@ -234,7 +234,7 @@ TEST(Notification, ThatNobodyTookGoesWithItsQueue)
     struct ibv_cq *small = connect_small(&pair);
     EXPECT_EQ(ibv_req_notify_cq(small, 0), 0);
     write_one(&pair, 1, 0);
-    pair_expect_no_event(&pair.side[0]); // brings the notification in
+    pair_expect_no_event(&pair.side[0]); // reads the notification from the device
     destroy_small(&pair, small);
     expect_notified(&pair.side[0], false);
     pair_fini(&pair);
@@ -246,7 +246,7 @@ TEST(Notification, OfAnOverrunGoesWithItsQueue)
     struct ibv_cq *small = connect_small(&pair);
     write_one(&pair, 1, 0);
     write_one(&pair, 2, 0);
-    expect_notified(&pair.side[0], false); // brings the overrun in
+    expect_notified(&pair.side[0], false); // reads the overrun from the device
     destroy_small(&pair, small);
     pair_expect_no_event(&pair.side[0]);
     pair_fini(&pair);
@@ -280,7 +280,7 @@ static void ack_while_waiting(void *arg)
     memory_world_cable(pair->world, 1, false); // an event ends each wait
 }
 
-// A queue goes when all its events are acknowledged, and not before.
+// A queue is destroyed when all its events are acknowledged, not before.
 TEST(Notification, IsAcknowledgedBeforeTheQueueGoes)
 {
     struct pair pair;
@@ -296,7 +296,7 @@ TEST(Notification, IsAcknowledgedBeforeTheQueueGoes)
     }
     EXPECT_EQ(ibv_destroy_qp(pair.side[0].qp), 0);
     pair.side[0].qp = NULL;
-    EXPECT_EQ(ibv_destroy_cq(cq), EINTR); // nobody acknowledges, and nothing else happens
+    EXPECT_EQ(ibv_destroy_cq(cq), EINTR); // no acknowledgement and no other event comes
     memory_world_set_wait(pair.world, ack_while_waiting, &pair);
     EXPECT_EQ(ibv_destroy_cq(cq), 0);
     pair.side[0].cq = ibv_create_cq(pair.side[0].context, 1, NULL, NULL, 0);

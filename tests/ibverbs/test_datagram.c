@@ -88,7 +88,7 @@ TEST(Datagram, IsDroppedWithTheWrongKeyOrWithoutABuffer)
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     (void)pair_expect_wc(&pair.side[0], 1, IBV_WC_SUCCESS);
     pair_expect_none(&pair.side[1]);
-    wr.wr.ud.remote_qkey = 0x80000000; // the sender's own key in its place
+    wr.wr.ud.remote_qkey = 0x80000000; // the sender's own key is used instead
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     (void)pair_expect_wc(&pair.side[1], 2, IBV_WC_SUCCESS);
     pair_fini(&pair);
@@ -132,7 +132,7 @@ TEST(Datagram, IsAnsweredThroughItsCompletion)
     pair_fini(&pair);
 }
 
-// 8.3: destination and source change places; the destination is one of the port's.
+// 8.3: destination and source are exchanged; the destination must be one of the port's.
 TEST(Datagram, RouteLeadsBack)
 {
     struct pair pair;
@@ -143,7 +143,7 @@ TEST(Datagram, RouteLeadsBack)
     pair_init(&pair);
     struct ibv_context *context = pair.side[0].context;
     EXPECT_EQ(ibv_query_gid(pair.side[1].context, 1, 0, &grh.sgid), 0);
-    EXPECT_EQ(ibv_init_ah_from_wc(context, 1, &wc, &grh, &attr), -1); // to nobody here
+    EXPECT_EQ(ibv_init_ah_from_wc(context, 1, &wc, &grh, &attr), -1); // an unknown destination
     EXPECT_EQ(ibv_query_gid(context, 1, 0, &grh.dgid), 0);
     EXPECT_EQ(ibv_init_ah_from_wc(context, 1, &wc, &grh, &attr), 0);
     EXPECT_EQ(attr.dlid, 9);

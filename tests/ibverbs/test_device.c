@@ -49,7 +49,7 @@ TEST(Device, ListIsEmptyWhereTheProcessHasNone)
     cuda_fixture_close(fixture);
 }
 
-// Nothing of it is asked before.
+// The device is not queried earlier.
 TEST(Device, IsAskedWhatItIsWhenItIsListed)
 {
     struct cuda_fixture *fixture = cuda_fixture_open();
@@ -122,7 +122,7 @@ TEST(Device, CloseTakesWhatTheProgramLeft)
     pair_fini(&pair);
 }
 
-// A process may end anywhere.
+// A process may end at any point.
 TEST(Device, EndOfAProcessFreesEverything)
 {
     struct pair pair;
@@ -175,7 +175,7 @@ TEST(Port, NumbersCountFromOne)
     pair_fini(&pair);
 }
 
-// Programs built before port_cap_flags2 was there call the function itself, with the shorter struct.
+// Programs built before port_cap_flags2 existed call the function itself, with the shorter struct.
 #undef ibv_query_port
 TEST(Port, WritesNoFurtherThanOldProgramsExpect)
 {

@@ -21,7 +21,7 @@ TEST(AsyncEvent, NamesThePort)
     pair_fini(&pair);
 }
 
-// 10.3.1: a message that comes in RTR says that the peer is ready.
+// 10.3.1: a message that arrives in RTR shows that the peer is ready.
 TEST(AsyncEvent, TellsThatCommunicationIsEstablished)
 {
     struct pair pair;
@@ -59,7 +59,7 @@ TEST(AsyncEvent, TellsThatTheSendQueueIsDrainedWhenAsked)
     pair_fini(&pair);
 }
 
-// 10.3.1: what is posted in SQD is sent in RTS.
+// 10.3.1: requests posted in SQD are sent in RTS.
 TEST(AsyncEvent, DrainedQueueGoesOnLater)
 {
     struct pair pair;
@@ -96,7 +96,7 @@ TEST(AsyncEvent, IsWaitedFor)
     pair_fini(&pair);
 }
 
-// One of a queue pair: the peer writes with a wrong key.
+// An event of a queue pair: the peer writes with a wrong key.
 static void raise_access_error(struct pair *pair)
 {
     struct ibv_sge sge = pair_sge(&pair->side[0], 0, 8);
@@ -121,7 +121,7 @@ TEST(AsyncEvent, IsAcknowledgedBeforeItsObjectGoes)
     pair_connect(&pair, IBV_QPT_RC);
     raise_access_error(&pair);
     EXPECT_EQ(ibv_get_async_event(pair.side[1].context, &taken), 0);
-    EXPECT_EQ(ibv_destroy_qp(pair.side[1].qp), EINTR); // nobody acknowledges, and nothing else happens
+    EXPECT_EQ(ibv_destroy_qp(pair.side[1].qp), EINTR); // no acknowledgement and no other event comes
     memory_world_set_wait(pair.world, ack_it, pair.world);
     EXPECT_EQ(ibv_destroy_qp(pair.side[1].qp), 0);
     pair.side[1].qp = NULL;
@@ -138,7 +138,7 @@ TEST(AsyncEvent, ThatNobodyTookGoesWithItsObject)
     (void)fcntl(pair.side[1].channel->fd, F_SETFL, O_NONBLOCK);
     struct ibv_cq *cq;
     void *cq_context;
-    EXPECT_EQ(ibv_get_cq_event(pair.side[1].channel, &cq, &cq_context), -1); // brings the events in
+    EXPECT_EQ(ibv_get_cq_event(pair.side[1].channel, &cq, &cq_context), -1); // reads the events from the device
     EXPECT_EQ(ibv_destroy_qp(pair.side[1].qp), 0);
     pair.side[1].qp = NULL;
     pair_expect_event(&pair.side[1], IBV_EVENT_PORT_ERR);

@@ -68,7 +68,7 @@ static int register_errno(struct pair *pair, void *address, size_t bytes, int ac
     return mr != NULL ? 0 : errno;
 }
 
-// 10.6.3: remote write and atomic rights need the local one.
+// 10.6.3: remote write and atomic rights require the local write right.
 TEST(Region, WhoLetsOthersWriteLetsItselfWrite)
 {
     struct pair pair;
@@ -119,7 +119,7 @@ TEST(Region, TellsWhereItIsAndHasKeysOfItsOwn)
     pair_fini(&pair);
 }
 
-// 10.6.3: the same memory may be in many regions, each with its rights.
+// 10.6.3: the same memory may be in many regions, each with its own rights.
 TEST(Region, MayOverlapAnother)
 {
     struct pair pair;
@@ -158,7 +158,7 @@ TEST(Region, MayHaveAnAddressOfItsOwn)
     pair_fini(&pair);
 }
 
-// Requests that name a region that is gone end in errors where its key is looked up (11.6.2).
+// Requests that name a deregistered region fail when its key is looked up (11.6.2).
 TEST(Region, MayGoWhileRequestsNameIt)
 {
     struct pair pair;

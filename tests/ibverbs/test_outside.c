@@ -8,9 +8,9 @@
 
 static struct {
     int depth, deepest, waits, signals;
-    unsigned vain, found;
+    unsigned empty, found;
     uint64_t site;
-    struct pair *comes; // what is sent while a look waits
+    struct pair *comes; // sends while a poll waits
 } seen;
 
 static void lock(void)
@@ -34,12 +34,12 @@ static void found(void)
     seen.found++;
 }
 
-static bool polled_empty(uint64_t site, const volatile void *place, bool repeats)
+static bool polled_empty(uint64_t site, const volatile void *word, bool repeats)
 {
     EXPECT_EQ(seen.depth, 0);
-    EXPECT_TRUE(place == NULL); // the device in memory has none
+    EXPECT_TRUE(word == NULL); // the device in memory has no such word
     EXPECT_TRUE(!repeats);
-    seen.vain++;
+    seen.empty++;
     seen.site = site;
     if (seen.comes != NULL) {
         struct ibv_sge sge = pair_sge(&seen.comes->side[0], 0, 8);
@@ -116,14 +116,14 @@ TEST(ProcessOfItsOwn, FindsItsChannelReadableWhileAnEventIsThere)
     pair_fini(&pair);
 }
 
-// Two places, which the compiler neither copies nor merges.
-__attribute__((noinline, noclone)) static int look(struct ibv_cq *cq)
+// Two call sites, which the compiler must neither copy nor merge.
+__attribute__((noinline, noclone)) static int poll_once(struct ibv_cq *cq)
 {
     struct ibv_wc wc;
     return ibv_poll_cq(cq, 1, &wc) + (int)sizeof wc;
 }
 
-__attribute__((noinline, noclone)) static int look_from_elsewhere(struct ibv_cq *cq)
+__attribute__((noinline, noclone)) static int poll_from_elsewhere(struct ibv_cq *cq)
 {
     struct ibv_wc wc[2];
     return ibv_poll_cq(cq, 2, wc) + (int)sizeof wc;
@@ -135,11 +135,11 @@ TEST(ProcessOfItsOwn, SaysThatALookWasInVainAndFromWhereItWasMade)
     uint64_t sites[2];
     begin(&pair);
     for (volatile unsigned i = 0; i < 2; i++) {
-        EXPECT_EQ(look(pair.side[0].cq), (int)sizeof(struct ibv_wc));
+        EXPECT_EQ(poll_once(pair.side[0].cq), (int)sizeof(struct ibv_wc));
         sites[i] = seen.site;
     }
-    EXPECT_EQ(look_from_elsewhere(pair.side[0].cq), (int)(2 * sizeof(struct ibv_wc)));
-    EXPECT_EQ(seen.vain, 3);
+    EXPECT_EQ(poll_from_elsewhere(pair.side[0].cq), (int)(2 * sizeof(struct ibv_wc)));
+    EXPECT_EQ(seen.empty, 3);
     EXPECT_EQ(seen.found, 0);
     EXPECT_TRUE(seen.site != sites[0]);
     EXPECT_EQ(sites[1], sites[0]);
@@ -156,7 +156,7 @@ TEST(ProcessOfItsOwn, LooksAgainInTheSameCallWhenSomethingCameWhileItWaited)
     seen.comes = &pair;
     EXPECT_EQ(ibv_poll_cq(pair.side[1].cq, 1, &wc), 1);
     EXPECT_EQ(wc.wr_id, 7);
-    EXPECT_EQ(seen.vain, 1);
+    EXPECT_EQ(seen.empty, 1);
     EXPECT_EQ(seen.found, 1);
     pair_fini(&pair);
 }
@@ -200,7 +200,7 @@ TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollWhenThereIsSomething)
     side->cq = ibv_cq_ex_to_cq(cq);
     pair_connect(&pair, IBV_QPT_RC);
     EXPECT_EQ(pair_receive(side, 3, 0, 8), 0);
-    EXPECT_EQ(pair_step(side->qp, &pair.side[1], IBV_QPS_ERR), 0); // it is flushed
+    EXPECT_EQ(pair_step(side->qp, &pair.side[1], IBV_QPS_ERR), 0); // flushes it
     EXPECT_EQ(ibv_start_poll(cq, &attr), 0);
     EXPECT_EQ(seen.depth, 1);
     ibv_end_poll(cq);

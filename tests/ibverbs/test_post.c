@@ -1,4 +1,4 @@
-// Posting: what is refused at once, with which code, and at which request (IBA 11.4.1.1, 11.4.1.2).
+// Posting: requests that are refused at once, the error code, and the request that is named (IBA 11.4.1.1, 11.4.1.2).
 #include <errno.h>
 
 #include "pair.h"
@@ -23,7 +23,7 @@ static int post_in(enum ibv_qp_type type, enum ibv_qp_state state, bool receive)
     return error;
 }
 
-// 10.3.1: RESET, INIT and RTR take no sends; SQD keeps them; ERR flushes them.
+// 10.3.1: RESET, INIT and RTR refuse sends; SQD keeps them; ERR flushes them.
 TEST(PostSend, DependsOnTheState)
 {
     for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
@@ -36,7 +36,7 @@ TEST(PostSend, DependsOnTheState)
     }
 }
 
-// 10.3.1: only RESET takes no receives.
+// 10.3.1: only RESET refuses receives.
 TEST(PostReceive, DependsOnTheState)
 {
     for (enum ibv_qp_type type = IBV_QPT_RC; type <= IBV_QPT_UD; type++) {
@@ -48,7 +48,7 @@ TEST(PostReceive, DependsOnTheState)
     }
 }
 
-// A queue pair that failed in RTR takes sends to flush them, though the program has not heard of it.
+// A queue pair that failed in RTR accepts sends and flushes them, even if the program does not know of the failure.
 TEST(PostSend, FlushesWhereTheQueuePairFailedUnseen)
 {
     struct pair pair;
@@ -68,7 +68,7 @@ TEST(PostSend, FlushesWhereTheQueuePairFailedUnseen)
     pair_fini(&pair);
 }
 
-// 10.2.4: what each type has.
+// 10.2.4: the operations of each type.
 TEST(PostSend, HasTheOperationsOfItsType)
 {
     static const char *const has[] = {[IBV_QPT_RC] = "1111111", [IBV_QPT_UC] = "1111000", [IBV_QPT_UD] = "0011000"};
@@ -116,7 +116,7 @@ TEST(PostSend, HasNoMoreInlineDataThanDeclared)
     pair_connect(&pair, IBV_QPT_RC);
     uint8_t data[65];
     cuda_fixture_fill(data, 65, 1);
-    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = 64}; // no region: the data travel in the request
+    struct ibv_sge sge = {.addr = (uintptr_t)data, .length = 64}; // no region: the request contains the data
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, NULL);
     wr.sg_list = &sge;
     wr.num_sge = 1;
@@ -129,7 +129,7 @@ TEST(PostSend, HasNoMoreInlineDataThanDeclared)
     pair_fini(&pair);
 }
 
-// What brings data back has nowhere to put them in the request.
+// The result of a read or atomic cannot be stored in the request.
 TEST(PostSend, BringsNothingBackInline)
 {
     static const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_READ, IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -183,7 +183,7 @@ TEST(PostSend, IntoAFullQueueIsRefusedUntilCompletionsAreTaken)
     EXPECT_EQ(ibv_post_send(pair.side[0].qp, wrs, &bad), ENOMEM);
     EXPECT_TRUE(bad == &wrs[PAIR_DEPTH]);
     EXPECT_EQ(pair_send(&pair, &wrs[PAIR_DEPTH + 1]), ENOMEM);
-    (void)pair_expect_wc(&pair.side[0], PAIR_DEPTH - 1, IBV_WC_SUCCESS); // gives back those before it, too
+    (void)pair_expect_wc(&pair.side[0], PAIR_DEPTH - 1, IBV_WC_SUCCESS); // also releases those before it
     EXPECT_EQ(pair_send(&pair, &wrs[PAIR_DEPTH + 1]), 0);
     pair_fini(&pair);
 }
@@ -217,7 +217,7 @@ TEST(PostReceive, HasNoMoreSegmentsThanDeclared)
     EXPECT_EQ(ibv_post_recv(pair.side[0].qp, &second, &bad), EINVAL);
     EXPECT_EQ(pair_step(pair.side[0].qp, &pair.side[1], IBV_QPS_ERR), 0);
     (void)pair_expect_wc(&pair.side[0], 0, IBV_WC_WR_FLUSH_ERR);
-    pair_expect_none(&pair.side[0]); // the first alone was posted
+    pair_expect_none(&pair.side[0]); // only the first was posted
     pair_fini(&pair);
 }
 

@@ -1,4 +1,4 @@
-// Queue pairs: creation, attributes, query, end (IBA 10.2.4, 11.2.4).
+// Queue pairs: creation, attributes, query, destruction (IBA 10.2.4, 11.2.4).
 #include <errno.h>
 
 #include "pair.h"
@@ -104,7 +104,7 @@ TEST(QueuePair, TellsWhatWasSet)
     pair_fini(&pair);
 }
 
-// 10.3.1: nothing is left of what was set and posted.
+// 10.3.1: all attributes and requests are dropped.
 TEST(QueuePair, ForgetsInReset)
 {
     struct pair pair;
@@ -126,7 +126,7 @@ TEST(QueuePair, ForgetsInReset)
     pair_fini(&pair);
 }
 
-// The state that the program sees follows the device's when it asks.
+// The program sees the device's state when it queries.
 TEST(QueuePair, TellsThatItFailed)
 {
     struct pair pair;
@@ -144,7 +144,7 @@ TEST(QueuePair, TellsThatItFailed)
     pair_fini(&pair);
 }
 
-// To itself: the port answers its own LID.
+// Connected to itself: the port accepts its own LID.
 TEST(QueuePair, MayBeConnectedToItself)
 {
     struct pair pair;
@@ -168,7 +168,7 @@ TEST(QueuePair, MayBeConnectedToItself)
     pair_fini(&pair);
 }
 
-// The extended calls without extensions are the plain ones.
+// The extended calls without extensions are the same as the plain ones.
 TEST(QueuePair, IsMadeByTheExtendedCallsToo)
 {
     struct pair pair;
@@ -265,7 +265,7 @@ TEST(Attributes, OfReadyToSendAreInRange)
     pair_fini(&pair);
 }
 
-// Hardware has 24 bits for them; programs draw them at random.
+// Hardware uses 24 bits; programs choose random numbers.
 TEST(Attributes, PacketNumbersHave24Bits)
 {
     struct pair pair;
@@ -279,7 +279,7 @@ TEST(Attributes, PacketNumbersHave24Bits)
     pair_fini(&pair);
 }
 
-// Rights of regions mean nothing here; drivers do not look at them.
+// Rights that apply only to regions are ignored, as drivers do.
 TEST(Attributes, RightsAreThoseThatAQueuePairCanHave)
 {
     struct pair pair;

@@ -133,7 +133,7 @@ TEST(ExtendedQueuePair, SendsWithImmediateDataAndSwaps)
     pair_fini(&pair);
 }
 
-// The caller may change its data as soon as the setter returns.
+// The caller may change its data when the setter has returned.
 TEST(ExtendedQueuePair, CopiesInlineDataAndSegments)
 {
     struct pair pair;
@@ -205,7 +205,7 @@ TEST(ExtendedQueuePair, TellsTheFirstErrorOfABatch)
     char text[65] = {0};
     struct ibv_sge sges[5] = {{0}};
     struct ibv_qp_ex *ex = connect_ex(&pair, IBV_QPT_RC, OPS_RC);
-    ibv_wr_set_sge(ex, 0, 0, 0); // of no request
+    ibv_wr_set_sge(ex, 0, 0, 0); // without a request
     EXPECT_EQ(ibv_wr_complete(ex), EINVAL);
     writes(&pair, ex, 2);
     ibv_wr_set_sge_list(ex, 5, sges);

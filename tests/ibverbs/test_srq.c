@@ -10,7 +10,7 @@ static struct ibv_srq *srq_create(struct pair_side *side, uint32_t max_wr, uint3
     return ibv_create_srq(side->pd, &init);
 }
 
-// Side 1 has one; both are connected.
+// Side 1 has a shared queue; both sides are connected.
 static void connect_shared(struct pair *pair)
 {
     pair_init(pair);
@@ -109,7 +109,7 @@ TEST(SharedQueue, HasNoMoreSegmentsThanDeclared)
     pair_fini(&pair);
 }
 
-// The event comes once, when fewer are left than the limit.
+// The event comes once, when fewer receives than the limit are left.
 TEST(SharedQueue, TellsWhenItsLimitIsReached)
 {
     struct pair pair;
@@ -146,7 +146,7 @@ TEST(SharedQueue, HasALimitWithinItsDepthAndKeepsItsSize)
     pair_fini(&pair);
 }
 
-// 10.2.9: its buffers are not flushed; the queue pair says when it takes no more of them.
+// 10.2.9: its buffers are not flushed; the queue pair reports when it uses no more of them.
 TEST(SharedQueue, OutlivesTheErrorOfItsQueuePair)
 {
     struct pair pair;

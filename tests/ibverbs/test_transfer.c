@@ -1,4 +1,4 @@
-// What requests do, and how they fail: completion codes, states and events of both ends (IBA 9.7, 9.9, 10.7.3, 11.6.2).
+// Effects of requests, and failures: completion codes, states and events of both ends (IBA 9.7, 9.9, 10.7.3, 11.6.2).
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -102,7 +102,7 @@ TEST(Transfer, AtomicsGiveBackWhatWasThere)
     EXPECT_EQ(*back, 40);
     swap.wr.atomic.compare_add = 41;
     swap.wr.atomic.swap = 99;
-    EXPECT_EQ(pair_send(&pair, &swap), 0); // does not compare equal
+    EXPECT_EQ(pair_send(&pair, &swap), 0); // the comparison fails
     EXPECT_EQ(*back, 42);
     swap.wr.atomic.compare_add = 42;
     EXPECT_EQ(pair_send(&pair, &swap), 0);
@@ -147,7 +147,7 @@ TEST(Transfer, CompletesSilentlyUnlessSignaled)
 
 // --- errors of reliable connections ---------------------------------------------------------------------------------
 
-// The request fails so, and with it the queue pair: what was posted behind it is flushed.
+// The request fails with this status, and with it the queue pair: later requests are flushed.
 static void expect_failure(struct pair *pair, struct ibv_send_wr *wr, enum ibv_wc_status status)
 {
     struct ibv_send_wr behind = *wr;
@@ -210,7 +210,7 @@ TEST(Failure, LocalLengthOfAnAtomic)
     pair_fini(&pair);
 }
 
-// The peer's queue pair fails as well, and its program hears why.
+// The peer's queue pair fails as well, and its program gets an event with the reason.
 TEST(Failure, RemoteAccess)
 {
     for (unsigned wrong = 0; wrong < 3; wrong++) {
@@ -285,7 +285,7 @@ TEST(Failure, ReceiverWithoutBuffers)
     pair_fini(&pair);
 }
 
-// 9.7.5.2.8: 7 is no count.
+// 9.7.5.2.8: 7 means endless retries.
 TEST(Failure, ReceiverWithoutBuffersIsWaitedForWithEndlessRetries)
 {
     struct pair pair;
@@ -348,7 +348,7 @@ TEST(Failure, ReadsBeyondTheInitiatorsDepth)
 
 // --- unreliable connections -----------------------------------------------------------------------------------------
 
-// 9.8.2: nobody tells the sender.
+// 9.8.2: the sender gets no error.
 TEST(Unreliable, ErrorsOfThePeerAreNotSeen)
 {
     struct pair pair;
@@ -366,7 +366,7 @@ TEST(Unreliable, ErrorsOfThePeerAreNotSeen)
     pair_fini(&pair);
 }
 
-// 10.3.1: its own send errors stop the send queue alone; the program may start it again.
+// 10.3.1: its own send errors stop only the send queue; the program may restart it.
 TEST(Unreliable, SendQueueFailsAloneAndComesBack)
 {
     struct pair pair;

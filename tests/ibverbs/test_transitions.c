@@ -1,5 +1,5 @@
-// The transitions of queue pairs: every cell from every state, against the attributes of IBA 1.2.1, table 91
-// (11.2.4.2), as they are printed there for each type of queue pair.
+// The transitions of queue pairs: every cell from every state, against the attributes printed in IBA 1.2.1, table 91
+// (11.2.4.2), for each type of queue pair.
 #include <errno.h>
 
 #include "pair.h"
@@ -71,7 +71,7 @@ static const struct cell *cell_find(enum ibv_qp_type type, enum ibv_qp_state fro
     return NULL;
 }
 
-// A send from memory that is not registered fails the send queue alone (10.3.1).
+// A send from memory that is not registered fails only the send queue (10.3.1).
 static void fail_send_queue(struct pair *pair)
 {
     pair->side[0].ah = pair->side[0].ah != NULL ? pair->side[0].ah : pair_ah(&pair->side[0], &pair->side[1]);
@@ -81,7 +81,7 @@ static void fail_send_queue(struct pair *pair)
     (void)pair_expect_wc(&pair->side[0], 1, IBV_WC_LOC_PROT_ERR);
 }
 
-// A fresh queue pair of side 0 in this state.
+// A new queue pair of side 0 in this state.
 static void bring(struct pair *pair, enum ibv_qp_type type, enum ibv_qp_state state)
 {
     struct ibv_qp_init_attr init = pair_qp_attr(&pair->side[0], type);
@@ -98,7 +98,7 @@ static void bring(struct pair *pair, enum ibv_qp_type type, enum ibv_qp_state st
     }
 }
 
-// What ibv_modify_qp answers from a state; the queue pair is gone afterwards.
+// The result of ibv_modify_qp in a state; the queue pair is destroyed afterwards.
 static int try(struct pair *pair, enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
     struct ibv_qp_attr attr = pair_attr(&pair->side[1], to), now;
@@ -121,7 +121,7 @@ static int expected(const struct cell *cell, int bit)
 
 static void check_cell(struct pair *pair, enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to)
 {
-    static const struct cell bare; // 10.3.1: from everywhere to RESET and to ERR, with no attribute
+    static const struct cell bare; // 10.3.1: every state leads to RESET and to ERR, with no attribute
     const struct cell *cell = to == IBV_QPS_RESET || to == IBV_QPS_ERR ? &bare : cell_find(type, from, to);
     int required = cell != NULL ? cell->required : 0;
     EXPECT_EQ(try(pair, type, from, to, required), cell != NULL ? 0 : EINVAL);
@@ -163,7 +163,7 @@ TEST(Transitions, OfDatagramsAreThoseOfTable91)
     check_type(IBV_QPT_UD);
 }
 
-// 10.3.1: a reliable connection is never in SQE, so no way leads out of it.
+// 10.3.1: a reliable connection is never in SQE, so it has no transition from there.
 TEST(Transitions, ReliableConnectionsHaveNoSendQueueError)
 {
     EXPECT_FALSE(ibverbs_qp_transition(IBV_QPT_RC, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE));
@@ -194,7 +194,7 @@ TEST(Transitions, AreRefusedWhenTheProgramBelievesAnotherState)
     pair_fini(&pair);
 }
 
-// Without a state in the mask the queue pair stays in its own.
+// Without a state in the mask the queue pair keeps its state.
 TEST(Transitions, ChangeAttributesInPlace)
 {
     struct pair pair;

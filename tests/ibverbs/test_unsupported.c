@@ -1,9 +1,9 @@
-// What no device has is refused as by a device without it; names and rates.
+// Features that no device has are refused; names and rates.
 #include <errno.h>
 
 #include "pair.h"
 
-// Through the pointers and by errno.
+// Calls that return NULL and set errno.
 #define EXPECT_NULL_UNSUPPORTED(call)                                                                                  \
     do {                                                                                                               \
         errno = 0;                                                                                                     \
@@ -89,7 +89,7 @@ TEST(Unsupported, CallsAreRefused)
     pair_fini(&pair);
 }
 
-// The region stays what it was.
+// The region is unchanged.
 TEST(Unsupported, RegionsAreNotRegisteredAgain)
 {
     struct pair pair;
@@ -128,7 +128,7 @@ TEST(Names, AreThoseOfLibibverbs)
     EXPECT_STREQ(ibv_node_type_str((enum ibv_node_type)0), "unknown");
 }
 
-// Each code of IBA's static rates and of those that came later, with its lanes.
+// Each code of IBA's static rates and of newer ones, with its lanes.
 TEST(Rates, AreMultiplesAndMegabits)
 {
     static const struct {

@@ -1,11 +1,12 @@
-// Random walks over the creation and the end of objects: who uses whom is a count, and only what nobody uses may go.
+// Random walks over the creation and destruction of objects: each use is counted, and only unused objects can be
+// destroyed.
 #include <errno.h>
 
 #include "pair.h"
 
 enum { PER_KIND = 4, STEPS = 4000, SEEDS = 8 };
 
-// Objects by kind; users: how many of the others each has.
+// Objects by kind; users: how many other objects use each.
 struct walk {
     struct pair pair;
     uint32_t seed;
@@ -126,7 +127,7 @@ static bool channel_used(const struct walk *w, const struct ibv_comp_channel *ch
 
 // --- the end ---------------------------------------------------------------------------------------------------------
 
-// Ends the object in the slot: expected to be refused when it is used.
+// Destroys the object in the slot; expects a refusal if it is used.
 #define END(w, slot, used, function)                                                                                   \
     do {                                                                                                               \
         if ((slot) != NULL) {                                                                                          \

@@ -218,7 +218,7 @@ static void look_at_a_word(void *arg, peach2_handle_t *board)
     for (bool found = false; !found;) {
         backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
         found = *word != before;
-        backend_looked(backend, word, found);
+        backend_polled(backend, word, found);
     }
     uint64_t total_ps = backend->ops->time_ps(backend->ctx) - start_ps;
     EXPECT_TRUE(sim_cause_path(plat_machine_sim(pair->machine), total_ps, &pieces, &count));

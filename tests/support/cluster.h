@@ -1,5 +1,5 @@
-// Programs on libtca for tests: a line of nodes on which each test gives every node a program, and handles that they
-// pass to each other outside the fabric.
+// Programs on libtca for tests: a line of nodes. Each test gives every node a program, and handles that the programs
+// exchange outside the fabric.
 #pragma once
 
 #include "site.h"
@@ -9,11 +9,11 @@
 
 struct cluster {
     struct site site;
-    // of each node, by cluster_memory
+    // set for each node by cluster_memory
     bool ready[SITE_NODES_MAX];
     uint8_t *memory[SITE_NODES_MAX];
     tcaHandle handles[SITE_NODES_MAX];
-    unsigned done; // programs that called cluster_done
+    unsigned done; // programs that have called cluster_done
     bool flag;
 };
 
@@ -24,12 +24,12 @@ void cluster_run(struct cluster *cluster, plat_program_fn first, plat_program_fn
 
 // --- for programs ----------------------------------------------------------------------------------------------------
 
-// tcaInit, CLUSTER_BYTES of memory and its handle; then waits until the other nodes that have a program did the same.
+// tcaInit, CLUSTER_BYTES of memory and its handle; then waits until the other nodes with a program have done the same.
 void cluster_memory(struct cluster *cluster, peach2_handle_t *board, unsigned nodes);
-// Passes simulated time until *flag.
+// Passes simulated time until *flag is set.
 void cluster_await(peach2_handle_t *board, const bool *flag);
-// Only memory: what a node does that is written to.
+// A program that only provides memory, for a node that is a target.
 void cluster_target(void *arg, peach2_handle_t *board);
-// One copy, set and started on channel 0 and waited for; returns the first code that is no success.
+// One copy, set and started on channel 0 and waited for; returns the first error code.
 int cluster_copy(const tcaHandle *to, size_t to_offset, const tcaHandle *from, size_t from_offset, size_t size,
                  int flags);

@@ -141,7 +141,7 @@ void cuda_fixture_process(struct cuda_fixture *fixture, unsigned number)
 void cuda_fixture_process_end(struct cuda_fixture *fixture, unsigned number)
 {
     struct backend_process *process = &fixture->processes[number];
-    fixture->current = NULL; // libraries are released outside the process
+    fixture->current = NULL; // libraries are released when no process is current
     for (unsigned i = 0; i < BACKEND_LIBRARIES; i++) {
         if (process->libraries[i].release != NULL) {
             process->libraries[i].release(process->libraries[i].state);

@@ -2,8 +2,8 @@
 // run one at a time. It is as late as the backend interface permits: work moves its bytes when it ends, and stores
 // through a BAR arrive at the fence.
 //
-// Rates: 100 ps a byte copied by a GPU or a processor, 1 us for each copy or fill of a GPU, 10 ns for a mark or an
-// AFTER. Calls: 100 ns, copies that are waited for 6 us, submissions 2 us, management 10 us.
+// Rates: 100 ps a byte copied by a GPU or a processor, 1 us for each copy or fill of a GPU, 10 ns for a MARK or an
+// AFTER. Calls: 100 ns, synchronous copies 6 us, submissions 2 us, management 10 us.
 #pragma once
 
 #include "tests/shim/test.h"
@@ -43,7 +43,7 @@ struct cuda_fixture_range {
 struct cuda_fixture_gpu {
     uint8_t memory[CUDA_FIXTURE_GPU_BYTES];
     struct cuda_fixture_range allocations[CUDA_FIXTURE_ALLOCATIONS], pins[CUDA_FIXTURE_PINS];
-    uint64_t pages[CUDA_FIXTURE_BAR_PAGES]; // device address behind each page of the BAR, CUDA_FIXTURE_PAGE_FREE: none
+    uint64_t pages[CUDA_FIXTURE_BAR_PAGES]; // device address of each page of the BAR; CUDA_FIXTURE_PAGE_FREE: none
 };
 
 struct cuda_fixture {
@@ -54,9 +54,9 @@ struct cuda_fixture {
     struct cuda_fixture_gpu gpu[CUDA_FIXTURE_GPUS];
     struct cuda_fixture_queue queues[CUDA_FIXTURE_QUEUES];
     struct backend_buffer pinned[CUDA_FIXTURE_PINNED_MAX];
-    unsigned pinned_live, unsupported; // BAR accesses that nobody answered
-    uint64_t copied_bytes;             // by processors
-    bool fail_next;                    // the work submitted next ends in failure
+    unsigned pinned_live, unsupported; // unsupported: BAR accesses without an answer
+    uint64_t copied_bytes;             // by the processor
+    bool fail_next;                    // the next submitted work fails
     bool no_pinned, no_staging;
     struct { // stores that wait for the fence
         enum backend_bar bar;
@@ -69,19 +69,19 @@ struct cuda_fixture {
 
 extern const struct backend_gpu_ops cuda_fixture_gpu_ops;
 
-// One fixture at a time.
+// Only one fixture at a time.
 struct cuda_fixture *cuda_fixture_open(void);
-// Ends the processes; what they left on the devices goes with the fixture.
+// Ends the processes; what they left on the devices is destroyed with the fixture.
 void cuda_fixture_close(struct cuda_fixture *fixture);
-// The next calls are those of this process.
+// The next calls belong to this process.
 void cuda_fixture_process(struct cuda_fixture *fixture, unsigned number);
-// The calls end, as a process that is abandoned.
+// Ends the process as one that is abandoned.
 void cuda_fixture_process_end(struct cuda_fixture *fixture, unsigned number);
 
 void cuda_fixture_run_until(struct cuda_fixture *fixture, uint64_t ps);
-// Copies of this kind, in the order they were submitted to one queue after the other; NULL: no such one.
+// Work of this kind, in the order of submission, one queue after the other; NULL: there is none.
 const struct cuda_fixture_work *cuda_fixture_work(const struct cuda_fixture *fixture, enum backend_gpu_work_kind kind,
                                                   unsigned index);
 unsigned cuda_fixture_work_count(const struct cuda_fixture *fixture, enum backend_gpu_work_kind kind);
-uint8_t *cuda_fixture_device(struct cuda_fixture *fixture, const void *pointer); // the memory behind a device pointer
+uint8_t *cuda_fixture_device(struct cuda_fixture *fixture, const void *pointer); // the memory of a device pointer
 void cuda_fixture_fill(void *data, size_t bytes, uint32_t seed);

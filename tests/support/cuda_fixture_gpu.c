@@ -58,7 +58,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// When the head of the queue ends; UINT64_MAX: it has none, or waits for something that has not ended.
+// When the head of the queue ends; UINT64_MAX: the queue is empty, or its head waits for work that has not ended.
 static uint64_t head_end(const struct cuda_fixture *fixture, const struct cuda_fixture_queue *queue,
                          uint64_t *start_out)
 {
@@ -79,7 +79,7 @@ static uint64_t head_end(const struct cuda_fixture *fixture, const struct cuda_f
     return start + duration_ps(&head->work);
 }
 
-// Ends the work that ends first, if it does so until limit.
+// Ends the work that ends first, if this is before limit.
 static bool step(struct cuda_fixture *fixture, uint64_t limit_ps)
 {
     struct cuda_fixture_queue *first = NULL;
@@ -368,6 +368,6 @@ unsigned cuda_fixture_work_count(const struct cuda_fixture *fixture, enum backen
 
 uint8_t *cuda_fixture_device(struct cuda_fixture *fixture, const void *pointer)
 {
-    uint64_t place = (uint64_t)(uintptr_t)pointer - 0x2300000000ull;
-    return fixture->gpu[place >> 36].memory + (place & 0xfffffffffull);
+    uint64_t offset = (uint64_t)(uintptr_t)pointer - 0x2300000000ull;
+    return fixture->gpu[offset >> 36].memory + (offset & 0xfffffffffull);
 }

@@ -1,13 +1,14 @@
-// A verbs device in memory: the reference for what a real one does, and the device below the tests of the face.
+// A verbs device in memory: the reference for the behaviour of a real one, and the device below the tests of
+// libibverbs.
 //
-// Processes join a world; each gets a device "memory0" with one port, its LID counting from 1. A request is carried out
-// while it is posted, so there is no time and nothing is ever under way. What a timed device does by waiting is decided
-// at once: a receiver without buffers uses up all retries, unless they are endless (rnr_retry 7: the request waits for
-// a buffer); a peer that does not answer exceeds them.
+// Processes join a world; each gets a device "memory0" with one port, whose LIDs count from 1. A request is executed
+// while it is posted, so there is no time and nothing is ever in flight. Results that a timed device reaches by waiting
+// are decided at once: a receiver without buffers uses up all retries, unless they are endless (rnr_retry 7: the
+// request waits for a buffer); a peer that does not answer exceeds them.
 //
 // Errors, their completions, states and events follow IBA 1.2.1, chapters 9 to 11.
 //
-// Leaves out: packets, MTUs of connected queue pairs, service levels, resizing of SRQs, P_Keys.
+// Not modelled: packets, MTUs of connected queue pairs, service levels, resizing of SRQs, P_Keys.
 #pragma once
 
 #include "verbs-shim/ibverbs/device.h"
@@ -26,20 +27,20 @@
 struct memory_world;
 
 struct memory_world *memory_world_create(void);
-// The devices' objects are gone by then: the processes have ended.
+// The devices' objects have been destroyed: the processes have ended.
 void memory_world_destroy(struct memory_world *world);
 
-// The process gets its device.
+// Gives the process its device.
 void memory_world_join(struct memory_world *world, struct backend_process *process);
-// Objects that processes have on their devices.
+// The number of objects of processes on their devices.
 unsigned memory_world_live(const struct memory_world *world);
-// Contexts whose process ended before it closed them.
+// The number of contexts whose process ended before it closed them.
 unsigned memory_world_abandoned(const struct memory_world *world);
-// Memory behind a bus address, for regions of GPU memory.
+// Sets the memory of a bus address, for regions of GPU memory.
 void memory_world_set_bus(struct memory_world *world, uint8_t *(*at)(void *arg, uint64_t bus_address), void *arg);
-// Called when a process waits for an event and there is none: what others do meanwhile. After it the wait ends with
-// -EINTR if there is still none. NULL: nothing happens.
+// Called when a process waits for an event and there is none: it does what other processes do meanwhile. Then the wait
+// ends with -EINTR if there is still no event. NULL: nothing happens.
 void memory_world_set_wait(struct memory_world *world, void (*wait)(void *arg), void *arg);
 void memory_world_cable(struct memory_world *world, unsigned lid, bool connected);
-// The next object is refused with -ENOMEM.
+// The creation of the next object fails with -ENOMEM.
 void memory_world_exhaust(struct memory_world *world);

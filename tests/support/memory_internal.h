@@ -1,4 +1,4 @@
-// How the parts of the device in memory join.
+// Shared by the parts of the device in memory.
 #pragma once
 
 #include <errno.h>
@@ -56,10 +56,10 @@ struct memory_ah {
 
 struct memory_cqe {
     struct ibv_wc wc;
-    struct memory_qp *qp; // NULL: it is gone
+    struct memory_qp *qp; // NULL: it was destroyed
     bool is_send, solicited;
-    bool told;      // an event has been raised since it came
-    uint32_t index; // of a send request
+    bool notified;  // an event has been raised since it arrived
+    uint32_t index; // for a send request
 };
 
 enum memory_arm { DISARMED, ARMED_SOLICITED, ARMED_ANY };
@@ -67,7 +67,7 @@ enum memory_arm { DISARMED, ARMED_SOLICITED, ARMED_ANY };
 struct memory_cq {
     struct memory_context *context;
     void *user;
-    struct memory_cqe *ring; // entries, the oldest at 0
+    struct memory_cqe *ring; // entries; the oldest at 0
     unsigned entries, count;
     enum memory_arm arm;
     bool overrun;
@@ -82,7 +82,7 @@ struct memory_receive {
 struct memory_rq {
     struct memory_receive *ring;
     uint32_t entries, max_sge;
-    uint32_t posted, taken, freed; // freed when the completion is polled
+    uint32_t posted, taken, freed; // freed: incremented when the completion is polled
 };
 
 struct memory_srq {
@@ -108,18 +108,18 @@ struct memory_qp {
     struct memory_cq *send_cq, *recv_cq;
     struct memory_srq *srq;
     bool all_signaled, established;
-    struct ibv_qp_attr attr; // with qp_state
+    struct ibv_qp_attr attr; // includes qp_state
     struct memory_request *ring;
-    uint32_t entries, posted, executed, done; // done when the completion is polled
+    uint32_t entries, posted, executed, done; // done: incremented when the completion is polled
     struct memory_rq rq;
 };
 
 // --- objects --------------------------------------------------------------------------------------------------------
 
-// Zeroed. NULL: exhausted.
+// Zeroed memory. NULL: exhausted.
 void *memory_alloc(struct memory_world *world, size_t bytes);
 void memory_free(struct memory_world *world, void *object);
-// Its events that wait are nobody's from now on.
+// Drops the user pointer of its pending events.
 void memory_event_forget(struct memory_context *context, const void *user);
 void memory_event_raise(struct memory_context *context, const struct ibverbs_event *event);
 static inline struct memory_world *memory_world_of(const struct memory_pd *pd)
@@ -131,15 +131,15 @@ static inline struct memory_world *memory_world_of(const struct memory_pd *pd)
 
 void memory_cq_add(struct memory_cq *cq, const struct memory_cqe *cqe);
 struct memory_rq *memory_qp_rq(struct memory_qp *qp);
-// The oldest entry. NULL: there is none.
+// Takes the oldest entry. NULL: there is none.
 const struct memory_receive *memory_rq_take(struct memory_rq *rq);
 void memory_qp_event(struct memory_qp *qp, enum ibv_event_type type);
 
 // --- transfer -------------------------------------------------------------------------------------------------------
 
-// To ERR: what is in the queues is flushed. event: IBV_EVENT_QP_*, or -1.
+// Moves it to ERR: what is in the queues is flushed. event: IBV_EVENT_QP_*, or -1.
 void memory_qp_fail(struct memory_qp *qp, int event);
-// Whatever can go on now, of all queue pairs.
+// Executes all requests of all queue pairs that can continue.
 void memory_world_progress(struct memory_world *world);
 
 extern const struct ibverbs_device_ops memory_device_ops;

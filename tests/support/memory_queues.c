@@ -1,4 +1,4 @@
-// Completion, receive and send queues, and the queue pairs that have them.
+// Completion, receive and send queues, and the queue pairs that use them.
 #include "memory_internal.h"
 
 // --- completion queues ----------------------------------------------------------------------------------------------
@@ -71,19 +71,19 @@ static void cq_notify(struct memory_cq *cq, const struct memory_cqe *cqe)
     if (cq->arm == ARMED_ANY || (cq->arm == ARMED_SOLICITED && (cqe->solicited || cqe->wc.status != IBV_WC_SUCCESS))) {
         cq->arm = DISARMED;
         for (unsigned i = 0; i < cq->count; i++) {
-            cq->ring[i].told = true;
+            cq->ring[i].notified = true;
         }
         memory_event_raise(cq->context, &(struct ibverbs_event){.completion = true, .user = cq->user});
     }
 }
 
-// 11.4.2.2; what came since the last event and was not polled counts, as in the devices.
+// 11.4.2.2; completions since the last event that were not polled count, as in the other devices.
 int memory_cq_arm(void *object, bool solicited_only)
 {
     struct memory_cq *cq = object;
     cq->arm = solicited_only && cq->arm != ARMED_ANY ? ARMED_SOLICITED : ARMED_ANY;
     for (unsigned i = 0; i < cq->count && cq->arm != DISARMED; i++) {
-        if (!cq->ring[i].told) {
+        if (!cq->ring[i].notified) {
             cq_notify(cq, &cq->ring[i]);
         }
     }
@@ -122,7 +122,7 @@ static void cq_forget(struct memory_cq *cq, const struct memory_qp *qp)
         if (cq->ring[i].qp != qp) {
             cq->ring[kept++] = cq->ring[i];
         } else if (!cq->ring[i].is_send) {
-            memory_qp_rq(cq->ring[i].qp)->freed++; // the entry of a shared queue is free again
+            memory_qp_rq(cq->ring[i].qp)->freed++; // frees the entry of a shared queue
         }
     }
     cq->count = kept;

@@ -1,10 +1,10 @@
-// What requests do: at the requester, at the responder, and when they fail (IBA 9.7 to 9.9, 10.3.1, 10.7.3).
+// Execution of requests: at the requester, at the responder, and failures (IBA 9.7 to 9.9, 10.3.1, 10.7.3).
 #include "memory_internal.h"
 
 enum { GRH_BYTES = 40, ATOMIC_BYTES = 8, RETRY_FOR_EVER = 7 };
 #define QKEY_OF_QP 0x80000000u
 
-// What comes of a request: a completion status, or it waits.
+// The result of a request: a completion status, or it waits.
 enum { WAITS = -1 };
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ static void gather(const struct memory_pd *pd, const struct ibv_sge *sges, int c
     }
 }
 
-// skip: bytes at the front that stay as they are.
+// skip: number of bytes at the front that are not changed.
 static void scatter(const struct memory_pd *pd, const struct ibv_sge *sges, const uint8_t *from, uint64_t bytes,
                     uint64_t skip)
 {
@@ -119,8 +119,8 @@ static void receive_complete(struct memory_qp *qp, const struct memory_receive *
     memory_cq_add(qp->recv_cq, &(struct memory_cqe){.wc = wc, .qp = qp, .solicited = solicited});
 }
 
-// 10.3.1: in ERR everything is flushed; receives of a shared queue stay there, and the queue pair says that it takes no
-// more of them (10.2.9).
+// 10.3.1: in ERR everything is flushed; receives of a shared queue stay there, and an event reports that the queue pair
+// uses no more of them (10.2.9).
 void memory_qp_fail(struct memory_qp *qp, int event)
 {
     bool before = qp->attr.qp_state == IBV_QPS_ERR;
@@ -147,7 +147,7 @@ static struct memory_port *port_of(const struct memory_qp *qp)
     return qp->pd->context->port;
 }
 
-// The queue pair that a message reaches; NULL: nobody hears it.
+// The queue pair that receives a message; NULL: none.
 static struct memory_qp *peer_find(const struct memory_qp *qp, uint16_t dlid, uint32_t number)
 {
     struct memory_qp *peer = memory_world_of(qp->pd)->qps;
@@ -181,7 +181,7 @@ static const struct memory_receive *receive_take(struct memory_qp *peer)
     return receive;
 }
 
-// The requester's end of an error at the responder: only a reliable connection hears of it.
+// The requester's status for an error at the responder: only a reliable connection is notified.
 static int answer(const struct memory_qp *qp, enum ibv_wc_status status)
 {
     return qp->type == IBV_QPT_RC ? (int)status : IBV_WC_SUCCESS;
@@ -217,12 +217,12 @@ static struct ibv_wc receive_wc(const struct memory_qp *qp, const struct ibv_sen
     return wc;
 }
 
-// 9.7.5.2: a message that does not fit, or whose buffer does not exist, ends both.
+// 9.7.5.2: a message that does not fit, or whose buffer does not exist, fails both sides.
 static int receive_fail(const struct memory_qp *qp, struct memory_qp *peer, const struct memory_receive *receive,
                         enum ibv_wc_status here, enum ibv_wc_status there)
 {
     receive_complete(peer, receive, (struct ibv_wc){.status = here, .opcode = IBV_WC_RECV}, false);
-    memory_qp_fail(peer, -1); // 9.9.3: its completion tells of it
+    memory_qp_fail(peer, -1); // 9.9.3: its completion reports the error
     return answer(qp, there);
 }
 
@@ -246,7 +246,7 @@ static int respond_send(const struct memory_qp *qp, struct memory_qp *peer, cons
     return IBV_WC_SUCCESS;
 }
 
-// 9.7.4.1.2: what the queue pair is not set up for is an unsupported opcode to it.
+// 9.7.4.1.2: an operation that the queue pair does not allow is an unsupported opcode.
 static bool allowed(const struct memory_qp *peer, enum ibv_wr_opcode opcode)
 {
     unsigned other = opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
@@ -316,7 +316,7 @@ static int respond_atomic(const struct memory_qp *qp, struct memory_qp *peer, co
     }
     memcpy(word, &after, sizeof after);
     if (!sges_valid(qp->pd, request->sges, wr->num_sge, IBV_ACCESS_LOCAL_WRITE)) {
-        return IBV_WC_LOC_PROT_ERR; // when the answer comes: the word has changed
+        return IBV_WC_LOC_PROT_ERR; // detected at the reply: the word has changed
     }
     scatter(qp->pd, request->sges, (const uint8_t *)&before, sizeof before, 0);
     return IBV_WC_SUCCESS;
@@ -341,7 +341,7 @@ static int carry_data(struct memory_qp *qp, struct memory_qp *peer, const struct
     return status;
 }
 
-// What the requester sees before anything leaves (10.7.3, 11.6.2).
+// Errors that the requester detects before it sends anything (10.7.3, 11.6.2).
 static enum ibv_wc_status request_check(const struct memory_qp *qp, const struct memory_request *request)
 {
     const struct ibv_send_wr *wr = &request->wr;
@@ -392,7 +392,7 @@ static int execute(struct memory_qp *qp, const struct memory_request *request)
     }
 }
 
-// 10.3.1: the send queue of an unreliable queue pair fails alone (SQE), a reliable connection as a whole.
+// 10.3.1: for an unreliable queue pair only the send queue fails (SQE), a reliable connection fails as a whole.
 static void request_fail(struct memory_qp *qp)
 {
     if (qp->type == IBV_QPT_RC) {
@@ -402,7 +402,7 @@ static void request_fail(struct memory_qp *qp)
     qp->attr.qp_state = qp->attr.qp_state == IBV_QPS_ERR ? IBV_QPS_ERR : IBV_QPS_SQE;
 }
 
-// Whether anything happened.
+// true: something was done.
 static bool qp_progress(struct memory_qp *qp)
 {
     uint32_t before = qp->executed;
@@ -415,7 +415,7 @@ static bool qp_progress(struct memory_qp *qp)
         }
         int status = state == IBV_QPS_RTS ? execute(qp, &qp->ring[qp->executed % qp->entries]) : (int)WAITS;
         waits = status == WAITS;
-        if (!waits && qp->executed != qp->posted) { // a queue pair that talks to itself may be flushed by now
+        if (!waits && qp->executed != qp->posted) { // a queue pair connected to itself may have been flushed
             send_complete(qp, (enum ibv_wc_status)status);
             if (status != IBV_WC_SUCCESS) {
                 request_fail(qp);

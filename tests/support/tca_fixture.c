@@ -5,14 +5,14 @@
 
 #include "sim/platform/routes.h"
 
-#define UNIT  65536u // allocations are whole pages here
+#define UNIT  65536u // allocations are whole pages
 #define UNITS (TCA_FIXTURE_GPU_BYTES / UNIT)
 
 struct tca_fixture {
     bool installed;
     struct cluster *cluster;
     struct backend_process *process;
-    struct backend inner; // the node's own
+    struct backend inner; // the node's backend
     struct backend_ops ops;
     peach2_handle_t *board, *old_board;
     struct backend_buffer memory[TCA_FIXTURE_GPUS];
@@ -82,7 +82,7 @@ static int free_memory(void *ctx, unsigned gpu, uint64_t device_address)
     return 0;
 }
 
-// All of the memory lies in the BAR, where it is.
+// All of the memory is in the BAR, at its own address.
 static int pin(void *ctx, unsigned gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out,
                uint64_t *bus_address_out)
 {
@@ -212,8 +212,8 @@ void tca_fixture_remove(struct cluster *cluster, peach2_handle_t *board)
 
 uint8_t *tca_fixture_memory(uint32_t node, const void *pointer)
 {
-    uint64_t place = (uint64_t)(uintptr_t)pointer - 0x2300000000ull;
-    return (uint8_t *)fixtures[node].memory[place >> 36].address + (place & 0xfffffffffull);
+    uint64_t offset = (uint64_t)(uintptr_t)pointer - 0x2300000000ull;
+    return (uint8_t *)fixtures[node].memory[offset >> 36].address + (offset & 0xfffffffffull);
 }
 
 unsigned tca_fixture_allocations(uint32_t node)

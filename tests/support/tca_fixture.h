@@ -1,5 +1,5 @@
-// Sets up GPUs for programs on libtca, with pinned host memory as device memory: what a board writes through the window
-// to a GPU arrives there over the simulated fabric. Work of the GPU itself takes no time.
+// Sets up GPUs for programs on libtca, with pinned host memory as device memory: what a board writes to a GPU through
+// the window arrives there over the simulated fabric. Work of the GPU itself takes no time.
 #pragma once
 
 #include "cluster.h"
@@ -7,11 +7,11 @@
 #define TCA_FIXTURE_GPUS      3
 #define TCA_FIXTURE_GPU_BYTES (1u << 20)
 
-// Gives the calling program's node GPUs, and a driver that knows them: tca calls find it from now on.
+// Gives the calling program's node GPUs and a driver for them, which tca calls use from then on.
 void tca_fixture_install(struct cluster *cluster, peach2_handle_t *board);
-// Before the program ends.
+// Called before the program ends.
 void tca_fixture_remove(struct cluster *cluster, peach2_handle_t *board);
-// The memory behind a device pointer of the node.
+// The memory of a device pointer of the node.
 uint8_t *tca_fixture_memory(uint32_t node, const void *pointer);
-unsigned tca_fixture_allocations(uint32_t node); // that exist
-unsigned tca_fixture_pins(uint32_t node);        // windows that are open
+unsigned tca_fixture_allocations(uint32_t node); // existing allocations
+unsigned tca_fixture_pins(uint32_t node);        // open windows

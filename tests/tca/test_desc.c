@@ -1,4 +1,4 @@
-// What filling a descriptor refuses.
+// Refusals when a descriptor is filled.
 #include <string.h>
 
 #include "tests/support/cluster.h"
@@ -38,7 +38,7 @@ static void sizes(void *arg, peach2_handle_t *board)
     EXPECT_EQ(set(desc, c, 0, CLUSTER_BYTES - 4, 8), tcaErrorRange);
     EXPECT_EQ(set(desc, c, SIZE_MAX - 15, 0, 32), tcaErrorRange);
     EXPECT_EQ(set(desc, c, 0, 0, SIZE_MAX - 3), tcaErrorRange);
-    EXPECT_EQ(tcaDescSet(desc, 0), tcaErrorNotSet); // nothing of it was added
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaErrorNotSet); // no copy was added
     finish(c, desc);
 }
 
@@ -137,7 +137,7 @@ static void freed(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaDescSet(desc, 1), tcaErrorFreed);
     EXPECT_EQ(set(desc, c, 0, 0, 64), tcaErrorFreed);
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaErrorFreed);
-    void *again = NULL; // the same place, but not the same memory
+    void *again = NULL; // the same address, but other memory
     EXPECT_EQ(tcaMalloc(&again, CLUSTER_BYTES, tcaMemoryCPU), tcaSuccess);
     EXPECT_TRUE(again == (void *)c->memory[0]);
     EXPECT_EQ(tcaStartDMADesc(0), tcaErrorFreed);
@@ -168,7 +168,7 @@ static void board_memory(void *arg, peach2_handle_t *board)
     finish(c, second);
 }
 
-// More than the board's memory holds at a time, as programs with a descriptor for each partner have them.
+// More chains than fit in the board's memory at the same time, as in programs with a descriptor for each peer.
 static void many_chains(void *arg, peach2_handle_t *board)
 {
     struct cluster *c = arg;
@@ -183,8 +183,8 @@ static void many_chains(void *arg, peach2_handle_t *board)
                       tcaSuccess);
         }
     }
-    for (unsigned turn = 0; turn < 10; turn++) {
-        EXPECT_EQ(tcaDescSet(descs[turn % 5], 0), tcaSuccess);
+    for (unsigned round = 0; round < 10; round++) {
+        EXPECT_EQ(tcaDescSet(descs[round % 5], 0), tcaSuccess);
         EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
         EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
     }

@@ -54,7 +54,7 @@ static void while_running(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
     EXPECT_EQ(tcaWaitDMAC(2), tcaSuccess);
     EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
-    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorNotSet); // went with its descriptor
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorNotSet); // it was removed with its descriptor
     EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaSuccess);
     c->flag = true;
 }
@@ -78,9 +78,9 @@ static void taken_channels(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaDescSet(desc, 2), tcaErrorBusy);
     EXPECT_CONTAINS(tcaLastMessage(), "TCA Verbs has channel 2");
     EXPECT_EQ(tcaStartDMADesc(2), tcaErrorBusy);
-    EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaSuccess); // nothing of libtca's is under way
+    EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaSuccess); // no DMA of libtca is in flight
     tca_channel_give(tca_context_current(), 2);
-    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorNotSet); // what was set has gone
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorNotSet); // the setting was dropped
     EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
     c->flag = true;
 }
@@ -96,7 +96,7 @@ static void unreachable(void *arg, peach2_handle_t *board)
     cluster_memory(c, board, 2);
     EXPECT_EQ(cluster_copy(&c->handles[1], 0, &c->handles[0], 0, 64, 0), tcaErrorDMA);
     EXPECT_CONTAINS(tcaLastMessage(), "unroutable");
-    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess); // told once
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess); // reported only once
     EXPECT_EQ(cluster_copy(&c->handles[0], 64, &c->handles[0], 0, 64, 0), tcaSuccess);
     c->flag = true;
 }

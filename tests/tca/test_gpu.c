@@ -1,4 +1,4 @@
-// GPU memory: who may be reached, every byte, and what is refused.
+// GPU memory: which memory can be reached, every byte, and refusals.
 #include <cuda_runtime.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 enum { BYTES = 8192 };
 
-// Programs agree on who has which device pointer through this; a cluster has one.
+// The programs share their device pointers through this; a cluster has one array.
 static void *shared_pointer[SITE_NODES_MAX];
 
 static void run_alone(plat_program_fn program)
@@ -25,7 +25,7 @@ static void run_pair(plat_program_fn first, plat_program_fn other)
     cluster_fini(&cluster);
 }
 
-// GPU memory of a device and its handle, and the other node's.
+// Memory of a GPU and its handle, and the handle of the other node.
 static void gpu_memory(struct cluster *cluster, peach2_handle_t *board, int device)
 {
     uint32_t node = peach2_node(board);
@@ -33,7 +33,7 @@ static void gpu_memory(struct cluster *cluster, peach2_handle_t *board, int devi
     EXPECT_EQ(tcaInit(), tcaSuccess);
     EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
     EXPECT_EQ(tcaMalloc(&shared_pointer[node], 4096, tcaMemoryGPU),
-              tcaSuccess); // so that the next one is not the first
+              tcaSuccess); // so that the next allocation is not the first
     EXPECT_EQ(tcaMalloc(&shared_pointer[node], BYTES, tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&cluster->handles[node], shared_pointer[node], BYTES, tcaMemoryGPU), tcaSuccess);
     cluster->ready[node] = true;
@@ -69,7 +69,7 @@ static void gpu_to_gpu(void *arg, peach2_handle_t *board)
         peach2_backend(board)->ops->cost(peach2_backend(board)->ctx, BACKEND_COST_CALL, 10);
     }
     EXPECT_MEMEQ(far + 16, tca_fixture_memory(0, shared_pointer[0]) + 32, 4000);
-    EXPECT_TRUE(site_is_value(far + 4016, BYTES - 4016, 0)); // zeroed, and not written
+    EXPECT_TRUE(site_is_value(far + 4016, BYTES - 4016, 0)); // zeroed and not overwritten
     gpu_end(cluster, board);
 }
 
@@ -113,7 +113,7 @@ static void own_gpus(void *arg, peach2_handle_t *board)
     tcaHandle to_cpu, to_second;
     gpu_memory(cluster, board, 0);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-    EXPECT_EQ(cudaMalloc(&second, BYTES), cudaSuccess); // the program's own
+    EXPECT_EQ(cudaMalloc(&second, BYTES), cudaSuccess); // allocated by the program
     EXPECT_EQ(tcaMalloc(&cpu, BYTES, tcaMemoryCPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&to_second, second, BYTES, tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&to_cpu, cpu, BYTES, tcaMemoryCPU), tcaSuccess);
@@ -204,7 +204,7 @@ static void third_gpu(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cudaSetDevice(2), cudaSuccess);
     EXPECT_EQ(tcaMalloc(&memory, BYTES, tcaMemoryGPU), tcaErrorWindow);
     EXPECT_CONTAINS(tcaLastMessage(), "GPU 2");
-    EXPECT_EQ(tca_fixture_allocations(0), 0); // nothing is left behind
+    EXPECT_EQ(tca_fixture_allocations(0), 0); // no allocation is left
     EXPECT_EQ(cudaMalloc(&device, BYTES), cudaSuccess);
     EXPECT_EQ(tcaCreateHandle(&handle, device, BYTES, tcaMemoryGPU), tcaErrorWindow);
     EXPECT_EQ(tca_fixture_pins(0), 0);
@@ -226,7 +226,7 @@ static void no_bytes(void *arg, peach2_handle_t *board)
     tca_fixture_remove(cluster, board);
 }
 
-// A field without a halo on one side has an empty buffer for it.
+// A field without a halo on one side has an empty buffer there.
 TEST(TcaGpu, OfNoBytesHasAHandleToWhichNothingCanBeCopied)
 {
     run_alone(no_bytes);
@@ -246,7 +246,7 @@ static void freed_gpu(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cudaMalloc(&device, BYTES), cudaSuccess);
     EXPECT_EQ(tcaCreateHandle(&handle, device, BYTES, tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(tcaCreateHandle(&again, (char *)device + 64, 64, tcaMemoryGPU), tcaSuccess);
-    EXPECT_EQ(again.allocation, handle.allocation); // one window
+    EXPECT_EQ(again.allocation, handle.allocation); // only one window
     EXPECT_EQ(again.busAddress, handle.busAddress + 64);
     tcaDesc *desc = tcaDescNew();
     EXPECT_EQ(tcaDescSetMemcpy(desc, &cluster->handles[0], 0, &handle, 0, 64, 0, 0, 0), tcaSuccess);
@@ -264,7 +264,7 @@ TEST(TcaGpu, IsGoneAfterCudaFree)
     run_alone(freed_gpu);
 }
 
-// As the staged method of hanawa2013 does it: the GPU copies into memory that the board reads.
+// The staged method of hanawa2013: the GPU copies into memory that the board reads.
 static void through_host(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;
@@ -284,7 +284,7 @@ static void through_host(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaFree(host, tcaMemoryCPU), tcaErrorNotTcaMemory);
     EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, 0), tcaErrorFreed);
-    EXPECT_EQ(cudaMallocHost((void **)&other, BYTES), cudaSuccess); // even if it comes to lie there again
+    EXPECT_EQ(cudaMallocHost((void **)&other, BYTES), cudaSuccess); // even if it gets the same address
     EXPECT_EQ(cluster_copy(&cluster->handles[1], 0, &source, 0, BYTES, 0), tcaErrorFreed);
     tca_fixture_remove(cluster, board);
 }

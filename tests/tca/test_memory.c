@@ -1,4 +1,4 @@
-// Initialisation, memory and handles, and what they refuse.
+// Initialisation, memory and handles, and their refusals.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void no_memory_left(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaMalloc(&memory, 64, tcaMemoryCPU), tcaErrorNotInitialized);
 }
 
-// And the process ends well.
+// The process then ends normally.
 TEST(TcaInit, IsRefusedWithoutPinnedMemory)
 {
     run_alone(no_memory_left);
@@ -124,7 +124,7 @@ TEST(TcaHandle, IsRefusedForMemoryThatIsNotPinnedOrNotWhole)
     run_alone(handle_refusals);
 }
 
-// A collective of one rank and of a second one that is made up here.
+// A collective of one rank and a second rank that is simulated here.
 struct fake_comm {
     int error;
     int64_t other_error;
@@ -149,7 +149,7 @@ static void handle_list(void *arg, peach2_handle_t *board)
     struct tcaComm comm = {&fake, 0, 2, fake_allgather};
     EXPECT_EQ(tcaInit(), tcaSuccess);
     EXPECT_EQ(tcaMalloc(&memory, 4096, tcaMemoryCPU), tcaSuccess);
-    EXPECT_EQ(tcaCreateHandleList(&list, 2, memory, 4096), tcaErrorComm); // none yet
+    EXPECT_EQ(tcaCreateHandleList(&list, 2, memory, 4096), tcaErrorComm); // no tcaComm yet
     comm.ranks = 17;
     EXPECT_EQ(tcaSetComm(&comm), tcaErrorNodes);
     comm.ranks = 0;

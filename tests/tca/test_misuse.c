@@ -1,4 +1,4 @@
-// What programs do wrong: each is refused with a message that says what to do, and the board is left alone.
+// Mistakes of programs: each is refused with a message that says what to do, and the board is not accessed.
 #include <string.h>
 
 #include "tests/support/cluster.h"
@@ -9,7 +9,7 @@ static uint64_t board_accesses(const struct cluster *c)
            site_counter(&c->site, "node0.core", "wc_writes");
 }
 
-// The call was refused with this code, with this advice, and without a word to the board.
+// Expects a refusal with this code and this advice, and no access to the board.
 static void expect_refusal(const struct cluster *c, uint64_t before, int code, enum tcaError expected,
                            const char *advice)
 {
@@ -33,7 +33,7 @@ static void bad_handles(void *arg, peach2_handle_t *board)
     tcaDesc *desc = tcaDescNew();
     const tcaHandle *own = &c->handles[0], *other = &c->handles[1];
     tcaHandle small = *other, grown = *other;
-    small.bytes -= 8; // of a library with another struct
+    small.bytes -= 8; // from a library with another struct
     grown.size *= 2;
     uint64_t before = board_accesses(c);
     expect_refusal(c, before, tcaDescSetMemcpy(desc, &small, 0, own, 0, 8, 0, 0, 0), tcaErrorHandle, "same library");

@@ -1,4 +1,4 @@
-// Notifications: where they go, which tag, and that they stay behind the data.
+// Notifications: their target, their tag, and their order after the data.
 #include "tests/support/cluster.h"
 
 struct notified {
@@ -68,7 +68,7 @@ TEST(TcaNotify, StaysBehindTheDataInTheBoardsMemory)
     expect_notified(tcaDMAUseNotifyInternal | tcaDMAUseInternal | tcaDMAPipeline);
 }
 
-// The same slot and tag again and again: a wait takes the notification of its own turn.
+// The same slot and tag repeatedly: each wait takes the notification of its own round.
 static void echo(struct notified *n, peach2_handle_t *board, unsigned rank)
 {
     struct cluster *c = &n->cluster;
@@ -78,16 +78,16 @@ static void echo(struct notified *n, peach2_handle_t *board, unsigned rank)
         tcaDescSetMemcpy(desc, &c->handles[1 - rank], 0, &c->handles[rank], 1024, 8, n->flags | tcaDMANotify, 7, 9),
         tcaSuccess);
     EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
-    for (uint32_t turn = 1; turn <= 20; turn++) {
+    for (uint32_t round = 1; round <= 20; round++) {
         uint32_t *send = (uint32_t *)(void *)(c->memory[rank] + 1024);
         if (rank == 0) {
-            *send = turn;
+            *send = round;
             EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
         }
         EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1 - rank], 7, 9), tcaSuccess);
-        EXPECT_EQ(*(uint32_t *)(void *)c->memory[rank], turn);
+        EXPECT_EQ(*(uint32_t *)(void *)c->memory[rank], round);
         if (rank == 1) {
-            *send = turn;
+            *send = round;
             EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
         }
     }
@@ -116,7 +116,7 @@ TEST(TcaNotify, IsTakenOnceForEachTurn)
     }
 }
 
-// A receiver that never set a descriptor of its own finds either place.
+// A receiver that never set a descriptor finds a notification in either memory.
 static void silent_receiver(void *arg, peach2_handle_t *board)
 {
     struct notified *n = arg;

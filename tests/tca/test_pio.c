@@ -11,7 +11,7 @@ static void stores(void *arg, peach2_handle_t *board)
     tcaPIOHandle pio;
     cluster_memory(c, board, 2);
     site_fill(c->memory[0], DATA_BYTES, 3);
-    EXPECT_EQ(tcaSetPIORegion(&pio, &c->handles[1], 0, 64), tcaSuccess); // the size is not held against what is sent
+    EXPECT_EQ(tcaSetPIORegion(&pio, &c->handles[1], 0, 64), tcaSuccess); // the size does not limit what is sent
     EXPECT_EQ(tcaSendPIO(&pio, 0, c->memory[0], DATA_BYTES), tcaSuccess);
     EXPECT_EQ(tcaSendPIO(&pio, DATA_BYTES, &mark, sizeof mark), tcaSuccess);
     EXPECT_EQ(tcaSendPIOCommit(), tcaSuccess);
@@ -27,7 +27,7 @@ static void polls(void *arg, peach2_handle_t *board)
     while (*mark != 255) {
         backend->ops->cost(backend->ctx, BACKEND_COST_LOAD_STORE, 1);
     }
-    EXPECT_TRUE(site_is_filled(c->memory[1], DATA_BYTES, 3)); // sent first, there first
+    EXPECT_TRUE(site_is_filled(c->memory[1], DATA_BYTES, 3)); // it was sent first, so it arrives first
     c->flag = true;
 }
 

@@ -1,4 +1,4 @@
-// Remote reads by proxy and the interrupts they use, on hardware.
+// Remote reads by proxy and their interrupts, on hardware.
 #include <errno.h>
 
 #include "tests/support/cluster.h"
@@ -8,7 +8,7 @@ static void raise_own(void *arg, peach2_handle_t *board)
 {
     struct site *site = arg;
     uint32_t pending = 0;
-    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), -EINVAL); // nothing enabled
+    EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), -EINVAL); // no interrupt is enabled
     EXPECT_EQ(peach2_interrupt_enable(board, 0x300), 0);
     EXPECT_EQ(peach2_interrupt_wait(board, 1000, &pending), -ETIMEDOUT);
     EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x100), 0);
@@ -19,7 +19,7 @@ static void raise_own(void *arg, peach2_handle_t *board)
     EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x200), 0);
     EXPECT_EQ(peach2_interrupt_wait(board, 0, &pending), 0);
     EXPECT_EQ(pending, 0x600);
-    EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x1), -EINVAL); // a channel's
+    EXPECT_EQ(peach2_interrupt_raise(board, 0, 0x1), -EINVAL); // belongs to a channel
     EXPECT_EQ(peach2_interrupt_raise(board, 1, 0x100), -EINVAL);
     (void)site;
 }
@@ -70,9 +70,9 @@ TEST(Interrupts, TellOfADmaAndOfADescriptor)
 // Node 1 serves in its own thread; node 0 reads and ends the service.
 struct reading {
     struct cluster cluster;
-    struct peach2_proxy_address place;
+    struct peach2_proxy_address address;
     uint64_t source;
-    bool placed, given_up;
+    bool published, given_up;
 };
 
 static void server(void *arg, peach2_handle_t *board)
@@ -83,8 +83,8 @@ static void server(void *arg, peach2_handle_t *board)
     site_fill(buffer.address, 16384, 6);
     r->source = buffer.bus_address;
     EXPECT_EQ(peach2_proxy_create(board, 0, &proxy), 0);
-    r->place = peach2_proxy_address(proxy);
-    r->placed = true;
+    r->address = peach2_proxy_address(proxy);
+    r->published = true;
     EXPECT_EQ(peach2_proxy_serve(proxy), 0);
     peach2_proxy_destroy(proxy);
 }
@@ -95,8 +95,8 @@ static void reader(void *arg, peach2_handle_t *board)
     struct backend_buffer buffer = site_pinned(board, 16384);
     peach2_reader_t *remote = NULL;
     unsigned error = 99;
-    cluster_await(board, &r->placed);
-    EXPECT_EQ(peach2_reader_create(board, &r->place, &remote), 0);
+    cluster_await(board, &r->published);
+    EXPECT_EQ(peach2_reader_create(board, &r->address, &remote), 0);
     EXPECT_EQ(peach2_reader_wait(remote, 0, &error), -EINVAL);
     for (unsigned i = 0; i < PEACH2_PROXY_REQUESTS; i++) {
         EXPECT_EQ(peach2_reader_start(remote, r->source + 1024 * i, buffer.bus_address + 1024 * i, 1024), 0);
@@ -128,8 +128,8 @@ static void idle_server(void *arg, peach2_handle_t *board)
     struct reading *r = arg;
     peach2_proxy_t *proxy = NULL;
     EXPECT_EQ(peach2_proxy_create(board, 0, &proxy), 0);
-    r->place = peach2_proxy_address(proxy);
-    r->placed = true;
+    r->address = peach2_proxy_address(proxy);
+    r->published = true;
     cluster_await(board, &r->given_up);
     peach2_proxy_destroy(proxy);
 }
@@ -140,8 +140,8 @@ static void unanswered_reader(void *arg, peach2_handle_t *board)
     struct backend_buffer buffer = site_pinned(board, 4096);
     peach2_reader_t *remote = NULL;
     unsigned error = 99;
-    cluster_await(board, &r->placed);
-    EXPECT_EQ(peach2_reader_create(board, &r->place, &remote), 0);
+    cluster_await(board, &r->published);
+    EXPECT_EQ(peach2_reader_create(board, &r->address, &remote), 0);
     EXPECT_EQ(peach2_reader_start(remote, buffer.bus_address, buffer.bus_address, 1024), 0);
     EXPECT_EQ(peach2_reader_wait(remote, 1000, &error), -ETIMEDOUT);
     EXPECT_EQ(peach2_reader_wait(remote, 0, &error), -ETIMEDOUT);

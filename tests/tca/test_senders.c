@@ -1,4 +1,4 @@
-// Which notification a wait takes: that of the node whose handle it is given, in the slot it is given.
+// A wait takes the notification of the node of its handle, in its slot.
 #include "tests/support/cluster.h"
 
 enum { RECEIVER, NODES = 4 };
@@ -26,7 +26,7 @@ static void waits_for_each(void *arg, peach2_handle_t *board)
     struct senders *s = arg;
     struct cluster *c = &s->cluster;
     cluster_memory(c, board, NODES);
-    while (s->sent < NODES - 1) { // all notifications are there before the first one is looked for
+    while (s->sent < NODES - 1) { // all notifications have arrived before the first wait
         const struct backend *backend = peach2_backend(board);
         backend->ops->cost(backend->ctx, BACKEND_COST_CALL, 10);
     }
@@ -35,7 +35,7 @@ static void waits_for_each(void *arg, peach2_handle_t *board)
         EXPECT_TRUE(site_is_filled(c->memory[RECEIVER] + rank * 64u, 64, rank));
     }
     EXPECT_EQ(tcaSetTimeout(200000), tcaSuccess);
-    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaErrorTimeout); // taken
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaErrorTimeout); // already taken
 }
 
 TEST(TcaSenders, HaveSlotsOfTheirOwnAtAReceiver)
@@ -66,7 +66,7 @@ static void waits_by_another_handle(void *arg, peach2_handle_t *board)
     const struct backend *backend = peach2_backend(board);
     backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 50000);
     EXPECT_EQ(tcaSetTimeout(200000), tcaSuccess);
-    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaErrorTimeout); // the own one
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaErrorTimeout); // of the own node
     EXPECT_CONTAINS(tcaLastMessage(), "from node 0 within 200 us: check the sender and the cables in between; the "
                                       "same tag has come there from node 1");
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 2), tcaErrorTimeout);
@@ -84,7 +84,7 @@ TEST(TcaSenders, AreToldApartByNodeSlotAndTag)
     cluster_fini(&c);
 }
 
-// Programs wait with whichever handle of the sender they have at hand.
+// Programs wait with any handle of the sender that they have.
 static void waits_by_unrelated_memory(void *arg, peach2_handle_t *board)
 {
     struct cluster *c = arg;
@@ -120,9 +120,9 @@ static void sends_to_all(void *arg, peach2_handle_t *board)
                                    (int)(10 + to), 0x100),
                   tcaSuccess);
     }
-    for (uint32_t turn = 0; turn < 3; turn++) {
-        site_fill(c->memory[0], 64, turn);
-        EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess); // before each start, though nothing changed
+    for (uint32_t round = 0; round < 3; round++) {
+        site_fill(c->memory[0], 64, round);
+        EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess); // before each start, although nothing changed
         EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
         EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
         for (uint32_t to = 1; to < NODES; to++) { // they answer
@@ -137,9 +137,9 @@ static void receives_from_first(void *arg, peach2_handle_t *board)
     struct cluster *c = &s->cluster;
     uint32_t rank = peach2_node(board);
     cluster_memory(c, board, NODES);
-    for (uint32_t turn = 0; turn < 3; turn++) {
+    for (uint32_t round = 0; round < 3; round++) {
         EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], (int)(10 + rank), 0x100), tcaSuccess);
-        EXPECT_TRUE(site_is_filled(c->memory[rank] + 128, 64, turn));
+        EXPECT_TRUE(site_is_filled(c->memory[rank] + 128, 64, round));
         EXPECT_EQ(cluster_copy(&c->handles[0], 1024 + rank * 16u, &c->handles[rank], 0, 4, s->flags | tcaDMANotify),
                   tcaSuccess);
     }
@@ -156,7 +156,7 @@ TEST(TcaSenders, ReachSeveralDestinationsByOneStart)
     }
 }
 
-// A notification to the sender lies at the end of the chain and may be seen before the channel says that it has ended.
+// A notification to the sender is at the end of the chain and may be seen before the channel reports its end.
 static void starts_again_at_once(void *arg, peach2_handle_t *board)
 {
     struct cluster *c = arg;
@@ -165,8 +165,8 @@ static void starts_again_at_once(void *arg, peach2_handle_t *board)
     const int flags = tcaDMANotifySelf | tcaDMAUseInternal;
     EXPECT_EQ(tcaDescSetMemcpy(desc, &c->handles[1], 0, &c->handles[0], 0, 64, flags, 3, 9), tcaSuccess);
     EXPECT_EQ(tcaDescSetMemcpy(other, &c->handles[1], 64, &c->handles[0], 0, 64, flags, 3, 9), tcaSuccess);
-    for (unsigned turn = 0; turn < 20; turn++) {
-        EXPECT_EQ(tcaDescSet(turn % 2 == 0 ? desc : other, 0), tcaSuccess);
+    for (unsigned round = 0; round < 20; round++) {
+        EXPECT_EQ(tcaDescSet(round % 2 == 0 ? desc : other, 0), tcaSuccess);
         EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
         EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 3, 9), tcaSuccess);
     }

@@ -29,7 +29,7 @@ static void chains(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaSetDMADesc_Memcpy2D(table, next, &next, other, 256, 128, own, 256, 128, 64, 6,
                                      tcaDMANotify | tcaDMANotifySelf, 2, 7),
               tcaSuccess);
-    EXPECT_EQ(tcaSetDMADesc_Memcpy(table, next, &next, other, 8192, own, 0, 64, 0, 0, 0), tcaSuccess); // behind the end
+    EXPECT_EQ(tcaSetDMADesc_Memcpy(table, next, &next, other, 8192, own, 0, 64, 0, 0, 0), tcaSuccess); // after the end
     EXPECT_EQ(tcaSetDMAChain(1, table), tcaSuccess);
     expect_started(1);
     EXPECT_EQ(tcaWaitDMARecvDesc(own, 2, 7), tcaSuccess);
@@ -58,7 +58,7 @@ static void internal_chains(void *arg, peach2_handle_t *board)
     site_fill(c->memory[0], 1024, 8);
     EXPECT_EQ(tcaDMADescInt_Init(), tcaSuccess);
     EXPECT_EQ(tcaSetDMADescInt_Memcpy(slot, &slot, other, 0, own, 0, 64, tcaDMANotify, 0, 1), tcaSuccess);
-    int second = slot; // one table for all arrays of a program, each with a chain of its own
+    int second = slot; // one table for all arrays of a program, each with its own chain
     EXPECT_EQ(tcaSetDMADescInt_Memcpy(slot, &slot, other, 256, own, 256, 64, tcaDMAContinue, 0, 1), tcaSuccess);
     EXPECT_EQ(tcaSetDMADescInt_Memcpy2D(slot, &slot, other, 512, 64, own, 512, 64, 32, 2, 0, 0, 1), tcaSuccess);
     EXPECT_EQ(slot, 3);
@@ -109,7 +109,7 @@ static void refusals(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaSetDMAChain(0, table), tcaErrorNotSet);
     EXPECT_CONTAINS(tcaLastMessage(), "goes on to descriptor 1, which is not set");
     EXPECT_EQ(tcaSetDMADesc_Memcpy(table, 1, &next, other, 0, own, 0, 64, tcaDMAContinue, 0, 0), tcaSuccess);
-    EXPECT_EQ(tcaSetDMAChain(0, table), tcaErrorNotSet); // and on to the end of the table
+    EXPECT_EQ(tcaSetDMAChain(0, table), tcaErrorNotSet); // the chain continues to the end of the table
     EXPECT_EQ(tcaSetDMADesc_Memcpy(table, 1, &next, other, 0, own, 0, CLUSTER_BYTES, 0, 0, 0), tcaSuccess);
     EXPECT_EQ(tcaSetDMAChain(4, table), tcaErrorChannel);
     EXPECT_EQ(tcaSetDMAChain(0, table), tcaSuccess);

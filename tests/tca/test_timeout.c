@@ -1,11 +1,11 @@
-// Waits for what does not come: they end with a code, and may be repeated.
+// Waits without a notification: they end with a code, and may be repeated.
 #include "tests/support/cluster.h"
 
 #define TIMEOUT_NS 300000ull
 
 struct late {
     struct cluster cluster;
-    int flags; // of the copy that comes too late
+    int flags; // of the copy that is too late
     bool send;
     uint64_t waited_ps;
     int codes[2];
@@ -54,7 +54,7 @@ TEST(TcaTimeout, EndsAWaitForANotificationThatMayStillCome)
     expect_late(tcaDMAUseNotifyInternal);
 }
 
-// The receiver last had a notification in its board's memory, and looks there all the time.
+// The receiver's last notification was in its board's memory, so it polls there continuously.
 static void polls_the_board(void *arg, peach2_handle_t *board)
 {
     struct late *late = arg;
@@ -114,7 +114,7 @@ TEST(TcaTimeout, EndsAWaitForADmaThatGoesOn)
     cluster_fini(&cluster);
 }
 
-// The sender cannot know: its board has sent everything.
+// The sender cannot detect it: its board has sent everything.
 TEST(TcaTimeout, IsWhatTheReceiverBehindAPulledCableSees)
 {
     struct late late = {0};

@@ -139,11 +139,11 @@ struct end *fixture_enter(struct fixture *fixture, peach2_handle_t *board)
     for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
         fixture_qp_make(fixture, end, &end->qps[peer]);
     }
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
         EXPECT_EQ(fixture_qp_connect(fixture, end, &end->qps[peer], peer, fixture->ends[peer].qps[node].number), 0);
     }
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     return end;
 }
 
@@ -151,9 +151,9 @@ void fixture_leave(struct fixture *fixture, peach2_handle_t *board)
 {
     struct end *end = &fixture->ends[peach2_node(board)];
     if (!fixture->gone) {
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
     }
-    if (!fixture->abandoned) { // what is abandoned goes in any order
+    if (!fixture->abandoned) { // abandoned objects are destroyed in any order
         EXPECT_EQ(ops->cq_destroy(end->cq), -EBUSY);
         EXPECT_EQ(ops->pd_destroy(end->pd), -EBUSY);
     }
@@ -172,15 +172,15 @@ void fixture_leave(struct fixture *fixture, peach2_handle_t *board)
     free(end->far.data);
 }
 
-void fixture_meet(struct fixture *fixture, struct end *end)
+void fixture_barrier(struct fixture *fixture, struct end *end)
 {
-    unsigned turn = fixture->turn;
+    unsigned round = fixture->round;
     fixture->waiting++;
     if (fixture->waiting == fixture->nodes) {
         fixture->waiting = 0;
-        fixture->turn++;
+        fixture->round++;
     }
-    while (fixture->turn == turn) {
+    while (fixture->round == round) {
         EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
     }
 }

@@ -1,4 +1,4 @@
-// Peers that do not answer, and how tca0 learns of it; errors that every device has stand in tests/conformance.
+// Peers that do not answer, and how tca0 detects it; tests/conformance tests the errors of all devices.
 #include <errno.h>
 
 #include "fixture.h"
@@ -85,7 +85,7 @@ TEST(TcaVerbsErrors, APeerThatClosedIsGone)
     run(send_to_closed, close_early, NULL);
 }
 
-static void close_when_told(void *arg, peach2_handle_t *board)
+static void close_when_notified(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board);
@@ -119,16 +119,16 @@ static void meet_while_sending(void *arg, peach2_handle_t *board)
     cluster_await(board, &fixture->cluster.flag);
     EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
     fixture_expect(end, 1, IBV_WC_RETRY_EXC_ERR);
-    EXPECT_EQ(peach2_dma_poll(board, 2, &error), -EAGAIN); // the board still sends
+    EXPECT_EQ(peach2_dma_poll(board, 2, &error), -EAGAIN); // the board is still sending
     begin_anew(fixture, end, &end->qps[1]);
     EXPECT_EQ(peach2_dma_poll(board, 2, &error), 0);
     fixture_leave(fixture, board);
 }
 
-// What it sent from is freed then.
+// Its source memory is freed at that time.
 TEST(TcaVerbsErrors, AGonePeerIsMetAnewWhenTheBoardSendsToItNoMore)
 {
-    run(meet_while_sending, close_when_told, NULL);
+    run(meet_while_sending, close_when_notified, NULL);
 }
 
 // --- memory that does not exist --------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ static void stream(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board);
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (unsigned i = 0; i < MESSAGES; i++) {
         struct ibv_sge sge = fixture_sge(&end->far, (i % 16) * 65536, bytes_of(i));
         struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_SEND};
@@ -60,7 +60,7 @@ static void drain(void *arg, peach2_handle_t *board)
         struct ibv_sge sge = fixture_sge(i % 2 == 0 ? &end->far : &end->near, (i % 16) * 65536, 65536);
         EXPECT_EQ(fixture_receive(&end->qps[0], i, &sge), 0);
     }
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (unsigned i = 0; i < MESSAGES; i++) {
         struct memory *memory = i % 2 == 0 ? &end->far : &end->near;
         struct ibv_sge sge = fixture_sge(memory, (i % 16) * 65536, 65536);
@@ -69,7 +69,7 @@ static void drain(void *arg, peach2_handle_t *board)
         EXPECT_EQ(wc.byte_len, bytes_of(i));
         EXPECT_TRUE(site_is_filled((uint8_t *)(uintptr_t)sge.addr, wc.byte_len, i));
         if (i % 7 == 0) {
-            backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 30000); // elsewhere
+            backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 30000); // the program computes
         }
         EXPECT_EQ(fixture_receive(&end->qps[0], i + 32, &sge), 0);
     }
@@ -85,7 +85,7 @@ TEST(TcaVerbsFlow, ASlowReceiverGetsAMixOfSizesInOrder)
 
 enum { STEPS = 1500, REGION = 262144 };
 
-// Node 0 works on both memories of node 1 and keeps a picture of them.
+// Node 0 operates on both memories of node 1 and keeps a copy of them.
 static void random_walk(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;
@@ -134,7 +134,7 @@ static void everybody(void *arg, peach2_handle_t *board)
             struct ibv_sge in = fixture_sge(&end->far, peer * 65536, 65536);
             EXPECT_EQ(fixture_receive(&end->qps[peer], 100 + peer, &in), 0);
         }
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
         for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
             struct ibv_sge out = fixture_sge(&end->near, peer * 65536, 3000 * i + peer);
             struct ibv_send_wr wr = {.wr_id = peer, .opcode = IBV_WR_SEND};
@@ -147,7 +147,7 @@ static void everybody(void *arg, peach2_handle_t *board)
         for (uint32_t peer = 0; peer < fixture->nodes; peer++) {
             EXPECT_TRUE(site_is_filled(end->far.data + peer * 65536, 3000 * i + node, i + 16 * peer + node));
         }
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
     }
     fixture_leave(fixture, board);
 }
@@ -163,7 +163,7 @@ static void sends_a_burst(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board);
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (unsigned i = 0; i < 64; i++) {
         if (i == 1) {
             fixture_expect(end, 0, IBV_WC_SUCCESS);
@@ -188,7 +188,7 @@ static void is_away(void *arg, peach2_handle_t *board)
         struct ibv_sge sge = fixture_sge(&end->far, 64 * i, 64);
         EXPECT_EQ(fixture_receive(&end->qps[0], i, &sge), 0);
     }
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (unsigned i = 0; i < 64; i++) {
         fixture_expect(end, i, IBV_WC_SUCCESS);
         if (i == 0) {                                                    // they are connected
@@ -206,7 +206,7 @@ TEST(TcaVerbsFlow, ARingIsNeverWrittenBeforeItWasTaken)
 
 // --- refusals -------------------------------------------------------------------------------------------------------
 
-// More than come back at once: as many as both rings hold come while the other program computes.
+// More than are answered at once: as many as fit in both rings arrive while the other program computes.
 enum { CROWD = 80, CROWD_LARGE = 64 };
 
 struct crowd {
@@ -220,13 +220,13 @@ static struct end *crowd_enter(struct crowd *crowd, peach2_handle_t *board)
     for (unsigned i = 0; i < CROWD; i++) {
         fixture_qp_make(&crowd->fixture, end, &crowd->qps[peach2_node(board)][i]);
     }
-    fixture_meet(&crowd->fixture, end);
+    fixture_barrier(&crowd->fixture, end);
     return end;
 }
 
 static void crowd_leave(struct crowd *crowd, struct end *end, peach2_handle_t *board)
 {
-    fixture_meet(&crowd->fixture, end);
+    fixture_barrier(&crowd->fixture, end);
     for (unsigned i = 0; i < CROWD; i++) {
         EXPECT_EQ(ops->qp_destroy(crowd->qps[peach2_node(board)][i].qp), 0);
     }
@@ -242,7 +242,7 @@ static void write_too_early(void *arg, peach2_handle_t *board)
     struct ibv_sge sge = fixture_sge(&end->near, 0, 8);
     EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
     fixture_expect(end, 1, IBV_WC_SUCCESS);
-    fixture_meet(&crowd->fixture, end);
+    fixture_barrier(&crowd->fixture, end);
     for (unsigned i = 0; i < CROWD; i++) {
         struct fixture_qp *qp = &crowd->qps[0][i];
         sge.length = i < CROWD_LARGE ? 3000 : 8;
@@ -260,9 +260,9 @@ static void be_ready_late(void *arg, peach2_handle_t *board)
     struct crowd *crowd = arg;
     struct end *end = crowd_enter(crowd, board);
     const struct backend *backend = peach2_backend(board);
-    fixture_meet(&crowd->fixture, end);
+    fixture_barrier(&crowd->fixture, end);
     backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 1000000);
-    EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0); // all come, and are refused
+    EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0); // all arrive and are refused
     for (unsigned i = 0; i < CROWD; i++) {
         EXPECT_EQ(fixture_qp_connect(&crowd->fixture, end, &crowd->qps[1][i], 0, crowd->qps[0][i].number), 0);
     }

@@ -1,4 +1,4 @@
-// GPU memory: every byte, at every alignment, whichever way it goes.
+// GPU memory: every byte, at every alignment, on every path.
 #include <cuda_runtime.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ static void gpu_sends(void *arg, peach2_handle_t *board)
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board), *other = &fixture->ends[1];
     fixture_gpu(end);
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (unsigned i = 0; i < SIZES * 20; i++) {
         uint32_t bytes = sizes[i % SIZES], from = 4096 + i / SIZES;
         struct ibv_sge sge = fixture_sge(&end->device_memory, from, bytes);
@@ -43,7 +43,7 @@ static void gpu_sends(void *arg, peach2_handle_t *board)
         wr.opcode = IBV_WR_SEND;
         EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
         fixture_expect(end, 1, IBV_WC_SUCCESS);
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
     }
     fixture_leave(fixture, board);
 }
@@ -53,7 +53,7 @@ static void gpu_receives(void *arg, peach2_handle_t *board)
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board);
     fixture_gpu(end);
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     for (unsigned i = 0; i < SIZES * 20; i++) {
         uint32_t bytes = sizes[i % SIZES];
         struct ibv_sge sge = fixture_sge(&end->device_memory, 500000 + i % 7, bytes);
@@ -61,7 +61,7 @@ static void gpu_receives(void *arg, peach2_handle_t *board)
         fixture_expect(end, 2, IBV_WC_SUCCESS);
         EXPECT_TRUE(is_in_gpu(end, 500000 + i % 7, end->near.data, bytes, i));
         EXPECT_TRUE(is_in_gpu(end, 8192 + 3 * (i / SIZES), end->near.data, bytes, i));
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
     }
     fixture_leave(fixture, board);
 }

@@ -1,4 +1,4 @@
-// Objects and their states: who is ready when, what is shared, what comes again after an error, and what is told.
+// Objects and their states: readiness, sharing, recovery after errors, and events.
 #include <errno.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static void reopened(void *arg, peach2_handle_t *board)
         struct ibv_sge sge = fixture_sge(&end->near, 0, 5000);
         struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_SEND};
         EXPECT_EQ(fixture_receive(&end->qps[1 - node], 2, &sge), 0);
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
         EXPECT_EQ(fixture_post(&end->qps[1 - node], &wr, &sge), 0);
         struct ibv_wc first = fixture_wc(end), second = fixture_wc(end);
         EXPECT_EQ(first.status | second.status, IBV_WC_SUCCESS);
@@ -85,7 +85,7 @@ static void walks_away(void *arg, peach2_handle_t *board)
     uint64_t then_ps = backend->ops->time_ps(backend->ctx);
     fixture->gone = fixture->abandoned = true;
     fixture_leave(fixture, board);
-    EXPECT_BETWEEN(backend->ops->time_ps(backend->ctx) - then_ps, 0, 20 * NS); // tells the time
+    EXPECT_BETWEEN(backend->ops->time_ps(backend->ctx) - then_ps, 0, 20 * NS); // reads only the clock
 }
 
 TEST(TcaVerbsLife, AnAbandonedContextGoesWithoutTakingTime)

@@ -24,7 +24,7 @@ static struct memory *memory_of(struct end *end, bool far)
     return far ? &end->far : &end->near;
 }
 
-// What lies around the target is as it was.
+// The memory around the target is unchanged.
 static void check(const uint8_t *data, uint32_t bytes, uint32_t seed)
 {
     EXPECT_TRUE(site_is_filled(data, bytes, seed));
@@ -47,10 +47,10 @@ static void send_sizes(void *arg, peach2_handle_t *board)
         struct ibv_sge sge = fixture_sge(memory_of(end, p->far_source), 64 + p->source_offset, bytes);
         site_fill((uint8_t *)(uintptr_t)sge.addr, bytes, i);
         struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = htobe32(i)};
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
         EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
         fixture_expect(end, i, IBV_WC_SUCCESS);
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
     }
     fixture_leave(fixture, board);
 }
@@ -66,14 +66,14 @@ static void receive_sizes(void *arg, peach2_handle_t *board)
         uint8_t *data = (uint8_t *)(uintptr_t)sge.addr;
         blank(data, bytes);
         EXPECT_EQ(fixture_receive(&end->qps[0], i, &sge), 0);
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
         struct ibv_wc wc = fixture_wc(end);
         EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
         EXPECT_EQ(wc.opcode, IBV_WC_RECV);
         EXPECT_EQ(wc.byte_len, bytes);
         EXPECT_EQ(be32toh(wc.imm_data), i);
         check(data, bytes, i);
-        fixture_meet(fixture, end);
+        fixture_barrier(fixture, end);
     }
     fixture_leave(fixture, board);
 }

@@ -1,5 +1,5 @@
-// What the operations take on the machine of sato2015: what is predicted, and never fitted. The published values are
-// S05 to S19; the bounds here are those of the mechanism, wide enough for every parameter in its range.
+// Times of the operations on the machine of sato2015: predicted, never fitted. The published values are S05 to S19; the
+// bounds here are those of the mechanism, wide enough for every parameter in its range.
 #include <string.h>
 
 #include "fixture.h"
@@ -17,14 +17,15 @@ struct measurement {
 
 static struct measurement what;
 
-static struct memory *place(struct end *end)
+static struct memory *memory_of(struct end *end)
 {
     return what.gpu ? &end->device_memory : &end->near;
 }
 
 static void one_send(struct fixture *fixture, struct end *end, uint32_t peer)
 {
-    struct ibv_sge sge = fixture_sge(place(end), 0, what.bytes), to = fixture_sge(place(&fixture->ends[peer]), 0, 0);
+    struct ibv_sge sge = fixture_sge(memory_of(end), 0, what.bytes),
+                   to = fixture_sge(memory_of(&fixture->ends[peer]), 0, 0);
     struct ibv_send_wr wr = {.wr_id = 1, .opcode = what.opcode, .wr.rdma = {to.addr, to.lkey}};
     const struct ibv_send_wr *bad;
     wr.sg_list = &sge;
@@ -39,7 +40,7 @@ static void await_receive(struct end *end, const struct fixture_qp *qp, const st
     EXPECT_EQ(fixture_receive(qp, 9, sge), 0);
 }
 
-// Unsignaled, as a ping-pong is: what is waited for is the other side's.
+// Unsignalled, like a ping-pong: the program waits for the peer's message.
 static void pingpong(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;
@@ -49,11 +50,11 @@ static void pingpong(void *arg, peach2_handle_t *board)
     if (what.gpu) {
         fixture_gpu(end);
     }
-    struct ibv_sge sge = fixture_sge(place(end), 0, what.bytes);
+    struct ibv_sge sge = fixture_sge(memory_of(end), 0, what.bytes);
     for (unsigned i = 0; i < 4; i++) {
         EXPECT_EQ(fixture_receive(&end->qps[1 - node], 9, &sge), 0);
     }
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     uint64_t start_ps = 0;
     for (unsigned i = 0; i < what.rounds + 10; i++) {
         if (i == 10) {
@@ -79,8 +80,8 @@ static void posts_and_polls(void *arg, peach2_handle_t *board)
     if (what.gpu) {
         fixture_gpu(end);
     }
-    fixture_meet(fixture, end);
-    struct ibv_sge sge = fixture_sge(place(end), 0, what.bytes), to = fixture_sge(place(other), 0, 0);
+    fixture_barrier(fixture, end);
+    struct ibv_sge sge = fixture_sge(memory_of(end), 0, what.bytes), to = fixture_sge(memory_of(other), 0, 0);
     struct ibv_send_wr wr = {.opcode = what.opcode, .wr.rdma = {to.addr, to.lkey}};
     uint64_t start_ps = 0;
     if (what.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || what.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -105,7 +106,7 @@ static void serves(void *arg, peach2_handle_t *board)
     if (what.gpu) {
         fixture_gpu(end);
     }
-    fixture_meet(fixture, end);
+    fixture_barrier(fixture, end);
     fixture_leave(fixture, board);
 }
 

@@ -183,7 +183,7 @@ void attach_journal_forked(void)
     attach_watches_forget();
 }
 
-void attach_journal_looked(void *ctx, const volatile void *word, bool found)
+void attach_journal_polled(void *ctx, const volatile void *word, bool found)
 {
     struct journal_record record = {.call = ATTACH_NOTE_LOOKED, .b = found};
     if (attach_pinned_find(word, 1, &record.a)) {

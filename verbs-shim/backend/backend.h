@@ -204,7 +204,7 @@ struct backend_ops {
 
     // The program itself polled a word in pinned memory that a device writes; found: it saw what it waits for. Takes no
     // time. Used to break a latency down into its causes. NULL: this is not recorded.
-    void (*looked)(void *ctx, const volatile void *word, bool found);
+    void (*polled)(void *ctx, const volatile void *word, bool found);
 
     // Device writes to this part of a pinned buffer need no reaction by themselves: a word that is written after them
     // notifies. Until the buffer is freed, they do not wake a thread that waits for any device write. NULL: device
@@ -238,10 +238,10 @@ static inline void backend_board_release(const struct backend *backend)
     }
 }
 
-static inline void backend_looked(const struct backend *backend, const volatile void *word, bool found)
+static inline void backend_polled(const struct backend *backend, const volatile void *word, bool found)
 {
-    if (backend->ops->looked != NULL) {
-        backend->ops->looked(backend->ctx, word, found);
+    if (backend->ops->polled != NULL) {
+        backend->ops->polled(backend->ctx, word, found);
     }
 }
 

@@ -221,7 +221,7 @@ int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
     hca_cost(cq->context, BACKEND_COST_CALL, 1);
     hca_cost(cq->context, BACKEND_COST_LOAD_STORE, 1);
     int count = 0;
-    backend_looked(&cq->context->backend, &entry_at(cq, cq->consumer)->srqn, entry_is_there(cq, cq->consumer));
+    backend_polled(&cq->context->backend, &entry_at(cq, cq->consumer)->srqn, entry_is_there(cq, cq->consumer));
     uint32_t before = cq->consumer;
     while (count < max && entry_is_there(cq, cq->consumer)) {
         const struct hca_cqe cqe = *entry_at(cq, cq->consumer);

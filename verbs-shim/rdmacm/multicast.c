@@ -132,8 +132,8 @@ int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_
 // The subnet administrator is notified, which takes time: earlier requests of the program leave the adapter meanwhile.
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *address)
 {
-    const struct timespec told = {.tv_nsec = (long)cm_answer_ns()};
-    (void)nanosleep(&told, NULL);
+    const struct timespec delay = {.tv_nsec = (long)cm_answer_ns()};
+    (void)nanosleep(&delay, NULL);
     CM_ENTER();
     struct cm_id *id = cm_id_of(base);
     struct cm_group **link = &id->groups;

@@ -125,7 +125,7 @@ static unsigned ack_poll(struct tcav_qp *qp)
     uint32_t message = ack & TCAV_NUMBER_MASK;
     qp->pd->context->polls++;
     bool found = ack == TCAV_ACK(qp->number, message) && tcav_before(qp->acked, message);
-    backend_looked(&qp->pd->context->backend, &qp->peer->area->acks[qp->number % TCAV_QPS_MAX], found);
+    backend_polled(&qp->pd->context->backend, &qp->peer->area->acks[qp->number % TCAV_QPS_MAX], found);
     if (!found) {
         return 0;
     }

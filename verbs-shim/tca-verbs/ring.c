@@ -192,7 +192,7 @@ static uint32_t count_of(uint32_t known, uint64_t pair, unsigned field)
 
 void tcav_ring_poll(struct tcav_peer *peer)
 {
-    backend_looked(&peer->context->backend, &peer->area->pair, peer->area->pair != 0);
+    backend_polled(&peer->context->backend, &peer->area->pair, peer->area->pair != 0);
     if (peer->area->pair == 0) {
         return;
     }
