@@ -44,7 +44,7 @@ void crew_fini(struct crew *crew)
     scn_free(crew->scenario);
 }
 
-// --- how ranks meet -------------------------------------------------------------------------------------------------
+// --- start-up of ranks ----------------------------------------------------------------------------------------------
 
 static int boot_gather(void *ctx, const void *mine, void *all, size_t bytes)
 {

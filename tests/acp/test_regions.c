@@ -8,7 +8,7 @@ enum { REGIONS = 255, REGION_BYTES = 64, COLOR = 1 };
 
 static acp_ga_t shared[2]; // shared by the ranks of a test
 
-// --- how many -------------------------------------------------------------------------------------------------------
+// --- limits ---------------------------------------------------------------------------------------------------------
 
 static void all_numbers(struct crew_rank *rank)
 {
@@ -41,7 +41,7 @@ TEST(AcpRegions, ARankHas255AndTheNextIsRefused)
     crew_do(CREW_IBSIM0, 2, all_numbers, NULL);
 }
 
-// --- numbers that are given out again -------------------------------------------------------------------------------
+// --- reused numbers -------------------------------------------------------------------------------------------------
 
 // Rank 1 uses the same number for other memory each time; rank 0 has the old table in its cache.
 static void again(struct crew_rank *rank)
@@ -77,7 +77,7 @@ TEST(AcpRegions, ANumberThatIsGivenOutAgainMeansTheNewMemory)
     crew_do(CREW_IBSIM0, 2, again, NULL);
 }
 
-// --- what is not there ----------------------------------------------------------------------------------------------
+// --- memory that is not registered ----------------------------------------------------------------------------------
 
 static void gone(struct crew_rank *rank)
 {

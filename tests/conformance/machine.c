@@ -46,7 +46,7 @@ unsigned machine_live(const struct machine *machine)
     return machine->world != NULL ? memory_world_live(machine->world) : 0;
 }
 
-// --- what the nodes have ---------------------------------------------------------------------------------------------
+// --- hardware of the nodes -------------------------------------------------------------------------------------------
 
 // From configs/: the fastest HCA and its host.
 static void hcas_give(struct scn_scenario *scenario, unsigned nodes)
@@ -275,7 +275,7 @@ void machine_pull(struct machine *machine)
     }
 }
 
-// --- looking ---------------------------------------------------------------------------------------------------------
+// --- statistics ------------------------------------------------------------------------------------------------------
 
 static uint64_t replays_of(const struct machine *machine, const char *link)
 {

@@ -54,7 +54,7 @@ RULE(Completions, ComeOnceAndInOrderOfTheRequests)
     fixture_play(device, mix, count_messages);
 }
 
-// --- polls that take nothing ----------------------------------------------------------------------------------------
+// --- polls that take no completion ----------------------------------------------------------------------------------
 
 static void poll_for_nothing(struct side *side)
 {

@@ -42,7 +42,7 @@ static void send_one(struct side *side, uint64_t id, uint32_t bytes)
     EXPECT_EQ(fixture_expect(side, id, IBV_WC_SUCCESS).opcode, IBV_WC_SEND);
 }
 
-// --- what arrives ----------------------------------------------------------------------------------------------------
+// --- datagrams that arrive -------------------------------------------------------------------------------------------
 
 static void send_all(struct side *side)
 {
@@ -109,7 +109,7 @@ TIMED_RULE(Datagrams, GoThroughNodesOnTheWay)
     play(device, 4, pass_on, pass_on);
 }
 
-// --- what does not ---------------------------------------------------------------------------------------------------
+// --- datagrams that are dropped --------------------------------------------------------------------------------------
 
 static void send_dropped(struct side *side)
 {

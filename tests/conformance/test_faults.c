@@ -165,7 +165,7 @@ RULE(Faults, WithoutRnrRetriesAReceiverWithoutBuffersIsAnError)
     fixture_end(fixture);
 }
 
-// --- peers that are gone ---------------------------------------------------------------------------------------------
+// --- peers that are down ---------------------------------------------------------------------------------------------
 
 static void send_to_nobody(struct side *side)
 {

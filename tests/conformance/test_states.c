@@ -224,7 +224,7 @@ RULE(States, ADrainedQueuePairTakesOtherLimitsOfRetries)
     fixture_end(fixture);
 }
 
-// --- the end of objects with work under way --------------------------------------------------------------------------
+// --- destruction of objects with outstanding work --------------------------------------------------------------------
 
 static void destroy_in_the_middle(struct side *side)
 {

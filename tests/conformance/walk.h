@@ -94,7 +94,7 @@ struct walk_plan {
 };
 void walk_run(enum device device, uint64_t seed, const struct walk_plan *plan);
 
-// --- walk_check.c: what completions and memory must be ---------------------------------------------------------------
+// --- walk_check.c: checks of completions and memory ------------------------------------------------------------------
 
 void walk_complete(struct walk_node *node, const struct ibv_wc *wc);
 void walk_areas_check(struct walk_node *node);
@@ -105,7 +105,7 @@ void walk_scatter(const struct walk_pieces *pieces, uint8_t *slot, const uint8_t
 #define WALK_FAIL(node_, ...) walk_fail((node_), __LINE__, __VA_ARGS__)
 void walk_fail(const struct walk_node *node, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-// --- walk_post.c: what programs do -----------------------------------------------------------------------------------
+// --- walk_post.c: requests of the programs ---------------------------------------------------------------------------
 
 void walk_post(struct walk_node *node, unsigned peer);
 void walk_receives_post(struct walk_node *node, unsigned peer); // as many as the limit allows

@@ -1,7 +1,7 @@
 #!/bin/sh
-# board.sh <tcasim> <scenario> <program for the board>: while a process has the node's board, others of the node are refused
-# with the reason, by libibverbs and libtca, and its figures are as if they were not there; afterwards they have it. 77: there
-# is no ib_send_lat.
+# board.sh <tcasim> <scenario> <program for the board>: while a process owns the node's board, libibverbs and libtca refuse
+# other processes of the node with the reason, and these do not change the owner's figures; afterwards they can use it. 77:
+# ib_send_lat is not installed.
 set -eu
 command -v ib_send_lat >/dev/null || {
     echo "skipped: ib_send_lat is not installed" >&2

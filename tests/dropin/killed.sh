@@ -1,6 +1,6 @@
 #!/bin/sh
-# killed.sh <tcasim> <scenario> <server> <client>: the server on node1 is killed, which is the run's exit status (137); the
-# client on node0 ends well.
+# killed.sh <tcasim> <scenario> <server> <client>: the server on node1 is killed, which sets the run's exit status (137);
+# the client on node0 succeeds.
 set -u
 timeout 60 "$1" exec "$2" --on node1 "$3" --on node0 "sh -c '$4 && echo well'" >"${TMPDIR:-/tmp}/killed.$$"
 status=$?

@@ -1,6 +1,6 @@
 #!/bin/sh
 # pair.sh <tcasim> <scenario> <program> [argument ...]: the program as server on node1 and as its client on node0, twice.
-# Both runs end well and give the same figures. 77: the program is not installed.
+# Both runs succeed and give the same figures. 77: the program is not installed.
 set -eu
 tcasim=$1
 scenario=$2

@@ -1,6 +1,6 @@
 #!/bin/sh
-# race.sh <tcasim> <scenario> <race> <wrong claim> <right claim>: the program that is wrong ends well by itself, some of fifty
-# seeds find it, and the command that is printed finds it again. Its twin that is right passes all of them.
+# race.sh <tcasim> <scenario> <race> <wrong claim> <right claim>: the wrong program succeeds without seeds; some of fifty
+# seeds find its mistake, and the printed command finds it again. The corrected program passes all of them.
 set -eu
 tcasim=$1 scenario=$2 race=$3 wrong=$4 right=$5
 "$tcasim" exec "$scenario" --on node0 "$race $wrong"

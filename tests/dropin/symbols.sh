@@ -1,7 +1,7 @@
 #!/bin/sh
 # symbols.sh <library> <list>: the library has exactly these symbols, each in its version.
-# The list is called as the library: libNAME.symbols. Where the system has that library of rdma-core 44, the list is
-# compared with it as well.
+# The list is named after the library: libNAME.symbols. If the system has that library of rdma-core 44, the list is also
+# compared with it.
 set -eu
 export LC_ALL=C
 symbols() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tool.sh <text> <program> [argument ...]: the program ends well and says the text. 77: it is not installed.
+# tool.sh <text> <program> [argument ...]: the program succeeds and prints the text. 77: it is not installed.
 set -eu
 text=$1
 shift

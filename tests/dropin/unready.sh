@@ -1,6 +1,6 @@
 #!/bin/sh
-# unready.sh <tcasim> <scenario> <program>: a program that polls or sleeps for ever for what its partner is never ready for is
-# named when nothing has come for long, however often its library or its device tries again.
+# unready.sh <tcasim> <scenario> <program>: a program that polls or sleeps forever, because its peer is never ready, is
+# reported after a long time without progress, however often its library or its device retransmits.
 set -u
 text=$(timeout 40 "$1" exec "$2" --wall-limit 2 --on node0 "$3" 2>&1)
 status=$?

@@ -25,7 +25,7 @@ static void arrive(struct fixture_side *side)
     sim_thread_sleep(side->fixture->base.sim, 100 * US);
 }
 
-// --- what is in it ---------------------------------------------------------------------------------------------------
+// --- contents of the queue -------------------------------------------------------------------------------------------
 
 static void resize_with_contents(struct fixture_side *side)
 {

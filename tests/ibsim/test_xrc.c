@@ -154,7 +154,7 @@ static struct ibv_wc completion(struct ibv_cq *cq)
     return wc;
 }
 
-// --- what is named ---------------------------------------------------------------------------------------------------
+// --- queues that requests may name -----------------------------------------------------------------------------------
 
 static void two_and_a_write(struct fixture_side *side)
 {
@@ -236,7 +236,7 @@ TEST(IbsimXrc, CompletionsOfAQueueGoWithIt)
     fixture_end(fixture);
 }
 
-// --- what may not be named -------------------------------------------------------------------------------------------
+// --- queues that requests may not name -------------------------------------------------------------------------------
 
 static void send_one(struct fixture_side *side, enum ibv_wc_status status)
 {

@@ -86,7 +86,7 @@ static void create(struct walk *w)
     }
 }
 
-// --- who uses whom --------------------------------------------------------------------------------------------------
+// --- users of objects -----------------------------------------------------------------------------------------------
 
 static bool pd_used(const struct walk *w, const struct ibv_pd *pd)
 {

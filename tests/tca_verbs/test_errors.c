@@ -22,7 +22,7 @@ static void run(plat_program_fn first, plat_program_fn other, void (*adjust)(str
     fixture_fini(&fixture);
 }
 
-// --- peers that are gone --------------------------------------------------------------------------------------------
+// --- peers that are down --------------------------------------------------------------------------------------------
 
 static void send_to_nobody(void *arg, peach2_handle_t *board)
 {

@@ -24,7 +24,7 @@ static bool is_remote_command(const struct acpb_task *task)
     return task->number >= ACPB_TASK_REMOTE && task->number < ACPB_TASK_OWN;
 }
 
-// --- which way ------------------------------------------------------------------------------------------------------
+// --- selection of the path ------------------------------------------------------------------------------------------
 
 // Inserts after the task whose request is outstanding, or at the front.
 static void task_insert(struct acpb_peer *peer, struct acpb_task *task)
@@ -174,7 +174,7 @@ static void control_post(struct acpb_process *process, struct acpb_peer *peer, e
     transfer_post(process, peer, &transfer);
 }
 
-// --- steps: what one posts, and what comes after its completion -----------------------------------------------------
+// --- steps: posting, and the next step after the completion ---------------------------------------------------------
 
 static void table_post(struct acpb_process *process, struct acpb_peer *peer, struct acpb_task *task)
 {
@@ -338,7 +338,7 @@ static const struct {
     [ACPB_STEP_WRITE] = {write_post, .next = ACPB_STEP_DONE},
 };
 
-// --- driving them ---------------------------------------------------------------------------------------------------
+// --- driving the tasks ----------------------------------------------------------------------------------------------
 
 void acpb_peer_advance(struct acpb_process *process, struct acpb_peer *peer)
 {

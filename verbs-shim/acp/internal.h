@@ -40,7 +40,7 @@ enum {
 #define ACPB_RANKS_MAX   ((1u << 21) - 2)
 #define ACPB_OFFSET_MASK ((UINT64_C(1) << ACPB_OFFSET_BITS) - 1)
 
-// --- memory that other ranks reach by RDMA --------------------------------------------------------------------------
+// --- memory that other ranks access by RDMA -------------------------------------------------------------------------
 
 // A registered region in its owner's table, and in the caches of other ranks.
 struct acpb_region {

@@ -106,7 +106,7 @@ void acpb_memory_destroy(struct acpb_process *process)
     process->starters = NULL;
 }
 
-// --- what it takes --------------------------------------------------------------------------------------------------
+// --- memory use -----------------------------------------------------------------------------------------------------
 
 static size_t slabs_of(uint64_t peers)
 {

@@ -141,7 +141,7 @@ enum journal_fault {
         JOURNAL_FAULT_COUNT
 };
 
-// --- mistakes that a program's own libraries see (--check) -----------------------------------------------------------
+// --- mistakes that a program's own libraries detect (--check) --------------------------------------------------------
 // name, what is wrong with the memory that the record names.
 
 #define JOURNAL_MISTAKES(M)                                                                                            \

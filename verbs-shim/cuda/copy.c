@@ -31,7 +31,7 @@ uint64_t cuda_side_offset(const struct cuda_side *side, const struct cuda_piece 
     return piece->row * side->pitch + piece->column;
 }
 
-// --- what the pointers are ------------------------------------------------------------------------------------------
+// --- classification of pointers -------------------------------------------------------------------------------------
 
 // Bytes from the first one to the end of the last row; false: the number overflows.
 static bool extent(const struct cuda_copy *copy, uint64_t pitch, uint64_t *bytes_out)
@@ -95,7 +95,7 @@ static cudaError_t kind_check(const struct cuda_copy *copy, enum cudaMemcpyKind 
     return fits ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// --- ways -----------------------------------------------------------------------------------------------------------
+// --- paths ----------------------------------------------------------------------------------------------------------
 
 static cudaError_t copy_inside_host(struct cuda_context *context, const struct cuda_copy *copy)
 {

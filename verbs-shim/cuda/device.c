@@ -118,7 +118,7 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     return version_get(version);
 }
 
-// --- all of a device ------------------------------------------------------------------------------------------------
+// --- device reset ---------------------------------------------------------------------------------------------------
 
 cudaError_t cudaDeviceSynchronize(void)
 {

@@ -40,7 +40,7 @@ void cuda_kernels_free(struct cuda_context *context)
     }
 }
 
-// --- which there are ------------------------------------------------------------------------------------------------
+// --- registration ---------------------------------------------------------------------------------------------------
 
 static struct cuda_kernel *kernel_find(const struct cuda_context *context, const void *function)
 {

@@ -137,7 +137,7 @@ bool cuda_tokens_of(const void *pointer, struct cuda_tokens *tokens_out)
     return true;
 }
 
-// --- for libraries that register memory (struct backend_peer_memory) ------------------------------------------------
+// --- peer memory (struct backend_peer_memory) -----------------------------------------------------------------------
 
 static bool peer_owns(const void *address)
 {

@@ -79,7 +79,7 @@ static cudaError_t piece_submit(struct cuda_context *context, struct cuda_queue 
     return error;
 }
 
-// --- ways -----------------------------------------------------------------------------------------------------------
+// --- paths ----------------------------------------------------------------------------------------------------------
 
 static cudaError_t to_device(struct cuda_context *context, const struct cuda_copy *copy, struct cuda_queue *queue,
                              uint64_t limit)

@@ -299,7 +299,7 @@ void hca_cq_clean_srq(hca_cq_t *cq, uint32_t srqn)
     clean(cq, NULL, srqn);
 }
 
-// --- another size ----------------------------------------------------------------------------------------------------
+// --- resizing --------------------------------------------------------------------------------------------------------
 
 // Marks every entry as empty for a consumer that starts at `count`.
 static void ring_clear(const hca_cq_t *cq, uint32_t count)

@@ -112,8 +112,6 @@ static bool is_registered(const struct ibverbs_qp *qp, uint64_t address, uint64_
 
 // --- posted ---------------------------------------------------------------------------------------------------------
 
-// --- complete -------------------------------------------------------------------------------------------------------
-
 static void mistake_note(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive,
                          enum journal_mistake mistake, uint64_t place)
 {

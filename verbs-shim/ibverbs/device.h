@@ -26,7 +26,7 @@
 
 #include "verbs-shim/backend/backend.h"
 
-// --- what it is -----------------------------------------------------------------------------------------------------
+// --- attributes -----------------------------------------------------------------------------------------------------
 
 struct ibverbs_device_info {
     // The library enforces the limits; 0: the device has none of that object. node_guid in network byte order.

@@ -258,7 +258,7 @@ void ibverbs_events_acknowledged(const struct ibverbs_library *library); // the 
 int ibverbs_event_fd(void);                                              // a negative errno
 bool ibverbs_event_blocks(int fd);                                       // the program has not made it O_NONBLOCK
 
-// --- what the tables of a context call ------------------------------------------------------------------------------
+// --- functions in the tables of a context ---------------------------------------------------------------------------
 
 int ibverbs_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t bytes);
 int ibverbs_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,

@@ -337,7 +337,7 @@ void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int coun
     cq->last = (struct journal_request){last->wr_id, last->qp_num, last->opcode, last->status};
 }
 
-// --- how queues stand -----------------------------------------------------------------------------------------------
+// --- state of queues ------------------------------------------------------------------------------------------------
 
 static struct journal_state qp_state(struct ibverbs_qp *qp)
 {

@@ -195,7 +195,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
     atomic_add(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-// --- what belongs to the request added last -------------------------------------------------------------------------
+// --- setters of the request added last ------------------------------------------------------------------------------
 
 static struct slot *slot_last(struct ibverbs_builder *builder)
 {

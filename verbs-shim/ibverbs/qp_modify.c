@@ -99,7 +99,7 @@ static int mask_of_type(enum ibv_qp_type type, int mask)
     return mask;
 }
 
-// --- memory of what was set -----------------------------------------------------------------------------------------
+// --- attributes set by the program ----------------------------------------------------------------------------------
 
 static void path_store(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {

@@ -7,7 +7,7 @@
 
 #include "verbs-shim/ibverbs/internal.h"
 
-// --- memory windows: the header, or an older one, calls these without asking whether they are there --------
+// --- memory windows: the header, or an older one, calls these without checking that they exist -------------
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {

@@ -76,7 +76,7 @@ uint64_t tca_handle_window(const struct tca_context *context, const tcaHandle *h
                : peach2_window_address(context->board, handle->node, handle->blockOffset + offset);
 }
 
-// --- making them ---------------------------------------------------------------------------------------------------
+// --- creation ------------------------------------------------------------------------------------------------------
 
 static int cpu_find(struct tca_context *context, const char *call, void *ptr, size_t size,
                     const struct tca_allocation **allocation_out)

@@ -90,7 +90,7 @@ static int sides_end(struct sides *sides, int error)
 
 #define IN(sides) ((void *)(uintptr_t)(sides).in.given)
 
-// --- how many elements ----------------------------------------------------------------------------------------------
+// --- numbers of elements --------------------------------------------------------------------------------------------
 
 static size_t of(int count, int ranks)
 {

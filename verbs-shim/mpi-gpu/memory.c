@@ -60,7 +60,7 @@ const struct mpi_gpu_settings *mpi_gpu_settings(void)
     return &settings;
 }
 
-// --- where a pointer points -----------------------------------------------------------------------------------------
+// --- kind of memory of a pointer ------------------------------------------------------------------------------------
 
 static bool in_the_window(const void *pointer)
 {

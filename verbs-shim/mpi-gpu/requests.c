@@ -96,7 +96,7 @@ void mpi_gpu_request_forget(struct mpi_gpu_request *request)
     free(request);
 }
 
-// --- making them ----------------------------------------------------------------------------------------------------
+// --- creation -------------------------------------------------------------------------------------------------------
 
 static struct mpi_gpu_request *request_add(const struct mpi_gpu_request *wanted)
 {
@@ -162,7 +162,7 @@ bool mpi_gpu_request_incoming(const struct mpi_gpu_receive *receive, struct mpi_
         (struct mpi_gpu_request){.handle = mpi_gpu_incoming_last(incoming), .receive = *receive, .incoming = incoming});
 }
 
-// --- waiting for them -----------------------------------------------------------------------------------------------
+// --- completion -----------------------------------------------------------------------------------------------------
 
 bool mpi_gpu_request_receives(const struct mpi_gpu_request *request)
 {
@@ -266,7 +266,7 @@ void mpi_gpu_requests_progress(void)
     }
 }
 
-// --- calls for one --------------------------------------------------------------------------------------------------
+// --- calls for one request ------------------------------------------------------------------------------------------
 
 // MPI uses the host memory until a send has ended; the end of a receive is unknown.
 static void abandon(struct mpi_gpu_request *known, void *request)

@@ -8,7 +8,7 @@
 
 struct mpi_gpu_request;
 
-// --- making them ----------------------------------------------------------------------------------------------------
+// --- creation -------------------------------------------------------------------------------------------------------
 
 // Each owns the staged buffer, or the pipelined message, until the request has ended or is freed. False: no memory.
 bool mpi_gpu_request_send(mpi_handle handle, const struct mpi_gpu_buffer *staged, mpi_handle comm, bool persistent);
@@ -18,7 +18,7 @@ bool mpi_gpu_request_receive_init(mpi_handle handle, const struct mpi_gpu_receiv
 // A receive whose RTS arrived before it. The request is that of the last chunk.
 bool mpi_gpu_request_incoming(const struct mpi_gpu_receive *receive, struct mpi_gpu_incoming *incoming);
 
-// --- waiting for them -----------------------------------------------------------------------------------------------
+// --- completion -----------------------------------------------------------------------------------------------------
 
 // A call claims the requests that it waits for, and gives back those that have not ended: MPI may use the handle of an
 // ended request again, and sends that end at once may all have the same handle. NULL: the library does not track the

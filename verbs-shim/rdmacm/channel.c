@@ -289,7 +289,7 @@ int cm_complete(struct cm_id *id)
     return cm_errno(status > 0 ? -EREMOTEIO : status);
 }
 
-// --- from one channel to another ------------------------------------------------------------------------------------
+// --- migration to another channel -----------------------------------------------------------------------------------
 
 static void events_move(struct cm_id *id, struct cm_channel *from, struct cm_channel *to)
 {

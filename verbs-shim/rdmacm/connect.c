@@ -243,7 +243,7 @@ int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
     return 0;
 }
 
-// --- parting --------------------------------------------------------------------------------------------------------
+// --- disconnecting --------------------------------------------------------------------------------------------------
 
 // Returns a negative errno, or 1: an event will follow.
 static int disconnect(struct cm_id *id)

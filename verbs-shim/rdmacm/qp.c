@@ -126,7 +126,7 @@ static int lead_new(struct cm_id *id)
     return status;
 }
 
-// --- what queue pairs need ------------------------------------------------------------------------------------------
+// --- objects for queue pairs ----------------------------------------------------------------------------------------
 
 static struct ibv_pd *domain_of(struct cm_id *id)
 {

@@ -196,7 +196,7 @@ static int bind_any(struct rs *rs)
                                        : -EINVAL;
 }
 
-// --- whom it sends to -----------------------------------------------------------------------------------------------
+// --- peers ----------------------------------------------------------------------------------------------------------
 
 static struct peer *peer_find(struct rs *rs, uint32_t node, uint16_t port)
 {
@@ -245,7 +245,7 @@ int rs_datagrams_peer(const struct rs *rs, struct sockaddr_storage *address_out)
     return 0;
 }
 
-// --- meeting --------------------------------------------------------------------------------------------------------
+// --- first contact --------------------------------------------------------------------------------------------------
 
 static int meeting_send(struct rs *rs, const struct peer *peer, enum meeting_kind kind, const void *data, size_t bytes)
 {

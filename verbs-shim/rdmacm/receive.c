@@ -218,7 +218,7 @@ static const struct {
     {CM_PARTING, CM_DREQ, parted_both}, {CM_PARTING, CM_DREP, parted_both},
 };
 
-// --- the other side is gone -----------------------------------------------------------------------------------------
+// --- loss of the peer -----------------------------------------------------------------------------------------------
 
 static void gone(struct cm_id *id)
 {

@@ -378,7 +378,7 @@ ssize_t rrecv(int fd, void *buffer, size_t bytes, int flags)
     return got >= 0 ? got : cm_errno((int)got);
 }
 
-// --- the other forms ------------------------------------------------------------------------------------------------
+// --- other forms of the calls ---------------------------------------------------------------------------------------
 
 ssize_t rread(int fd, void *buffer, size_t bytes)
 {

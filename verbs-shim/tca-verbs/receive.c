@@ -272,7 +272,7 @@ static void atomic_packet(struct tcav_qp *qp, const struct tcav_header *header, 
     job->value = value;
 }
 
-// --- which ----------------------------------------------------------------------------------------------------------
+// --- dispatch -------------------------------------------------------------------------------------------------------
 
 bool tcav_receive_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
