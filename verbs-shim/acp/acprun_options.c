@@ -18,7 +18,7 @@ static const char help[] =
     "  -smemsize BYTES    starter memory of each rank; default 10240\n"
     "  -connect start     connect all ranks at the start; default: first-use\n"
     "  -ssh COMMAND       starts programs on other hosts; default ssh\n"
-    "  -v                 tell what is started\n"
+    "  -v                 print what is started\n"
     "  -h, --help         this text\n";
 
 __attribute__((noreturn)) static void refuse(const char *what, const char *value)

@@ -154,8 +154,8 @@ void cuda_events_drop(struct cuda_context *context, unsigned gpu);
 
 // --- pin.c ----------------------------------------------------------------------------------------------------------
 
+extern const struct backend_peer_memory cuda_peer_memory;
 // Closes the windows onto this memory.
-extern const struct backend_peer_memory cuda_peer_memory; // pin.c
 void cuda_pins_revoke(struct cuda_context *context, unsigned gpu, uint64_t device_address, uint64_t bytes);
 
 // --- copies ---------------------------------------------------------------------------------------------------------
