@@ -70,7 +70,7 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
 {
     const struct attach_process *process = thread->process;
     uint64_t at_ps = own_now_ps(thread) + left_ps;
-    if (note->record.call == ATTACH_NOTE_LOOKED) {
+    if (note->record.call == ATTACH_NOTE_POLLED) {
         if (attach_pinned_owned(process, note->record.a, 1)) {
             host_core_polled(thread->core, note->record.a, note->record.b != 0, thread->token.given_ps);
         }

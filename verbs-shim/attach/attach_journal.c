@@ -74,7 +74,7 @@ static void note(void *ctx, const struct journal_record *record)
         return;
     }
     uintptr_t frames[ATTACH_FRAMES] = {0};
-    if (attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_LOOKED) {
+    if (attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_POLLED) {
         frames_take(frames);
     }
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
@@ -185,7 +185,7 @@ void attach_journal_forked(void)
 
 void attach_journal_polled(void *ctx, const volatile void *word, bool found)
 {
-    struct journal_record record = {.call = ATTACH_NOTE_LOOKED, .b = found};
+    struct journal_record record = {.call = ATTACH_NOTE_POLLED, .b = found};
     if (attach_pinned_find(word, 1, &record.a)) {
         note(ctx, &record);
     }

@@ -68,7 +68,7 @@ struct attach_greeting {
     unsigned char processors[128];
     uint32_t has_board, has_hca, gpu_count;
     uint32_t journal_all;   // posts, polls and waits are reported as well
-    uint32_t journal_looks; // and polls of words that devices write
+    uint32_t journal_polls; // and polls of words that devices write
     uint32_t checks;        // libraries check for mistakes of the program
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
@@ -102,7 +102,7 @@ struct attach_entry {
 // A record of the journal, written `after_ps` of own work after entry number `entry - 1`. began_entry and
 // began_after_ps: the same for the beginning of the call; UINT32_MAX: it is before the list, and only took_ps is known.
 // The cost of stores when they are carried out is in neither after_ps nor took_ps.
-#define ATTACH_NOTE_LOOKED UINT16_MAX // record.call: the thread polled the word record.a; b: it found something
+#define ATTACH_NOTE_POLLED UINT16_MAX // record.call: the thread polled the word record.a; b: it found something
 struct attach_note {
     uint64_t after_ps, took_ps; // took_ps: duration of the call without stores
     uint64_t began_after_ps;

@@ -33,8 +33,8 @@ static void fail_receive(struct tcav_qp *qp, uint32_t message, enum ibv_wc_statu
     qp->failure = (struct ibverbs_failure){.is_receive = true,
                                            .opcode = IBV_WC_RECV,
                                            .bytes = tcav_list_bytes(receive->sge, receive->sges),
-                                           .address = receive->sge[0].addr,
-                                           .lkey = receive->sge[0].lkey,
+                                           .address = receive->sges > 0 ? receive->sge[0].addr : 0,
+                                           .lkey = receive->sges > 0 ? receive->sge[0].lkey : 0,
                                            .first_bytes = receive->sges > 0 ? receive->sge[0].length : 0,
                                            .segments = receive->sges};
     qp->inbound.has_receive = false;
