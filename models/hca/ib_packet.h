@@ -1,7 +1,7 @@
 // InfiniBand packets: header fields, payload, and sizes on a wire.
 //
 // A packet comes from a pool and has one owner at a time; a link that takes it passes it to the receiver. Opcodes are
-// those of the BTH (IBA 1.2.1, table 35); one table has the properties of each. A GRH takes its bytes on the wire. The
+// those of the BTH; ib_opcodes.def has the properties of each. A GRH takes its bytes on the wire. The
 // GRH of a datagram has contents; that of a connected queue pair has none, because no one reads it (one subnet). Leaves
 // out: P_Keys, migration, congestion bits, the CRCs' values (a damaged packet is marked as such).
 #pragma once
@@ -26,28 +26,8 @@ static inline bool ib_is_multicast(uint16_t lid)
 enum ib_service { IB_RC = 0x00, IB_UC = 0x20, IB_UD = 0x60, IB_XRC = 0xa0, IB_SERVICE_MASK = 0xe0 };
 
 enum ib_opcode {
-    IB_SEND_FIRST,
-    IB_SEND_MIDDLE,
-    IB_SEND_LAST,
-    IB_SEND_LAST_IMM,
-    IB_SEND_ONLY,
-    IB_SEND_ONLY_IMM,
-    IB_WRITE_FIRST,
-    IB_WRITE_MIDDLE,
-    IB_WRITE_LAST,
-    IB_WRITE_LAST_IMM,
-    IB_WRITE_ONLY,
-    IB_WRITE_ONLY_IMM,
-    IB_READ_REQUEST,
-    IB_READ_FIRST,
-    IB_READ_MIDDLE,
-    IB_READ_LAST,
-    IB_READ_ONLY,
-    IB_ACKNOWLEDGE,
-    IB_ATOMIC_ACKNOWLEDGE,
-    IB_COMPARE_SWAP,
-    IB_FETCH_ADD,
-    IB_OPCODES,
+#define IB_OPCODE(name, code, flags) IB_##name = (code),
+#include "models/hca/ib_opcodes.def"
     IB_OPCODE_MASK = 0x1f
 };
 
@@ -64,7 +44,7 @@ enum {
     IB_IS_SEND = 0x200,
     IB_IS_WRITE = 0x400,
 };
-extern const uint16_t ib_opcode_flags[IB_OPCODES];
+extern const uint16_t ib_opcode_flags[IB_OPCODE_MASK + 1]; // 0: no such opcode
 
 // AETH syndromes (table 44): kind in bits 6:5, RNR timer or NAK code below.
 enum { IB_SYNDROME_ACK = 0x1f, IB_SYNDROME_RNR = 0x20, IB_SYNDROME_NAK = 0x60, IB_SYNDROME_KIND = 0x60 };

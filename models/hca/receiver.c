@@ -58,7 +58,8 @@ static void dispatch(hca_t *hca, ib_packet_t *packet)
     bool fits = packet->dlid == hca->lid && qp != NULL && hca_service(qp->init.type) == packet->service &&
                 qp->state != HCA_RESET && qp->state != HCA_INIT && qp->state != HCA_ERROR &&
                 (response ? hca_sends(qp->init.type) : hca_receives(qp->init.type)) &&
-                (qp->init.type == HCA_UD || (packet->slid == qp->attr.dlid && packet->opcode < IB_OPCODES));
+                (qp->init.type == HCA_UD ||
+                 (packet->slid == qp->attr.dlid && packet->opcode <= IB_OPCODE_MASK && ib_packet_flags(packet) != 0));
     if (!fits) {
         hca_lost_message(hca, packet, NULL, packet->dlid != hca->lid ? HCA_LOSS_ADDRESS : HCA_LOSS_NO_QP);
         hca_receiver_discard(hca, packet);

@@ -66,15 +66,21 @@ void hca_packet_address(const struct hca_qp *qp, ib_packet_t *packet, unsigned o
 
 // --- one packet of a request -----------------------------------------------------------------------------------------
 
+// Of a request of one packet.
+static const uint8_t only_opcodes[HCA_OPCODES] = {
+#define OPCODE(id, verb, completion, packet, transports, operands) [HCA_OP_##id] = IB_##packet,
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
+};
+
 static unsigned packet_opcode(const struct hca_request *request, uint32_t packet)
 {
     // [write][immediate]
-    static const uint8_t ONLY[2][2] = {{IB_SEND_ONLY, IB_SEND_ONLY_IMM}, {IB_WRITE_ONLY, IB_WRITE_ONLY_IMM}};
     static const uint8_t LAST[2][2] = {{IB_SEND_LAST, IB_SEND_LAST_IMM}, {IB_WRITE_LAST, IB_WRITE_LAST_IMM}};
     bool write = hca_opcode_has(request->opcode, HCA_HAS_REMOTE);
     bool immediate = hca_opcode_has(request->opcode, HCA_HAS_IMMEDIATE);
     if (request->packets == 1) {
-        return ONLY[write][immediate];
+        return only_opcodes[request->opcode];
     }
     if (packet + 1 == request->packets) {
         return LAST[write][immediate];
@@ -187,9 +193,7 @@ static void advance(struct hca_qp *qp, const struct hca_request *request, uint32
 
 static void read_send(struct hca_qp *qp, const struct hca_request *request)
 {
-    static const uint8_t OPCODES[] = {
-        [HCA_OP_READ] = IB_READ_REQUEST, [HCA_OP_COMPARE_SWAP] = IB_COMPARE_SWAP, [HCA_OP_FETCH_ADD] = IB_FETCH_ADD};
-    ib_packet_t *packet = packet_make(qp, OPCODES[request->opcode]);
+    ib_packet_t *packet = packet_make(qp, only_opcodes[request->opcode]);
     headers_fill(qp, packet, request, qp->attr.path_mtu_bytes);
     packet->ack_request = true;
     qp->sq.reads++;

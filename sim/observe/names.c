@@ -34,7 +34,7 @@ const char *observe_state_name(uint64_t state)
 const char *observe_opcode_name(uint64_t opcode)
 {
     static const char *const names[] = {
-#define OPCODE(id, verb, completion, transports, operands) [IBV_WR_##verb] = #verb,
+#define OPCODE(id, verb, completion, packet, transports, operands) [IBV_WR_##verb] = #verb,
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE
         // no device here has these

@@ -82,7 +82,7 @@ static enum ibv_wc_status status_of(enum hca_status status)
 static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
 {
     static const enum ibv_wc_opcode sends[HCA_OPCODES] = {
-#define OPCODE(id, verb, completion, transports, operands) [HCA_OP_##id] = IBV_WC_##completion,
+#define OPCODE(id, verb, completion, packet, transports, operands) [HCA_OP_##id] = IBV_WC_##completion,
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE
     };

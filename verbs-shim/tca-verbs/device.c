@@ -63,7 +63,7 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
             },
         .max_inline_bytes = TCAV_INLINE_BYTES,
         .qp_types = 1u << IBV_QPT_RC | 1u << IBV_QPT_UD,
-        .send_ops = ibverbs_opcode_operations(HCA_ON_RC),
+        .send_ops = ibverbs_opcode_operations(HCA_ON_TCA0),
         .completion_vectors = 1,
     };
     return 0;

@@ -35,7 +35,7 @@ static inline uint64_t hca_doorbell_arm(uint32_t cqn, bool solicited_only, uint3
 // --- send queue ------------------------------------------------------------------------------------------------------
 
 enum hca_opcode {
-#define OPCODE(id, verb, completion, transports, operands) HCA_OP_##id,
+#define OPCODE(id, verb, completion, packet, transports, operands) HCA_OP_##id,
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE
     HCA_OPCODES
@@ -50,14 +50,15 @@ enum hca_opcode_trait {
     HCA_HAS_RECEIVE = 32,  // uses a receive request of the peer
     HCA_ON_UD = 64,
     HCA_ON_UC = 128,
-    HCA_ON_RC = 256
+    HCA_ON_RC = 256,
+    HCA_ON_TCA0 = 512 // and the provider of tca0 carries it out (verbs-shim/tca-verbs)
 };
 
 // Does the operation have any of these traits? An invalid opcode has no trait.
 static inline bool hca_opcode_has(unsigned opcode, unsigned traits)
 {
     static const uint16_t all[HCA_OPCODES] = {
-#define OPCODE(id, verb, completion, transports, operands) [HCA_OP_##id] = (transports) | (operands),
+#define OPCODE(id, verb, completion, packet, transports, operands) [HCA_OP_##id] = (transports) | (operands),
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE
     };
