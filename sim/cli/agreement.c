@@ -105,7 +105,14 @@ static uint64_t more_polled(const struct agreement_side *rtl, const struct agree
 // inside the node. So such a counter differs by exactly the turns that one side made more.
 static bool is_due_to_polls(const struct agreement_side *rtl, const struct agreement_side *twin, size_t i)
 {
-    static const char *const parts[] = {".slot.", ".root_complex", ".chip", ".gpu", ".fpga"};
+#define DEVICE(id, ID, name, kind_doc, key_doc) "." #id,
+    static const char *const parts[] = {
+        ".slot.",
+        ".root_complex",
+        ".chip",
+        ".gpu",
+#include "sim/scenario/devices.def"
+    };
     static const char *const packets[] = {"tlps_sent", "tlps_received", "cpu_reads",
                                           "tlps_in_n", "tlps_out_n",    "bar_reads"};
     static const char *const data[] = {"payload_bytes_sent", "bar_read_bytes"};

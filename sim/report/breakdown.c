@@ -12,10 +12,18 @@
 #include "sim/report/plot.h"
 
 const char *const breakdown_part_names[PARTS] = {
-    [PART_LIBRARY] = "library", [PART_STORES] = "stores",   [PART_DESCRIPTOR] = "descriptor",
-    [PART_PCIE] = "PCIe",       [PART_BOARD] = "board",     [PART_HCA] = "HCA",
-    [PART_CABLE] = "cable",     [PART_MEMORY] = "memory",   [PART_GPU] = "GPU",
-    [PART_FPGA] = "FPGA",       [PART_POLLING] = "polling", [PART_REMOTE_LIBRARY] = "remote library",
+    [PART_LIBRARY] = "library",
+    [PART_STORES] = "stores",
+    [PART_DESCRIPTOR] = "descriptor",
+    [PART_PCIE] = "PCIe",
+    [PART_BOARD] = "board",
+#define DEVICE(id, ID, name, kind_doc, key_doc) [PART_##ID] = (name),
+#include "sim/scenario/devices.def"
+    [PART_CABLE] = "cable",
+    [PART_MEMORY] = "memory",
+    [PART_GPU] = "GPU",
+    [PART_POLLING] = "polling",
+    [PART_REMOTE_LIBRARY] = "remote library",
     [PART_OTHER] = "other",
 };
 

@@ -10,11 +10,11 @@ enum breakdown_part {
     PART_DESCRIPTOR,
     PART_PCIE,
     PART_BOARD,
-    PART_HCA,
+#define DEVICE(id, ID, name, kind_doc, key_doc) PART_##ID,
+#include "sim/scenario/devices.def"
     PART_CABLE,
     PART_MEMORY,
     PART_GPU,
-    PART_FPGA,
     PART_POLLING,
     PART_REMOTE_LIBRARY,
     PART_OTHER,

@@ -8,17 +8,26 @@ enum { WIDTH = 1180, BAR_HEIGHT = 62, AROUND_HEIGHT = 190 };
 #define LABEL_SHARE 24 // a stretch shorter than this fraction of the longest bar has no room for its number
 
 // Neighbours differ in hue and in lightness; text on them is black or white.
-static const struct {
+struct colour {
     const char *fill, *text;
-} colours[PARTS] = {
-    [PART_LIBRARY] = {"#0072B2", "#ffffff"},    [PART_STORES] = {"#56B4E9", "#000000"},
-    [PART_DESCRIPTOR] = {"#F0E442", "#000000"}, [PART_PCIE] = {"#009E73", "#ffffff"},
-    [PART_BOARD] = {"#E69F00", "#000000"},      [PART_HCA] = {"#6A3D9A", "#ffffff"},
-    [PART_CABLE] = {"#D55E00", "#ffffff"},      [PART_MEMORY] = {"#CC79A7", "#000000"},
-    [PART_GPU] = {"#7FBF3F", "#000000"},        [PART_FPGA] = {"#B15928", "#ffffff"},
-    [PART_POLLING] = {"#999999", "#000000"},    [PART_REMOTE_LIBRARY] = {"#003F66", "#ffffff"},
-    [PART_OTHER] = {"#444444", "#ffffff"},
 };
+
+static struct colour colour_of(enum breakdown_part part)
+{
+    static const struct colour colours[PARTS] = {
+        [PART_LIBRARY] = {"#0072B2", "#ffffff"},    [PART_STORES] = {"#56B4E9", "#000000"},
+        [PART_DESCRIPTOR] = {"#F0E442", "#000000"}, [PART_PCIE] = {"#009E73", "#ffffff"},
+        [PART_BOARD] = {"#E69F00", "#000000"},      [PART_CABLE] = {"#D55E00", "#ffffff"},
+        [PART_MEMORY] = {"#CC79A7", "#000000"},     [PART_GPU] = {"#7FBF3F", "#000000"},
+        [PART_POLLING] = {"#999999", "#000000"},    [PART_REMOTE_LIBRARY] = {"#003F66", "#ffffff"},
+        [PART_OTHER] = {"#444444", "#ffffff"},
+    };
+    // of the devices of devices.def, in their order
+    static const struct colour devices[] = {
+        {"#B15928", "#ffffff"}, {"#6A3D9A", "#ffffff"}, {"#8DD3C7", "#000000"}, {"#7F0000", "#ffffff"}};
+    unsigned device = (unsigned)(part - PART_BOARD - 1);
+    return colours[part].fill != NULL ? colours[part] : devices[device % (sizeof devices / sizeof devices[0])];
+}
 
 static uint64_t longest_ps(const breakdown_t *breakdown)
 {
@@ -124,7 +133,7 @@ void breakdown_plot_write(const breakdown_t *breakdown, const char *title, FILE 
         fprintf(out,
                 "$part_%d using (($1+$2)/2):3:1:2:($3-0.32):($3+0.32) with boxxyerror fillcolor rgb '%s' title '%s', "
                 "\\\n     '' using (($1+$2)/2):3:4 with labels font ',12' textcolor rgb '%s', \\\n     ",
-                (int)part, colours[part].fill, breakdown_part_names[part], colours[part].text);
+                (int)part, colour_of(part).fill, breakdown_part_names[part], colour_of(part).text);
     }
     fputs("$totals using 1:2:3 with labels left offset 0.6,0 font ',14'\nset output\n", out);
 }
