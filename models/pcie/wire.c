@@ -5,8 +5,8 @@
 
 #include "models/pcie/link.h"
 
-enum { TICKS_PER_PS = 128 };
-#define ORIGIN_AGE_PS (UINT64_C(1) << 40)              // a second
+enum { TICKS_PER_PS = 512 };              // a byte on any number of lanes up to 16 is whole ticks, up to 32 GT/s
+#define ORIGIN_AGE_PS (UINT64_C(1) << 40) // a second
 enum { SKP_SYMBOLS = 4, SKP_INTERVAL_SYMBOLS = 1538 }; // clause 4.2.7, the longest interval allowed
 enum { GENERATIONS = 3, WIDTHS = 5, SMALLEST_MPS = 128, MPS_SIZES = 6 };
 
@@ -14,7 +14,7 @@ enum { GENERATIONS = 3, WIDTHS = 5, SMALLEST_MPS = 128, MPS_SIZES = 6 };
 static const uint64_t SYMBOL_TICKS[GENERATIONS] = {
     4000 * TICKS_PER_PS,
     2000 * TICKS_PER_PS,
-    8 * 125 * 130,
+    8 * 125 * 130 * (TICKS_PER_PS / 128),
 };
 
 // ACK and UpdateFC intervals in symbol times by generation, width and Max_Payload_Size (clauses 2.6.1.2 and 3.5.3.1:

@@ -1,8 +1,8 @@
 // One direction of a link as a resource: how long bytes take, and when the wire is free again. Internal to models/pcie.
 //
-// Positions on the wire are kept in 1/128 ps: the duration of a byte at any generation and width is a whole number of
-// these (Gen3 x16: 8125), so a long run accumulates no rounding. They count from an origin that moves with time,
-// because 64 bits of them are only 40 hours.
+// Positions on the wire are kept in ticks, fractions of a picosecond: the duration of a byte at any generation and width
+// is a whole number of these, so a long run accumulates no rounding. They count from an origin that moves with time,
+// because 64 bits of them are only ten hours.
 #pragma once
 
 #include <stdbool.h>
