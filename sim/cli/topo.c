@@ -114,8 +114,8 @@ static void ib_cables_print(const struct scn_scenario *scenario)
         const struct scn_ib_cable *cable = &scenario->ib_cables[i];
         char flight[SCN_QUANTITY_MAX];
         scn_quantity_format(SCN_QUANTITY_TIME, cable->flight_ps, flight);
-        printf("  %2" PRIu32 "  %s - %s  %s\n", i, scn_ib_place_name(scenario, cable->from_node),
-               scn_ib_place_name(scenario, cable->to_node), flight);
+        printf("  %2" PRIu32 "  %s - %s  %s\n", i, scn_ib_vertex_name(scenario, cable->from_node),
+               scn_ib_vertex_name(scenario, cable->to_node), flight);
     }
 }
 

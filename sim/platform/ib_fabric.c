@@ -8,13 +8,13 @@ struct ib_port {
     uint32_t gap_bytes, buffer_bytes;
 };
 
-static struct ib_port port_of(const struct scn_scenario *scenario, uint32_t place)
+static struct ib_port port_of(const struct scn_scenario *scenario, uint32_t vertex)
 {
-    if (place >= SCN_NODES_MAX) {
-        const struct scn_ib_switch *at = &scenario->ib_switches[place - SCN_NODES_MAX];
+    if (vertex >= SCN_NODES_MAX) {
+        const struct scn_ib_switch *at = &scenario->ib_switches[vertex - SCN_NODES_MAX];
         return (struct ib_port){at->port_bytes_per_us, at->port_gap_bytes, at->port_buffer_bytes};
     }
-    const struct scn_hca *hca = &scenario->nodes[place].hca;
+    const struct scn_hca *hca = &scenario->nodes[vertex].hca;
     return (struct ib_port){hca->port_bytes_per_us, hca->port_gap_bytes, hca->port_buffer_bytes};
 }
 
@@ -30,20 +30,20 @@ static uint32_t mtu_bytes(const struct scn_scenario *scenario)
 }
 
 // A place's own name ends at its first dot, whatever else is in it.
-static void end_name(const struct scn_scenario *scenario, uint32_t place, char name[SCN_NAME_MAX + 8])
+static void end_name(const struct scn_scenario *scenario, uint32_t vertex, char name[SCN_NAME_MAX + 8])
 {
-    snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_place_name(scenario, place),
-             place < SCN_NODES_MAX ? ".hca" : ".ib");
+    snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_vertex_name(scenario, vertex),
+             vertex < SCN_NODES_MAX ? ".hca" : ".ib");
 }
 
 // LIDs are the nodes' numbers from 1 on.
-static void end_connect(plat_machine_t *machine, uint32_t place, ib_end_t *end)
+static void end_connect(plat_machine_t *machine, uint32_t vertex, ib_end_t *end)
 {
-    if (place < SCN_NODES_MAX) {
-        hca_connect_port(machine->nodes[place].hca, end, (uint16_t)(place + 1));
+    if (vertex < SCN_NODES_MAX) {
+        hca_connect_port(machine->nodes[vertex].hca, end, (uint16_t)(vertex + 1));
         return;
     }
-    (void)ib_switch_add_port(machine->ib_switches[place - SCN_NODES_MAX], end);
+    (void)ib_switch_add_port(machine->ib_switches[vertex - SCN_NODES_MAX], end);
 }
 
 // The slower of the two sets the rate of the link, as their training does.
@@ -73,11 +73,11 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
 }
 
 // A switch's ports have the order of its cables.
-static unsigned port_number(const struct scn_scenario *scenario, uint32_t place, uint32_t cable)
+static unsigned port_number(const struct scn_scenario *scenario, uint32_t vertex, uint32_t cable)
 {
     unsigned port = 0;
     for (uint32_t i = 0; i < cable; i++) {
-        port += scenario->ib_cables[i].from_node == place || scenario->ib_cables[i].to_node == place;
+        port += scenario->ib_cables[i].from_node == vertex || scenario->ib_cables[i].to_node == vertex;
     }
     return port;
 }

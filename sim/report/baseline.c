@@ -89,7 +89,8 @@ static const char *text_of(struct scn_mistakes *mistakes, const struct scn_tree 
 {
     const struct scn_tree *tree = scn_tree_find(item, key);
     if (tree == NULL || tree->kind != SCN_TREE_SCALAR) {
-        scn_mistakes_add(mistakes, tree != NULL ? tree->place : item->place, "an entry needs %s: with a text", key);
+        scn_mistakes_add(mistakes, tree != NULL ? tree->location : item->location, "an entry needs %s: with a text",
+                         key);
         return "";
     }
     return tree->text;
@@ -99,14 +100,15 @@ static void numbers_read(struct scn_mistakes *mistakes, const struct scn_tree *i
 {
     const struct scn_tree *list = scn_tree_find(item, "numbers");
     if (list == NULL || list->kind != SCN_TREE_SEQUENCE || list->count == 0) {
-        scn_mistakes_add(mistakes, list != NULL ? list->place : item->place, "an entry needs numbers: with a list");
+        scn_mistakes_add(mistakes, list != NULL ? list->location : item->location,
+                         "an entry needs numbers: with a list");
         return;
     }
     for (const struct scn_tree *tree = list->first; tree != NULL; tree = tree->next) {
         char why[SCN_WHY_MAX];
         double number = 0;
         if (tree->kind != SCN_TREE_SCALAR || !scn_real_parse(tree->text, &number, why) || !isfinite(number)) {
-            scn_mistakes_add(mistakes, tree->place, "numbers: '%.80s' is not a number",
+            scn_mistakes_add(mistakes, tree->location, "numbers: '%.80s' is not a number",
                              tree->kind == SCN_TREE_SCALAR ? tree->text : scn_tree_kind_text(tree));
             return;
         }
@@ -118,7 +120,7 @@ static void entry_read(struct scn_mistakes *mistakes, const struct scn_tree *ite
 {
     static const char *const keys[] = {"scenario", "expect", "numbers"};
     if (item->kind != SCN_TREE_MAPPING) {
-        scn_mistakes_add(mistakes, item->place, "expected {scenario, expect, numbers}, found %s",
+        scn_mistakes_add(mistakes, item->location, "expected {scenario, expect, numbers}, found %s",
                          scn_tree_kind_text(item));
         return;
     }
@@ -128,12 +130,12 @@ static void entry_read(struct scn_mistakes *mistakes, const struct scn_tree *ite
             known = known || strcmp(entry->key, keys[i]) == 0;
         }
         if (!known) {
-            scn_mistakes_add(mistakes, entry->key_place, "unknown key '%.80s' in an entry", entry->key);
+            scn_mistakes_add(mistakes, entry->key_location, "unknown key '%.80s' in an entry", entry->key);
         }
     }
     const char *scenario = text_of(mistakes, item, "scenario"), *expect = text_of(mistakes, item, "expect");
     if (baseline_find(baseline, scenario, expect) != NULL) {
-        scn_mistakes_add(mistakes, item->place, "'%.80s' of '%.80s' appears twice", expect, scenario);
+        scn_mistakes_add(mistakes, item->location, "'%.80s' of '%.80s' appears twice", expect, scenario);
         return;
     }
     numbers_read(mistakes, item, entry_insert(baseline, scenario, expect));
@@ -143,7 +145,7 @@ static void entry_read(struct scn_mistakes *mistakes, const struct scn_tree *ite
 static void tree_read(struct scn_mistakes *mistakes, const struct scn_tree *tree, struct baseline *baseline)
 {
     if (tree->kind != SCN_TREE_SEQUENCE) {
-        scn_mistakes_add(mistakes, tree->place, "expected a list of {scenario, expect, numbers}, found %s",
+        scn_mistakes_add(mistakes, tree->location, "expected a list of {scenario, expect, numbers}, found %s",
                          scn_tree_kind_text(tree));
         return;
     }

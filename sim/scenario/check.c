@@ -11,15 +11,15 @@ static void check_node_names(struct scn_loader *loader)
     const struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         const char *name = scenario->nodes[i].name;
-        struct scn_place place = scn_loader_place(loader, name, &scenario->nodes[i]);
+        struct scn_location location = scn_loader_location(loader, name, &scenario->nodes[i]);
         if (name[0] == '\0') {
             continue;
         }
         if (!scn_name_is_plain(name, false)) {
-            scn_mistakes_add(&loader->mistakes, place, "name: '%s' may hold letters, digits, - and _ only", name);
+            scn_mistakes_add(&loader->mistakes, location, "name: '%s' may hold letters, digits, - and _ only", name);
         }
         if (scn_loader_find_node(loader, name) < i) {
-            scn_mistakes_add(&loader->mistakes, place, "two nodes are called '%s'", name);
+            scn_mistakes_add(&loader->mistakes, location, "two nodes are called '%s'", name);
         }
     }
 }
@@ -28,7 +28,7 @@ static void check_scenario_name(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     if (scenario->name[0] == '.' || strchr(scenario->name, '/') != NULL) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, scenario->name, scenario),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, scenario->name, scenario),
                          "name: may not hold '/' nor start with '.'");
     }
 }
@@ -47,7 +47,7 @@ static const uint32_t *field_find(const struct scn_kind *kind, const char *name,
 static void check_credits(struct scn_loader *loader, const uint32_t *credits, const void *owner, uint32_t mps_bytes)
 {
     if (*credits != 0 && *credits < mps_bytes / 16) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, credits, owner),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, credits, owner),
                          "posted_data_credits: %" PRIu32 " of 16 B cannot hold one packet of mps %" PRIu32 " B",
                          *credits, mps_bytes);
     }
@@ -62,7 +62,7 @@ static void check_device(struct scn_loader *loader, const struct scn_node *node,
         check_credits(loader, credits, node, mps_bytes);
     }
     if (socket != NULL && *socket != 0 && node->host.qpi_peer_lines_max == 0) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, socket, node),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, socket, node),
                          "socket: the host of '%s' has one socket; a second one needs qpi_peer_lines_max", node->name);
     }
 }
@@ -72,7 +72,7 @@ static void check_devices(struct scn_loader *loader, const struct scn_node *node
     if (node->board.given) {
         check_device(loader, node, &scn_kind_board, &node->board, mps_bytes);
         if (node->slot.generation == 0 && !scn_loader_is_bad(loader, &node->slot, true)) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &node->slot, node),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &node->slot, node),
                              "missing key 'slot' in node: a board needs the link that joins it with its host");
         }
     }
@@ -110,14 +110,14 @@ static bool check_end(struct scn_loader *loader, const struct scn_cable *cable, 
     enum scn_port port = is_from ? cable->from_port : cable->to_port;
     const uint32_t *field = is_from ? &cable->from_node : &cable->to_node;
     if (port == SCN_PORT_N) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, cable),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, cable),
                          "%s: port N is the host's port; a cable joins E, W or S", is_from ? "from" : "to");
         return false;
     }
     const struct scn_node *node = &loader->scenario->nodes[*field];
     if (!node->board.given && !scn_loader_is_bad(loader, node, true) &&
         !scn_loader_is_bad(loader, &node->board, true)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, cable), "%s: node '%s' has no board",
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, cable), "%s: node '%s' has no board",
                          is_from ? "from" : "to", node->name);
         return false;
     }
@@ -128,13 +128,13 @@ static void check_cable(struct scn_loader *loader, const struct scn_cable *cable
 {
     bool ends = check_end(loader, cable, true);
     ends = check_end(loader, cable, false) && ends;
-    struct scn_place place = scn_loader_place(loader, &cable->to_node, cable);
+    struct scn_location location = scn_loader_location(loader, &cable->to_node, cable);
     if (cable->from_node == cable->to_node) {
-        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins node '%s' to itself",
+        scn_mistakes_add(&loader->mistakes, location, "to: the cable joins node '%s' to itself",
                          loader->scenario->nodes[cable->from_node].name);
     } else if (ends && cable->from_port == cable->to_port && cable->from_port != SCN_PORT_S) {
         scn_mistakes_add(
-            &loader->mistakes, place,
+            &loader->mistakes, location,
             "to: the cable joins two %s (%s to %s); a link needs one of each: E is an endpoint, W a root complex, "
             "S either",
             cable->from_port == SCN_PORT_E ? "endpoints" : "root complexes", scn_port_name(cable->from_port),
@@ -146,13 +146,13 @@ static void check_cable(struct scn_loader *loader, const struct scn_cable *cable
 static void check_port_free(struct scn_loader *loader, const uint32_t *node_field, const struct scn_cable *cable,
                             enum scn_port port, unsigned *user)
 {
-    struct scn_place place = scn_loader_place(loader, node_field, cable);
+    struct scn_location location = scn_loader_location(loader, node_field, cable);
     if (*user != 0) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: port %s.%s already has a cable (line %u); take another one",
+        scn_mistakes_add(&loader->mistakes, location, "%s: port %s.%s already has a cable (line %u); take another one",
                          node_field == &cable->from_node ? "from" : "to", loader->scenario->nodes[*node_field].name,
                          scn_port_name(port), *user);
     }
-    *user = place.line != 0 ? place.line : 1;
+    *user = location.line != 0 ? location.line : 1;
 }
 
 // Whether every cable has two ends.
@@ -183,7 +183,7 @@ static void check_windows(struct scn_loader *loader)
     for (uint32_t i = 1; i < scenario->node_count && scenario->cable_count > 0; i++) {
         const uint64_t *base = &scenario->nodes[i].board.window_base;
         if (*base != 0 && scenario->nodes[0].board.window_base != 0 && *base != scenario->nodes[0].board.window_base) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, base, &scenario->nodes[i]),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, base, &scenario->nodes[i]),
                              "window_base: 0x%" PRIx64 " differs from that of '%s'; joined boards share one window",
                              *base, scenario->nodes[0].name);
         }

@@ -20,28 +20,28 @@ uint64_t scn_acp_ranks(const struct scn_scenario *scenario, const struct scn_run
 static void check_operation(struct scn_loader *loader, const struct scn_run *run)
 {
     enum scn_operation operation = run->verbs.operation;
-    struct scn_place place = scn_loader_place(loader, &run->verbs.operation, run);
+    struct scn_location location = scn_loader_location(loader, &run->verbs.operation, run);
     bool memory = run->workload == SCN_WORKLOAD_ACP_MEMORY;
     if (!scn_loader_is_good(loader, &run->verbs.operation)) {
         return;
     }
     if (memory && operation != SCN_OPERATION_NONE) {
-        scn_mistakes_add(&loader->mistakes, place, "operation: acp-memory puts to all ranks, and takes none");
+        scn_mistakes_add(&loader->mistakes, location, "operation: acp-memory puts to all ranks, and takes none");
     } else if (!memory && operation == SCN_OPERATION_NONE) {
-        scn_mistakes_add(&loader->mistakes, place, "missing key 'operation' in run: %s needs one",
+        scn_mistakes_add(&loader->mistakes, location, "missing key 'operation' in run: %s needs one",
                          scn_workload_name(run->workload));
     } else if (!memory && operation < SCN_OPERATION_FETCH_ADD) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "operation: %s is libibverbs'; ACP has put, get, remote-copy, "
                          "fetch-add and barrier",
                          scn_operation_name(operation));
     } else if (run->workload == SCN_WORKLOAD_ACP_BANDWIDTH && operation == SCN_OPERATION_BARRIER) {
-        scn_mistakes_add(&loader->mistakes, place, "operation: a barrier has no bandwidth");
+        scn_mistakes_add(&loader->mistakes, location, "operation: a barrier has no bandwidth");
     }
     bool atomic = operation == SCN_OPERATION_FETCH_ADD;
     for (uint32_t i = 0; atomic && i < run->bytes_count && scn_loader_is_good(loader, run->bytes); i++) {
         if (run->bytes[i] != ATOMIC_BYTES) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, run->bytes, run),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, run->bytes, run),
                              "bytes: fetch-add works on %d B, not on %" PRIu64 " B", ATOMIC_BYTES, run->bytes[i]);
         }
     }
@@ -50,16 +50,16 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
 static void check_ranks(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    struct scn_place place = scn_loader_place(loader, run->ranks, run);
+    struct scn_location location = scn_loader_location(loader, run->ranks, run);
     bool boards = run->verbs.device == SCN_DEVICE_TCA0;
     for (uint32_t i = 0; i < run->ranks_count && scn_loader_is_good(loader, run->ranks); i++) {
         uint64_t ranks = scn_acp_ranks(scenario, run, run->ranks[i]), least = run->ranks[i] == 0 ? ranks : 2;
         least = run->verbs.operation == SCN_OPERATION_REMOTE_COPY ? 3 : least;
         if (ranks < least) {
-            scn_mistakes_add(&loader->mistakes, place, "ranks: %s needs %" PRIu64 " and more, not %" PRIu64,
+            scn_mistakes_add(&loader->mistakes, location, "ranks: %s needs %" PRIu64 " and more, not %" PRIu64,
                              scn_workload_name(run->workload), least, ranks);
         } else if (boards && ranks > scenario->node_count) {
-            scn_mistakes_add(&loader->mistakes, place,
+            scn_mistakes_add(&loader->mistakes, location,
                              "ranks: one process of a node has tca0, so that %" PRIu32 " nodes have no %" PRIu64
                              " ranks",
                              scenario->node_count, ranks);
@@ -80,7 +80,7 @@ static void check_devices(struct scn_loader *loader, const struct scn_run *run)
          i++) {
         const struct scn_node *node = &scenario->nodes[i];
         if (i != run->node && i != run->peer && !(boards ? node->board.given : node->hca.given)) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->verbs.device, run),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->verbs.device, run),
                              "device: ranks beyond the second are on all nodes, and '%s' has no %s", node->name,
                              boards ? "board" : "HCA");
             return;
@@ -108,13 +108,13 @@ static void check_keys(struct scn_loader *loader, const struct scn_run *run)
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (keys[i].used && scn_loader_is_good(loader, keys[i].field)) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, keys[i].field, run),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, keys[i].field, run),
                              "%s: %s does not use it: the library decides", keys[i].key,
                              scn_workload_name(run->workload));
         }
     }
     if (bandwidth && verbs->depth > QUEUE_COMMANDS && scn_loader_is_good(loader, &verbs->depth)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &verbs->depth, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &verbs->depth, run),
                          "depth: the command queue has %d, not %" PRIu32, QUEUE_COMMANDS, verbs->depth);
     }
 }
@@ -124,7 +124,7 @@ void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run)
     const enum scn_memory *const memories[] = {&run->from, &run->to};
     for (unsigned i = 0; i < 2; i++) {
         if (*memories[i] != SCN_MEMORY_HOST && scn_loader_is_good(loader, memories[i])) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, memories[i], run),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, memories[i], run),
                              "%s: programs on ACP keep their data in host memory", i == 0 ? "from" : "to");
         }
     }

@@ -8,9 +8,10 @@
 #include "sim/scenario/names.h"
 #include "sim/scenario/units.h"
 
-static struct scn_place place_of(const struct scn_loader *loader, const struct scn_check *expect, const void *field)
+static struct scn_location location_of(const struct scn_loader *loader, const struct scn_check *expect,
+                                       const void *field)
 {
-    return scn_loader_place(loader, field, expect);
+    return scn_loader_location(loader, field, expect);
 }
 
 // --- keys beside one another ----------------------------------------------------------------------------------------
@@ -31,7 +32,7 @@ static void check_keys_of_values(struct scn_loader *loader, const struct scn_che
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (keys[i].given) {
-            scn_mistakes_add(&loader->mistakes, place_of(loader, expect, keys[i].field),
+            scn_mistakes_add(&loader->mistakes, location_of(loader, expect, keys[i].field),
                              "'%s' needs value:", keys[i].name);
         }
     }
@@ -43,22 +44,22 @@ static bool check_subject(struct scn_loader *loader, const struct scn_check *exp
     const struct scn_observed *observed = &expect->observed;
     bool value = expect->value.given || scn_loader_is_bad(loader, &expect->value, true);
     bool program = observed->program[0] != '\0', counter = observed->counter[0] != '\0';
-    struct scn_place place = place_of(loader, expect, expect);
+    struct scn_location location = location_of(loader, expect, expect);
     if (value + program + counter > 1) {
-        scn_mistakes_add(&loader->mistakes, place, "expect: '%s' and '%s' exclude each other",
+        scn_mistakes_add(&loader->mistakes, location, "expect: '%s' and '%s' exclude each other",
                          value ? "value" : "program", counter ? "counter" : "program");
         return false;
     }
     if (value + program + counter == 0) {
-        scn_mistakes_add(&loader->mistakes, place, "expect: needs value:, program: or counter:");
+        scn_mistakes_add(&loader->mistakes, location, "expect: needs value:, program: or counter:");
         return false;
     }
     if (observed->match[0] != '\0' && !program) {
-        scn_mistakes_add(&loader->mistakes, place_of(loader, expect, observed->match), "'match' needs program:");
+        scn_mistakes_add(&loader->mistakes, location_of(loader, expect, observed->match), "'match' needs program:");
         return false;
     }
     if (value && expect->id[0] == '\0') {
-        scn_mistakes_add(&loader->mistakes, place, "missing key 'name' in expect");
+        scn_mistakes_add(&loader->mistakes, location, "missing key 'name' in expect");
     }
     if (!value) {
         check_keys_of_values(loader, expect);
@@ -78,7 +79,7 @@ static void check_equality(struct scn_loader *loader, const struct scn_check *ex
                  (expect->observed.of[0] != '\0' && expect->observed.within_percent == 0);
     for (uint32_t i = 0; i < scenario->node_count && exact; i++) {
         if (scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED) {
-            scn_mistakes_add(&loader->mistakes, place_of(loader, expect, expect),
+            scn_mistakes_add(&loader->mistakes, location_of(loader, expect, expect),
                              "expect: %s, but the time that programs compute on %s counts (compute: scaled)",
                              expect->observed.equals[0] != '\0' ? "equals:"
                              : expect->observed.of[0] != '\0'   ? "of: without within:"
@@ -98,12 +99,12 @@ static void check_bounds_of_output(struct scn_loader *loader, const struct scn_c
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         if (scn_loader_is_given(loader, bounds[i])) {
             bounded = true;
-            scn_mistakes_add(&loader->mistakes, place_of(loader, expect, bounds[i]),
+            scn_mistakes_add(&loader->mistakes, location_of(loader, expect, bounds[i]),
                              "'%s' needs match: beside program:, which says where the number is", names[i]);
         }
     }
     if (observed->equals[0] == '\0' && !bounded && scn_loader_is_good(loader, observed->equals)) {
-        scn_mistakes_add(&loader->mistakes, place_of(loader, expect, expect),
+        scn_mistakes_add(&loader->mistakes, location_of(loader, expect, expect),
                          "expect: a program needs match:, or equals: with a file");
     }
 }
@@ -112,11 +113,11 @@ static void check_equals(struct scn_loader *loader, const struct scn_check *expe
 {
     char why[SCN_WHY_MAX];
     double number = 0;
-    struct scn_place place = place_of(loader, expect, expect->observed.equals);
+    struct scn_location location = location_of(loader, expect, expect->observed.equals);
     if (!scn_real_parse(expect->observed.equals, &number, why) || isinf(number)) {
-        scn_mistakes_add(&loader->mistakes, place, "equals: '%.80s' is not a number", expect->observed.equals);
+        scn_mistakes_add(&loader->mistakes, location, "equals: '%.80s' is not a number", expect->observed.equals);
     } else if (!isinf(expect->min) || !isinf(expect->max) || expect->observed.of[0] != '\0') {
-        scn_mistakes_add(&loader->mistakes, place, "'equals' and '%s' exclude each other",
+        scn_mistakes_add(&loader->mistakes, location, "'equals' and '%s' exclude each other",
                          !isinf(expect->min)   ? "min"
                          : !isinf(expect->max) ? "max"
                                                : "of");
@@ -126,17 +127,17 @@ static void check_equals(struct scn_loader *loader, const struct scn_check *expe
 static void check_bounds_of_number(struct scn_loader *loader, const struct scn_check *expect)
 {
     const struct scn_observed *observed = &expect->observed;
-    struct scn_place place = place_of(loader, expect, expect);
+    struct scn_location location = location_of(loader, expect, expect);
     if (observed->equals[0] != '\0') {
         check_equals(loader, expect);
     } else if (isinf(expect->min) && isinf(expect->max) && observed->of[0] == '\0' &&
                !scn_loader_is_given(loader, &observed->within_percent)) {
-        scn_mistakes_add(&loader->mistakes, place, "expect: needs min:, max:, equals: or of:");
+        scn_mistakes_add(&loader->mistakes, location, "expect: needs min:, max:, equals: or of:");
     } else if (expect->min > expect->max) {
-        scn_mistakes_add(&loader->mistakes, place, "expect: min is larger than max");
+        scn_mistakes_add(&loader->mistakes, location, "expect: min is larger than max");
     }
     if (scn_loader_is_given(loader, &observed->within_percent) && observed->of[0] == '\0') {
-        scn_mistakes_add(&loader->mistakes, place_of(loader, expect, &observed->within_percent),
+        scn_mistakes_add(&loader->mistakes, location_of(loader, expect, &observed->within_percent),
                          "'within' needs of: with the file of recorded numbers");
     }
 }
@@ -157,7 +158,7 @@ static void check_label(struct scn_loader *loader, const struct scn_check *expec
         scn_check_label(check, other, sizeof other);
         if (expect->observed.of[0] != '\0' && strcmp(check->observed.of, expect->observed.of) == 0 &&
             strcmp(label, other) == 0) {
-            scn_mistakes_add(&loader->mistakes, place_of(loader, expect, expect),
+            scn_mistakes_add(&loader->mistakes, location_of(loader, expect, expect),
                              "expect: two numbers of %s are called '%s'; give them different names by name:",
                              expect->observed.of, label);
             return;
@@ -167,7 +168,7 @@ static void check_label(struct scn_loader *loader, const struct scn_check *expec
 
 // --- programs -------------------------------------------------------------------------------------------------------
 
-static void complain_unknown(struct scn_loader *loader, struct scn_place place, const char *name)
+static void complain_unknown(struct scn_loader *loader, struct scn_location location, const char *name)
 {
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_nearest nearest;
@@ -178,10 +179,10 @@ static void complain_unknown(struct scn_loader *loader, struct scn_place place, 
         scn_nearest_offer(&nearest, scn_arena_format(loader->arena, "%s", own));
     }
     if (nearest.name != NULL) {
-        scn_mistakes_add(&loader->mistakes, place, "program: no program is called '%s' (did you mean '%s'?)", name,
+        scn_mistakes_add(&loader->mistakes, location, "program: no program is called '%s' (did you mean '%s'?)", name,
                          nearest.name);
     } else {
-        scn_mistakes_add(&loader->mistakes, place, "program: no program of programs: is called '%s'", name);
+        scn_mistakes_add(&loader->mistakes, location, "program: no program of programs: is called '%s'", name);
     }
 }
 
@@ -189,26 +190,27 @@ static void check_program(struct scn_loader *loader, const struct scn_check *exp
 {
     const struct scn_scenario *scenario = loader->scenario;
     const char *name = expect->observed.program;
-    struct scn_place place = place_of(loader, expect, name);
+    struct scn_location location = location_of(loader, expect, name);
     uint32_t count, index = scn_outside_find(scenario, name, &count);
     if (name[0] == '\0' || scn_loader_is_bad(loader, &scenario->outside_count, true)) {
         return;
     }
     if (count == 0) {
-        complain_unknown(loader, place, name);
+        complain_unknown(loader, location, name);
     } else if (count > 1) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "program: %" PRIu32 " programs are called '%s'; give them different names by name:", count,
                          name);
     } else if (scenario->outsides[index].stdout_path[0] != '\0') {
-        scn_mistakes_add(&loader->mistakes, place, "program: standard output of '%s' goes to a file (stdout:)", name);
+        scn_mistakes_add(&loader->mistakes, location, "program: standard output of '%s' goes to a file (stdout:)",
+                         name);
     }
 }
 
 static void check_match(struct scn_loader *loader, const struct scn_check *expect)
 {
     const char *match = expect->observed.match;
-    struct scn_place place = place_of(loader, expect, match);
+    struct scn_location location = location_of(loader, expect, match);
     regex_t compiled;
     char why[SCN_TEXT_MAX];
     int error = match[0] != '\0' ? regcomp(&compiled, match, REG_EXTENDED) : 0;
@@ -217,11 +219,11 @@ static void check_match(struct scn_loader *loader, const struct scn_check *expec
     }
     if (error != 0) {
         (void)regerror(error, &compiled, why, sizeof why);
-        scn_mistakes_add(&loader->mistakes, place, "match: %s", why);
+        scn_mistakes_add(&loader->mistakes, location, "match: %s", why);
         return;
     }
     if (compiled.re_nsub != 1) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "match: has %zu groups; one pair of parentheses says where the number is", compiled.re_nsub);
     }
     regfree(&compiled);
@@ -245,7 +247,7 @@ void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect)
     }
     check_equality(loader, expect);
     if (loader->scenario->sweep != NULL && subject != SCN_SUBJECT_SERIES) {
-        scn_mistakes_add(&loader->mistakes, place_of(loader, expect, expect),
+        scn_mistakes_add(&loader->mistakes, location_of(loader, expect, expect),
                          "expect: '%s' does not go with sweep:, only value: does; make a scenario of the value to be "
                          "tested",
                          subject == SCN_SUBJECT_COUNTER ? "counter" : "program");

@@ -27,18 +27,18 @@ static void complain_no_cable(struct scn_loader *loader, const struct scn_fault 
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_fault_ends *ends = &fault->ends;
-    struct scn_place place = scn_loader_place(loader, &ends->from_node, ends);
+    struct scn_location location = scn_loader_location(loader, &ends->from_node, ends);
     char from[ENDPOINT_MAX], to[ENDPOINT_MAX], other[ENDPOINT_MAX];
     enum scn_port port = SCN_PORT_N;
     uint32_t neighbour = scn_routes_neighbour(scenario, ends->from_node, ends->from_port, &port);
     endpoint_print(scenario, ends->from_node, ends->from_port, from);
     endpoint_print(scenario, ends->to_node, ends->to_port, to);
     if (neighbour == SCN_NODE_NONE) {
-        scn_mistakes_add(&loader->mistakes, place, "cable: no cable joins %s and %s; %s has none", from, to, from);
+        scn_mistakes_add(&loader->mistakes, location, "cable: no cable joins %s and %s; %s has none", from, to, from);
         return;
     }
     endpoint_print(scenario, neighbour, port, other);
-    scn_mistakes_add(&loader->mistakes, place, "cable: no cable joins %s and %s; that of %s leads to %s", from, to,
+    scn_mistakes_add(&loader->mistakes, location, "cable: no cable joins %s and %s; that of %s leads to %s", from, to,
                      from, other);
 }
 
@@ -60,9 +60,9 @@ static void check_cable(struct scn_loader *loader, struct scn_fault *fault)
     }
     for (const struct scn_fault *earlier = scenario->faults; earlier < fault; earlier++) {
         if (earlier->cable == fault->cable) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &ends->from_node, ends),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &ends->from_node, ends),
                              "cable: it has a fault already (line %u); a cable is pulled once",
-                             scn_loader_place(loader, &earlier->ends.from_node, &earlier->ends).line);
+                             scn_loader_location(loader, &earlier->ends.from_node, &earlier->ends).line);
             return;
         }
     }
@@ -77,10 +77,10 @@ static void check_moment(struct scn_loader *loader, const struct scn_fault *faul
     }
     bool timed = fault->at_ps != SCN_NOT_GIVEN, counted = fault->after_tlps != SCN_NOT_GIVEN;
     if (timed && counted) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &fault->after_tlps, fault),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &fault->after_tlps, fault),
                          "'at' and 'after_tlps' exclude each other: a fault happens once");
     } else if (!timed && !counted) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, fault, fault),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, fault, fault),
                          "fault: needs at: (a time) or after_tlps: (a number of TLPs)");
     }
     if (timed && fault->at_ps >= scenario->time_limit_ps &&
@@ -88,7 +88,7 @@ static void check_moment(struct scn_loader *loader, const struct scn_fault *faul
         char at[SCN_QUANTITY_MAX], limit[SCN_QUANTITY_MAX];
         scn_quantity_format(SCN_QUANTITY_TIME, fault->at_ps, at);
         scn_quantity_format(SCN_QUANTITY_TIME, scenario->time_limit_ps, limit);
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &fault->at_ps, fault),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &fault->at_ps, fault),
                          "at: %s never comes, as a series ends at time_limit (%s)", at, limit);
     }
 }

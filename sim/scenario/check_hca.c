@@ -13,83 +13,83 @@ static void check_switch(struct scn_loader *loader, uint32_t index)
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_ib_switch *named = &scenario->ib_switches[index];
-    struct scn_place place = scn_loader_place(loader, named->name, named);
+    struct scn_location location = scn_loader_location(loader, named->name, named);
     if (named->name[0] == '\0') {
         return;
     }
     if (!scn_name_is_plain(named->name, false)) {
-        scn_mistakes_add(&loader->mistakes, place, "name: '%s' may hold letters, digits, - and _ only", named->name);
+        scn_mistakes_add(&loader->mistakes, location, "name: '%s' may hold letters, digits, - and _ only", named->name);
     }
     bool taken = scn_loader_find_node(loader, named->name) != SCN_NODE_NONE;
     for (uint32_t i = 0; i < index; i++) {
         taken = taken || strcmp(scenario->ib_switches[i].name, named->name) == 0;
     }
     if (taken) {
-        scn_mistakes_add(&loader->mistakes, place, "name: another node or switch is called '%s'", named->name);
+        scn_mistakes_add(&loader->mistakes, location, "name: another node or switch is called '%s'", named->name);
     }
 }
 
 // --- cables ----------------------------------------------------------------------------------------------------------
 
-#define PLACES_MAX (SCN_NODES_MAX + SCN_IB_SWITCHES_MAX)
+#define VERTICES_MAX (SCN_NODES_MAX + SCN_IB_SWITCHES_MAX)
 
 struct fabric {
-    uint32_t used[PLACES_MAX];   // ports that have a cable
-    uint32_t joined[PLACES_MAX]; // a place that it is joined with; itself: it stands for all of them
+    uint32_t used[VERTICES_MAX];   // ports that have a cable
+    uint32_t joined[VERTICES_MAX]; // union-find: a vertex joined with this one; itself: the root of its set
 };
 
 static void check_end(struct scn_loader *loader, const struct scn_ib_cable *cable, const uint32_t *end,
                       struct fabric *fabric)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    struct scn_place place = scn_loader_place(loader, end, cable);
+    struct scn_location location = scn_loader_location(loader, end, cable);
     const char *key = end == &cable->from_node ? "from" : "to";
     uint32_t used = fabric->used[*end]++;
     if (*end >= SCN_NODES_MAX) {
         const struct scn_ib_switch *at = &scenario->ib_switches[*end - SCN_NODES_MAX];
         if (used == at->ports && at->ports != 0) {
-            scn_mistakes_add(&loader->mistakes, place, "%s: all %" PRIu32 " ports of switch '%s' have a cable", key,
+            scn_mistakes_add(&loader->mistakes, location, "%s: all %" PRIu32 " ports of switch '%s' have a cable", key,
                              at->ports, at->name);
         }
         return;
     }
     const struct scn_node *node = &scenario->nodes[*end];
     if (!node->hca.given && !scn_loader_is_bad(loader, node, true) && !scn_loader_is_bad(loader, &node->hca, true)) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: node '%s' has no HCA", key, node->name);
+        scn_mistakes_add(&loader->mistakes, location, "%s: node '%s' has no HCA", key, node->name);
     }
     if (used > 0) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: the HCA of '%s' already has a cable", key, node->name);
+        scn_mistakes_add(&loader->mistakes, location, "%s: the HCA of '%s' already has a cable", key, node->name);
     }
 }
 
-static uint32_t stands_for(const struct fabric *fabric, uint32_t place)
+static uint32_t stands_for(const struct fabric *fabric, uint32_t vertex)
 {
-    while (fabric->joined[place] != place) {
-        place = fabric->joined[place];
+    while (fabric->joined[vertex] != vertex) {
+        vertex = fabric->joined[vertex];
     }
-    return place;
+    return vertex;
 }
 
 static void check_mtu(struct scn_loader *loader, const struct scn_node *node)
 {
     const struct scn_hca *hca = &node->hca;
     if (hca->given && !scn_loader_is_bad(loader, hca, true) && hca->active_mtu_bytes > hca->max_mtu_bytes) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &hca->active_mtu_bytes, hca),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &hca->active_mtu_bytes, hca),
                          "active_mtu: %u B of the HCA of '%s' is more than its max_mtu, %u B", hca->active_mtu_bytes,
                          node->name, hca->max_mtu_bytes);
     }
 }
 
-// The credits of a ring of switches may wait for each other for ever.
+// In a ring of switches, packets may wait for one another's credits for ever.
 static void check_tree(struct scn_loader *loader, const struct scn_ib_cable *cable, struct fabric *fabric)
 {
-    struct scn_place place = scn_loader_place(loader, &cable->to_node, cable);
-    const char *name = scn_ib_place_name(loader->scenario, cable->to_node);
+    struct scn_location location = scn_loader_location(loader, &cable->to_node, cable);
+    const char *name = scn_ib_vertex_name(loader->scenario, cable->to_node);
     uint32_t from = stands_for(fabric, cable->from_node), to = stands_for(fabric, cable->to_node);
     if (cable->from_node == cable->to_node) {
-        scn_mistakes_add(&loader->mistakes, place, "to: the cable joins '%s' to itself", name);
+        scn_mistakes_add(&loader->mistakes, location, "to: the cable joins '%s' to itself", name);
     } else if (from == to && cable->from_node >= SCN_NODES_MAX && cable->to_node >= SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "to: the cable closes a ring of switches through '%s'; switches form a tree", name);
     }
     fabric->joined[from] = to;
@@ -97,14 +97,14 @@ static void check_tree(struct scn_loader *loader, const struct scn_ib_cable *cab
 
 static bool is_end_good(const struct scn_loader *loader, const uint32_t *end)
 {
-    return !scn_loader_is_bad(loader, end, false) && scn_ib_place_name(loader->scenario, *end)[0] != '\0';
+    return !scn_loader_is_bad(loader, end, false) && scn_ib_vertex_name(loader->scenario, *end)[0] != '\0';
 }
 
 static void check_cables(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     struct fabric fabric = {{0}, {0}};
-    for (uint32_t i = 0; i < PLACES_MAX; i++) {
+    for (uint32_t i = 0; i < VERTICES_MAX; i++) {
         fabric.joined[i] = i;
     }
     for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {

@@ -28,7 +28,7 @@ static void check_series_names(struct scn_loader *loader)
     for (uint32_t i = 0; (series = scn_series(loader->scenario, i)) != NULL; i++) {
         for (uint32_t j = 0; j < i; j++) {
             if (series[0] != '\0' && strcmp(series, scn_series(loader->scenario, j)) == 0) {
-                scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, series, series),
+                scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, series, series),
                                  "series: two runs or programs are called '%s'", series);
                 break;
             }
@@ -71,7 +71,7 @@ static bool names_are_known(const struct scn_loader *loader)
 
 static void check_value(struct scn_loader *loader, const struct scn_value *value)
 {
-    struct scn_place place = scn_loader_place(loader, value->series, value);
+    struct scn_location location = scn_loader_location(loader, value->series, value);
     struct scn_nearest nearest;
     if (!value->given || !scn_loader_is_good(loader, value->series)) {
         return;
@@ -81,13 +81,13 @@ static void check_value(struct scn_loader *loader, const struct scn_value *value
     bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad;
     known = known || !names_are_known(loader);
     if (!known && nearest.name != NULL) {
-        scn_mistakes_add(&loader->mistakes, place, "series: no run is called '%s' (did you mean '%s'?)", value->series,
-                         nearest.name);
+        scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s' (did you mean '%s'?)",
+                         value->series, nearest.name);
     } else if (!known) {
-        scn_mistakes_add(&loader->mistakes, place, "series: no run is called '%s'", value->series);
+        scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s'", value->series);
     }
     if (value->bytes_min > value->bytes_max || value->descriptors_min > value->descriptors_max) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, value, value), "value: from is larger than to");
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, value, value), "value: from is larger than to");
     }
 }
 
@@ -95,22 +95,22 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
 {
     check_value(loader, &check->value);
     check_value(loader, &check->over);
-    struct scn_place place = scn_loader_place(loader, check, check);
+    struct scn_location location = scn_loader_location(loader, check, check);
     bool first = check->first_reaching != 0, last = check->last_reaching != 0;
     bool needs_over = check->per_row || check->difference || first || last;
     if (needs_over && !check->over.given && !scn_loader_is_bad(loader, &check->over, true)) {
-        scn_mistakes_add(&loader->mistakes, place, "%s needs over:",
+        scn_mistakes_add(&loader->mistakes, location, "%s needs over:",
                          check->per_row      ? "per_row:"
                          : check->difference ? "difference:"
                          : first             ? "first_reaching:"
                                              : "last_reaching:");
     }
     if (check->difference && (first || last)) {
-        scn_mistakes_add(&loader->mistakes, place, "'difference' and '%s' exclude each other",
+        scn_mistakes_add(&loader->mistakes, location, "'difference' and '%s' exclude each other",
                          first ? "first_reaching" : "last_reaching");
     }
     if (first && last) {
-        scn_mistakes_add(&loader->mistakes, place, "'first_reaching' and 'last_reaching' exclude each other");
+        scn_mistakes_add(&loader->mistakes, location, "'first_reaching' and 'last_reaching' exclude each other");
     }
 }
 
@@ -119,17 +119,17 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
 static void check_results(struct scn_loader *loader, const struct scn_outside *program)
 {
     const struct scn_results *results = &program->results;
-    struct scn_place place = scn_loader_place(loader, results, results);
+    struct scn_location location = scn_loader_location(loader, results, results);
     bool format = results->format != SCN_FORMAT_NONE, columns = results->columns[0] != '\0';
     if (results->series[0] == '\0' || !scn_loader_is_good(loader, &results->format)) {
         return;
     }
     if (format == columns) {
-        scn_mistakes_add(&loader->mistakes, place, "results: %s",
+        scn_mistakes_add(&loader->mistakes, location, "results: %s",
                          format ? "'format' and 'columns' exclude each other" : "needs format: or columns:");
     }
     if (program->stdout_path[0] != '\0') {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, program->stdout_path, program),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, program->stdout_path, program),
                          "stdout: results are read from it, and it is kept beside them");
     }
 }
@@ -139,14 +139,14 @@ static void check_program_names(struct scn_loader *loader)
     const struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->outside_count; i++) {
         const char *name = scenario->outsides[i].name;
-        struct scn_place place = scn_loader_place(loader, name, &scenario->outsides[i]);
+        struct scn_location location = scn_loader_location(loader, name, &scenario->outsides[i]);
         if (name[0] != '\0' && !scn_name_is_plain(name, true)) {
-            scn_mistakes_add(&loader->mistakes, place, "name: '%s' may have letters, digits, '.', '-' and '_' only",
+            scn_mistakes_add(&loader->mistakes, location, "name: '%s' may have letters, digits, '.', '-' and '_' only",
                              name);
         }
         for (uint32_t k = 0; k < i; k++) {
             if (name[0] != '\0' && strcmp(name, scenario->outsides[k].name) == 0) {
-                scn_mistakes_add(&loader->mistakes, place, "name: two programs are called '%s'", name);
+                scn_mistakes_add(&loader->mistakes, location, "name: two programs are called '%s'", name);
                 break;
             }
         }
@@ -158,13 +158,14 @@ static void check_parameters(struct scn_loader *loader)
     const struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->parameter_count; i++) {
         const char *name = scenario->parameters[i].name;
-        struct scn_place place = scn_loader_place(loader, name, name);
+        struct scn_location location = scn_loader_location(loader, name, name);
         if (name[0] != '\0' && !scn_name_is_plain(name, false)) {
-            scn_mistakes_add(&loader->mistakes, place, "name: '%s' may have letters, digits, '-' and '_' only", name);
+            scn_mistakes_add(&loader->mistakes, location, "name: '%s' may have letters, digits, '-' and '_' only",
+                             name);
         }
         for (uint32_t k = 0; k < i; k++) {
             if (name[0] != '\0' && strcmp(name, scenario->parameters[k].name) == 0) {
-                scn_mistakes_add(&loader->mistakes, place, "name: two parameters are called '%s'", name);
+                scn_mistakes_add(&loader->mistakes, location, "name: two parameters are called '%s'", name);
             }
         }
     }
@@ -174,7 +175,8 @@ static void check_value_given(struct scn_loader *loader, const struct scn_check 
 {
     if (!compare->value.given && !scn_loader_is_bad(loader, compare, true) &&
         !scn_loader_is_bad(loader, &compare->value, true)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, compare, compare), "missing key 'value' in check");
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, compare, compare),
+                         "missing key 'value' in check");
     }
 }
 

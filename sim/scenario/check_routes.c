@@ -15,7 +15,7 @@ static void check_reached(struct scn_loader *loader, const struct scn_routes *ro
     for (uint32_t i = 1; i < scenario->node_count; i++) {
         const struct scn_node *node = &scenario->nodes[i];
         if (routes->hops[0][i] == SCN_UNREACHED) {
-            scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, node->name, node),
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, node->name, node),
                              "no cables lead from '%s' to '%s'; join it to the others or leave it out",
                              scenario->nodes[0].name, node->name);
         }
@@ -23,13 +23,13 @@ static void check_reached(struct scn_loader *loader, const struct scn_routes *ro
 }
 
 // The first port is enough: the order of the nodes is wrong, not that port.
-static void check_ranges(struct scn_loader *loader, const struct scn_routes *routes, struct scn_place place)
+static void check_ranges(struct scn_loader *loader, const struct scn_routes *routes, struct scn_location location)
 {
     for (uint32_t i = 0; i < routes->node_count * PORTS; i++) {
         enum scn_port port = (enum scn_port)(i % PORTS);
         uint32_t ranges = scn_routes_ranges(routes, i / PORTS, port);
         if (ranges > SCN_ROUTE_RANGES_MAX) {
-            scn_mistakes_add(&loader->mistakes, place,
+            scn_mistakes_add(&loader->mistakes, location,
                              "cables: port %s.%s leads to %" PRIu32 " separate ranges of nodes, a board holds %d; list "
                              "the nodes in the order in which the cables join them",
                              loader->scenario->nodes[i / PORTS].name, scn_port_name(port), ranges,
@@ -39,11 +39,11 @@ static void check_ranges(struct scn_loader *loader, const struct scn_routes *rou
     }
 }
 
-static void check_circles(struct scn_loader *loader, const struct scn_routes *routes, struct scn_place place)
+static void check_circles(struct scn_loader *loader, const struct scn_routes *routes, struct scn_location location)
 {
     char circle[CIRCLE_BYTES_MAX];
     if (!scn_routes_are_safe(loader->scenario, routes, circle, sizeof circle)) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "cables: full buffers can wait for one another in a circle (%s); close circles with E and W "
                          "ports only, and join two rings by an S cable at every node",
                          circle);
@@ -53,7 +53,7 @@ static void check_circles(struct scn_loader *loader, const struct scn_routes *ro
 void scn_check_routes(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    struct scn_place place = scn_loader_place(loader, &scenario->cable_count, &scenario->cable_count);
+    struct scn_location location = scn_loader_location(loader, &scenario->cable_count, &scenario->cable_count);
     struct scn_routes routes;
     size_t before = loader->mistakes.count;
     if (scenario->cable_count == 0) {
@@ -61,11 +61,11 @@ void scn_check_routes(struct scn_loader *loader)
     }
     scn_routes_find(scenario, &routes);
     check_reached(loader, &routes);
-    check_ranges(loader, &routes, place);
+    check_ranges(loader, &routes, location);
     if (loader->mistakes.count == before) {
-        check_circles(loader, &routes, place);
+        check_circles(loader, &routes, location);
     }
     if (loader->mistakes.count > before) {
-        scn_loader_note_bad(loader, &scenario->cable_count, true, place); // runs are not judged by these cables
+        scn_loader_note_bad(loader, &scenario->cable_count, true, location); // runs are not judged by these cables
     }
 }

@@ -49,7 +49,7 @@ static void complain_unused(struct scn_loader *loader, const struct scn_run *run
 {
     // What has the value of nobody asking is let pass: resolved scenarios write every key.
     if (!scn_workload_uses(run->workload, use) && !is_default && scn_loader_is_good(loader, field)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run), "%s: %s does not use it: %s", key,
                          scn_workload_name(run->workload), reason);
     }
 }
@@ -76,16 +76,16 @@ static void check_grid(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     uint32_t nodes = scenario->node_count;
-    struct scn_place place = scn_loader_place(loader, &run->columns, run);
+    struct scn_location location = scn_loader_location(loader, &run->columns, run);
     if (run->workload != SCN_WORKLOAD_HALO || nodes == 0 || run->columns == 0 ||
         !scn_loader_is_good(loader, &run->columns) || scn_loader_is_bad(loader, &scenario->node_count, true)) {
         return;
     }
     if (nodes % run->columns != 0) {
-        scn_mistakes_add(&loader->mistakes, place, "columns: %" PRIu32 " nodes are no grid of %" PRIu32 " columns",
+        scn_mistakes_add(&loader->mistakes, location, "columns: %" PRIu32 " nodes are no grid of %" PRIu32 " columns",
                          nodes, run->columns);
     } else if ((nodes & (nodes - 1)) != 0) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "workload: the all-reduce of a halo needs 2, 4, 8 or 16 nodes, not %" PRIu32, nodes);
     }
 }
@@ -97,7 +97,7 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
     if (node != NULL && scn_loader_is_good(loader, &run->workload) && scn_workload_needs_board(run->workload) &&
         scn_loader_is_good(loader, field) && !node->board.given && !scn_loader_is_bad(loader, node, true) &&
         !scn_loader_is_bad(loader, &node->board, true)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run),
                          "%s: a %s needs a board, '%s' has none", field == &run->node ? "node" : "peer",
                          scn_workload_name(run->workload), node->name);
     }
@@ -113,14 +113,14 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
         return;
     }
     if (scn_loader_is_good(loader, &run->workload) && !scn_workload_uses(run->workload, SCN_USES_GPUS)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run),
                          "%s: %s keeps its data in host memory", field == &run->from ? "from" : "to",
                          scn_workload_name(run->workload));
         return;
     }
     uint32_t count = scenario->nodes[node].gpu_count;
     if ((uint32_t)(*field - SCN_MEMORY_GPU0) >= count) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: '%s' has %" PRIu32 " GPU%s",
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run), "%s: '%s' has %" PRIu32 " GPU%s",
                          field == &run->from ? "from" : "to", scenario->nodes[node].name, count, count == 1 ? "" : "s");
     }
 }
@@ -128,7 +128,7 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
 static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    struct scn_place place = scn_loader_place(loader, &run->peer, run);
+    struct scn_location location = scn_loader_location(loader, &run->peer, run);
     const char *name = scn_workload_name(run->workload);
     bool local = !scn_workload_has_peer(run->workload);
     if (!scn_loader_is_good(loader, &run->workload) || !scn_loader_is_good(loader, &run->peer) ||
@@ -136,24 +136,25 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
-        scn_mistakes_add(&loader->mistakes, place, "peer: %s %s and takes no peer", name,
-                         scn_workload_row(run->workload)->nodes != SCN_NODES_ALL ? "stays on one node" : "runs on every node");
+        scn_mistakes_add(&loader->mistakes, location, "peer: %s %s and takes no peer", name,
+                         scn_workload_row(run->workload)->nodes != SCN_NODES_ALL ? "stays on one node"
+                                                                                 : "runs on every node");
     } else if (!local && run->peer == SCN_NODE_NONE) {
         if (scenario->node_count > 0) {
-            scn_mistakes_add(&loader->mistakes, place, "missing key 'peer' in run: a %s needs one", name);
+            scn_mistakes_add(&loader->mistakes, location, "missing key 'peer' in run: a %s needs one", name);
         }
     } else if (!local && run->peer == run->node) {
-        scn_mistakes_add(&loader->mistakes, place, "peer: a %s needs another node than '%s'", name,
+        scn_mistakes_add(&loader->mistakes, location, "peer: a %s needs another node than '%s'", name,
                          scenario->nodes[run->node].name);
     } else if (!local && !scn_check_joined(loader, run->node, run->peer)) {
-        scn_mistakes_add(&loader->mistakes, place, "peer: no cables lead from '%s' to '%s'",
+        scn_mistakes_add(&loader->mistakes, location, "peer: no cables lead from '%s' to '%s'",
                          scenario->nodes[run->node].name, scenario->nodes[run->peer].name);
     }
 }
 
 static void check_descriptors(struct scn_loader *loader, const struct scn_run *run)
 {
-    struct scn_place place = scn_loader_place(loader, run->descriptors, run);
+    struct scn_location location = scn_loader_location(loader, run->descriptors, run);
     bool single = run->method != SCN_METHOD_CHAIN_HOST && run->method != SCN_METHOD_CHAIN_BOARD;
     if (!scn_loader_is_good(loader, run->descriptors)) {
         return;
@@ -161,10 +162,10 @@ static void check_descriptors(struct scn_loader *loader, const struct scn_run *r
     for (uint32_t i = 0; i < run->descriptors_count; i++) {
         uint64_t descriptors = run->descriptors[i];
         if (single && descriptors != 1) {
-            scn_mistakes_add(&loader->mistakes, place, "descriptors: method %s makes one transfer, not %" PRIu64,
+            scn_mistakes_add(&loader->mistakes, location, "descriptors: method %s makes one transfer, not %" PRIu64,
                              scn_method_name(run->method), descriptors);
         } else if (run->method == SCN_METHOD_CHAIN_BOARD && descriptors > PEACH2_MEMORY_DESCRIPTORS) {
-            scn_mistakes_add(&loader->mistakes, place, "descriptors: the board's memory holds %u, not %" PRIu64,
+            scn_mistakes_add(&loader->mistakes, location, "descriptors: the board's memory holds %u, not %" PRIu64,
                              (unsigned)PEACH2_MEMORY_DESCRIPTORS, descriptors);
         }
     }
@@ -172,14 +173,14 @@ static void check_descriptors(struct scn_loader *loader, const struct scn_run *r
 
 static void check_bytes(struct scn_loader *loader, const struct scn_run *run)
 {
-    struct scn_place place = scn_loader_place(loader, run->bytes, run);
+    struct scn_location location = scn_loader_location(loader, run->bytes, run);
     bool dma = run->method != SCN_METHOD_PIO;
     for (uint32_t i = 0; i < run->bytes_count; i++) {
         if (run->bytes[i] % WORD_BYTES != 0) {
-            scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B is not a multiple of %d B, as %s needs",
+            scn_mistakes_add(&loader->mistakes, location, "bytes: %" PRIu64 " B is not a multiple of %d B, as %s needs",
                              run->bytes[i], WORD_BYTES, dma ? "DMA" : "a message by PIO");
         } else if (dma && run->bytes[i] > (PEACH2_DESCRIPTOR_LENGTH_MAX & ~3u)) {
-            scn_mistakes_add(&loader->mistakes, place, "bytes: %" PRIu64 " B are more than the %u B of one transfer",
+            scn_mistakes_add(&loader->mistakes, location, "bytes: %" PRIu64 " B are more than the %u B of one transfer",
                              run->bytes[i], (unsigned)(PEACH2_DESCRIPTOR_LENGTH_MAX & ~3u));
         }
     }
@@ -204,7 +205,7 @@ static void check_fits(struct scn_loader *loader, const struct scn_run *run, uin
     if (bytes > scenario->nodes[node].host.memory_bytes / 4) {
         char text[SCN_QUANTITY_MAX];
         scn_quantity_format(SCN_QUANTITY_SIZE, bytes, text);
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, run->bytes, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, run->bytes, run),
                          "bytes: %s do not fit into a quarter of the memory of '%s'", text, scenario->nodes[node].name);
     }
 }
@@ -235,35 +236,37 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
 {
     const char *wanted = method_wanted(scn_workload_row(run->workload)->method, run->method);
     if (wanted != NULL) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run), "method: %s needs %s, not %s",
-                         scn_workload_name(run->workload), wanted, scn_method_name(run->method));
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->method, run),
+                         "method: %s needs %s, not %s", scn_workload_name(run->workload), wanted,
+                         scn_method_name(run->method));
     }
 }
 
 // Programs whose data must lie in certain memory.
-static void check_places(struct scn_loader *loader, const struct scn_run *run)
+static void check_memories(struct scn_loader *loader, const struct scn_run *run)
 {
-    struct scn_place place = scn_loader_place(loader, &run->from, run);
+    struct scn_location location = scn_loader_location(loader, &run->from, run);
     bool from_gpu = run->from != SCN_MEMORY_HOST, to_gpu = run->to != SCN_MEMORY_HOST;
     if (!scn_loader_is_good(loader, &run->workload) || !scn_loader_is_good(loader, &run->from) ||
         !scn_loader_is_good(loader, &run->to)) {
         return;
     }
     if (run->workload == SCN_WORKLOAD_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
-        scn_mistakes_add(&loader->mistakes, place, "from: a pingpong by pio sends from host memory");
+        scn_mistakes_add(&loader->mistakes, location, "from: a pingpong by pio sends from host memory");
     }
     if (scn_workload_has_peer(run->workload) && (run->to == SCN_MEMORY_GPU2 || run->to == SCN_MEMORY_GPU3)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->to, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->to, run),
                          "to: the board's window reaches gpu0 and gpu1 of another node");
     }
     if (run->workload == SCN_WORKLOAD_STAGED_PINGPONG && !from_gpu) {
-        scn_mistakes_add(&loader->mistakes, place, "from: staged-pingpong sends from a GPU's memory");
+        scn_mistakes_add(&loader->mistakes, location, "from: staged-pingpong sends from a GPU's memory");
     }
     if (run->workload == SCN_WORKLOAD_CUDA_PINGPONG && (!from_gpu || !to_gpu || run->from == run->to)) {
-        scn_mistakes_add(&loader->mistakes, place, "from: cuda-pingpong needs two GPUs, one in from: and one in to:");
+        scn_mistakes_add(&loader->mistakes, location,
+                         "from: cuda-pingpong needs two GPUs, one in from: and one in to:");
     }
     if (run->workload == SCN_WORKLOAD_GDR_COPY && from_gpu == to_gpu) {
-        scn_mistakes_add(&loader->mistakes, place, "from: gdr-copy needs a GPU in from: or in to:, and not in both");
+        scn_mistakes_add(&loader->mistakes, location, "from: gdr-copy needs a GPU in from: or in to:, and not in both");
     }
 }
 
@@ -277,7 +280,7 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     bool method = scn_check_other_run(loader, run);
     check_memory(loader, run, &run->from, run->node);
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
-    check_places(loader, run);
+    check_memories(loader, run);
     check_peer(loader, run);
     if (scn_loader_is_good(loader, &run->workload)) {
         check_unused(loader, run);

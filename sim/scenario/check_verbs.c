@@ -37,7 +37,7 @@ static bool has_hca(struct scn_loader *loader, const struct scn_run *run, const 
 {
     const struct scn_node *node = &loader->scenario->nodes[*field];
     if (!node->hca.given && !is_hca_bad(loader, node)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->verbs.device, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->verbs.device, run),
                          "device: ibsim0 is the node's HCA, '%s' has none", node->name);
     }
     return node->hca.given;
@@ -57,7 +57,7 @@ static void check_hcas(struct scn_loader *loader, const struct scn_run *run)
             joined || !scn_loader_is_good(loader, &cable->from_node) || !scn_loader_is_good(loader, &cable->to_node);
     }
     if (both && !joined) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->peer, run),
                          "peer: no ib_cables join '%s' and '%s'", scenario->nodes[run->node].name,
                          scenario->nodes[run->peer].name);
     }
@@ -68,7 +68,7 @@ static bool has_board(struct scn_loader *loader, const struct scn_run *run, cons
     const struct scn_node *node = &loader->scenario->nodes[*field];
     if (!node->board.given && !scn_loader_is_bad(loader, node, true) &&
         !scn_loader_is_bad(loader, &node->board, true)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->verbs.device, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->verbs.device, run),
                          "device: tca0 is the node's board, '%s' has none", node->name);
     }
     return node->board.given;
@@ -78,22 +78,22 @@ static void check_boards(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     const struct scn_verbs *verbs = &run->verbs;
-    struct scn_place place = scn_loader_place(loader, &run->peer, run);
+    struct scn_location location = scn_loader_location(loader, &run->peer, run);
     bool both = has_board(loader, run, &run->node);
     if (run->peer == run->node) {
-        scn_mistakes_add(&loader->mistakes, place,
+        scn_mistakes_add(&loader->mistakes, location,
                          "peer: one process of a node has tca0; it needs another node than '%s'",
                          scenario->nodes[run->node].name);
     } else if (has_board(loader, run, &run->peer) && both && !scn_check_joined(loader, run->node, run->peer)) {
-        scn_mistakes_add(&loader->mistakes, place, "peer: no cables lead from '%s' to '%s'",
+        scn_mistakes_add(&loader->mistakes, location, "peer: no cables lead from '%s' to '%s'",
                          scenario->nodes[run->node].name, scenario->nodes[run->peer].name);
     }
     if (verbs->transport != SCN_TRANSPORT_RC && scn_loader_is_good(loader, &verbs->transport)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &verbs->transport, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &verbs->transport, run),
                          "transport: tca0 has rc, not %s", transport_text(verbs->transport));
     }
     if (run->beside.given) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->beside.operation, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->beside.operation, run),
                          "beside: one process of a node has tca0, so that no second flow runs there");
     }
 }
@@ -102,7 +102,7 @@ static void check_nodes(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
     if (run->peer == SCN_NODE_NONE && scn_loader_is_good(loader, &run->peer) && scenario->node_count > 0) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->peer, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->peer, run),
                          "missing key 'peer' in run: a %s needs one", scn_workload_name(run->workload));
     }
     if (!scn_loader_is_good(loader, &run->node) || run->node >= scenario->node_count ||
@@ -124,21 +124,21 @@ static void check_gpu(struct scn_loader *loader, const struct scn_run *run, cons
     const struct scn_scenario *scenario = loader->scenario;
     const char *key = field == &run->from ? "from" : "to";
     const uint32_t ends[] = {run->node, run->peer};
-    struct scn_place place = scn_loader_place(loader, field, run);
+    struct scn_location location = scn_loader_location(loader, field, run);
     if (!scn_loader_is_good(loader, field) || *field == SCN_MEMORY_HOST) {
         return;
     }
     if (*field == SCN_MEMORY_FPGA) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: only fpga-transfer reaches the FPGA's memory", key);
+        scn_mistakes_add(&loader->mistakes, location, "%s: only fpga-transfer reaches the FPGA's memory", key);
         return;
     }
     if (run->verbs.device == SCN_DEVICE_TCA0 && (*field == SCN_MEMORY_GPU2 || *field == SCN_MEMORY_GPU3)) {
-        scn_mistakes_add(&loader->mistakes, place, "%s: the board's window reaches gpu0 and gpu1", key);
+        scn_mistakes_add(&loader->mistakes, location, "%s: the board's window reaches gpu0 and gpu1", key);
     }
     for (unsigned i = 0; i < 2; i++) {
         uint32_t count = ends[i] < scenario->node_count ? scenario->nodes[ends[i]].gpu_count : SCN_GPUS_MAX;
         if ((uint32_t)(*field - SCN_MEMORY_GPU0) >= count && (i == 0 || ends[1] != ends[0])) {
-            scn_mistakes_add(&loader->mistakes, place, "%s: '%s' has %" PRIu32 " GPU%s", key,
+            scn_mistakes_add(&loader->mistakes, location, "%s: '%s' has %" PRIu32 " GPU%s", key,
                              scenario->nodes[ends[i]].name, count, count == 1 ? "" : "s");
         }
     }
@@ -146,19 +146,19 @@ static void check_gpu(struct scn_loader *loader, const struct scn_run *run, cons
 
 static void check_bytes(struct scn_loader *loader, const struct scn_run *run, const struct scn_node *node)
 {
-    struct scn_place place = scn_loader_place(loader, run->bytes, run);
+    struct scn_location location = scn_loader_location(loader, run->bytes, run);
     const struct scn_verbs *verbs = &run->verbs;
     for (uint32_t i = 0; i < run->bytes_count && scn_loader_is_good(loader, run->bytes); i++) {
         uint64_t bytes = run->bytes[i];
         if (is_atomic(verbs->operation) && bytes != ATOMIC_BYTES) {
-            scn_mistakes_add(&loader->mistakes, place, "bytes: %s works on %d B, not on %" PRIu64 " B",
+            scn_mistakes_add(&loader->mistakes, location, "bytes: %s works on %d B, not on %" PRIu64 " B",
                              scn_operation_name(verbs->operation), ATOMIC_BYTES, bytes);
         } else if (verbs->transport == SCN_TRANSPORT_UD && node->hca.given && bytes > node->hca.active_mtu_bytes) {
-            scn_mistakes_add(&loader->mistakes, place,
+            scn_mistakes_add(&loader->mistakes, location,
                              "bytes: a datagram has at most the mtu of %" PRIu32 " B, not %" PRIu64 " B",
                              node->hca.active_mtu_bytes, bytes);
         } else if (node->host.memory_bytes != 0 && bytes * verbs->queue_pairs > node->host.memory_bytes / 8) {
-            scn_mistakes_add(&loader->mistakes, place,
+            scn_mistakes_add(&loader->mistakes, location,
                              "bytes: buffers of %" PRIu64 " B for %" PRIu32
                              " queue pairs do not fit into an eighth of the memory of '%s'",
                              bytes, verbs->queue_pairs, node->name);
@@ -170,15 +170,15 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run, co
 
 static void require(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key)
 {
-    scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "missing key '%s' in run: a %s needs one",
-                     key, scn_workload_name(run->workload));
+    scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run),
+                     "missing key '%s' in run: a %s needs one", key, scn_workload_name(run->workload));
 }
 
 // The processor sets the last byte of each message, and sees it come.
 static void check_polled(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
 {
     if (*field != SCN_MEMORY_HOST && scn_loader_is_good(loader, field)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run),
                          "%s: verbs-latency of write polls the last byte in host memory; take write-imm for a GPU",
                          field == &run->from ? "from" : "to");
     }
@@ -187,7 +187,7 @@ static void check_polled(struct scn_loader *loader, const struct scn_run *run, c
 static void check_operation(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_verbs *verbs = &run->verbs;
-    struct scn_place place = scn_loader_place(loader, &verbs->operation, run);
+    struct scn_location location = scn_loader_location(loader, &verbs->operation, run);
     bool reads = verbs->operation == SCN_OPERATION_READ || is_atomic(verbs->operation);
     if (!scn_loader_is_good(loader, &verbs->operation)) {
         return;
@@ -197,13 +197,13 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         return;
     }
     if (verbs->operation > SCN_OPERATION_FETCH_ADD) {
-        scn_mistakes_add(&loader->mistakes, place, "operation: %s is an operation of programs on ACP",
+        scn_mistakes_add(&loader->mistakes, location, "operation: %s is an operation of programs on ACP",
                          scn_operation_name(verbs->operation));
         return;
     }
     if ((verbs->transport == SCN_TRANSPORT_UC && reads) ||
         (verbs->transport == SCN_TRANSPORT_UD && !is_send(verbs->operation))) {
-        scn_mistakes_add(&loader->mistakes, place, "operation: %s has no %s", transport_text(verbs->transport),
+        scn_mistakes_add(&loader->mistakes, location, "operation: %s has no %s", transport_text(verbs->transport),
                          scn_operation_name(verbs->operation));
     }
     if (run->workload == SCN_WORKLOAD_VERBS_LATENCY && verbs->operation == SCN_OPERATION_WRITE) {
@@ -217,7 +217,7 @@ static void check_inline(struct scn_loader *loader, const struct scn_run *run, c
     const struct scn_verbs *verbs = &run->verbs;
     if (verbs->device == SCN_DEVICE_IBSIM0 && node->hca.given && verbs->inline_bytes != SCN_INLINE_DEFAULT &&
         verbs->inline_bytes > node->hca.max_inline_bytes && scn_loader_is_good(loader, &verbs->inline_bytes)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &verbs->inline_bytes, run),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &verbs->inline_bytes, run),
                          "inline: the HCA of '%s' takes %" PRIu32 " B, not %" PRIu32 " B", node->name,
                          node->hca.max_inline_bytes, verbs->inline_bytes);
     }
@@ -230,15 +230,15 @@ static void check_beside(struct scn_loader *loader, const struct scn_run *run)
         return;
     }
     if (beside->operation == SCN_OPERATION_NONE) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->operation, beside),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &beside->operation, beside),
                          "operation: a flow beside needs one");
     } else if (beside->operation > SCN_OPERATION_FETCH_ADD) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->operation, beside),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &beside->operation, beside),
                          "operation: a flow beside is on libibverbs, which has no %s",
                          scn_operation_name(beside->operation));
     } else if (is_atomic(beside->operation) && beside->bytes != ATOMIC_BYTES &&
                scn_loader_is_good(loader, &beside->bytes)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &beside->bytes, beside),
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &beside->bytes, beside),
                          "bytes: %s works on %d B, not on %" PRIu64 " B", scn_operation_name(beside->operation),
                          ATOMIC_BYTES, beside->bytes);
     }
@@ -247,7 +247,7 @@ static void check_beside(struct scn_loader *loader, const struct scn_run *run)
 static void refuse(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
                    const char *reason)
 {
-    scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, field, run), "%s: %s does not use it: %s", key,
+    scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run), "%s: %s does not use it: %s", key,
                      scn_workload_name(run->workload), reason);
 }
 
@@ -310,7 +310,8 @@ bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run)
         }
     }
     if (run->method == SCN_METHOD_NONE && scn_loader_is_good(loader, &run->method)) {
-        scn_mistakes_add(&loader->mistakes, scn_loader_place(loader, &run->method, run), "missing key 'method' in run");
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->method, run),
+                         "missing key 'method' in run");
     }
     return run->method != SCN_METHOD_NONE;
 }

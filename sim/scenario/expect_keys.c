@@ -4,8 +4,8 @@
 static void expect_loaded(void *object, const struct scn_tree *tree)
 {
     struct scn_check *expect = object;
-    expect->line = tree->place.line;
-    expect->column = tree->place.column;
+    expect->line = tree->location.line;
+    expect->column = tree->location.column;
 }
 
 static const struct scn_key expect_keys[] = {

@@ -27,21 +27,21 @@ static bool read_number(struct scn_loader *loader, const struct scn_tree *tree, 
     char why[SCN_WHY_MAX];
     const struct scn_tree *entry = scn_tree_find(tree, name);
     if (entry == NULL) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "missing key '%s' in topology", name);
+        scn_mistakes_add(&loader->mistakes, tree->location, "missing key '%s' in topology", name);
         return false;
     }
     if (entry->kind != SCN_TREE_SCALAR) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "%s: expected a single value, found %s", name,
+        scn_mistakes_add(&loader->mistakes, entry->location, "%s: expected a single value, found %s", name,
                          scn_tree_kind_text(entry));
         return false;
     }
     uint64_t number = 0;
     if (strcmp(name, "nodes") == 0 && scn_integer_parse(entry->text, &number, why) && number > SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, entry->place, SCN_TOO_MANY_NODES, name, number, SCN_NODES_MAX);
+        scn_mistakes_add(&loader->mistakes, entry->location, SCN_TOO_MANY_NODES, name, number, SCN_NODES_MAX);
         return false;
     }
     if (!scn_number_parse(key_of(name), entry->text, number_out, why)) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "%s: %s", name, why);
+        scn_mistakes_add(&loader->mistakes, entry->location, "%s: %s", name, why);
         return false;
     }
     return true;
@@ -74,7 +74,7 @@ static bool read_shape(struct scn_loader *loader, struct request *request)
     }
     const char *complaint = good ? shape_complaint((enum scn_topology)topology, nodes) : NULL;
     if (complaint != NULL && entry != NULL) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "nodes: %" PRIu64 " nodes; %s", nodes, complaint);
+        scn_mistakes_add(&loader->mistakes, entry->location, "nodes: %" PRIu64 " nodes; %s", nodes, complaint);
         return false;
     }
     request->topology = (enum scn_topology)topology;
@@ -89,10 +89,10 @@ static bool check_list(struct scn_loader *loader, const struct request *request)
         return true;
     }
     if (names->kind != SCN_TREE_SEQUENCE) {
-        scn_mistakes_add(&loader->mistakes, names->place, "names: expected a list, found %s",
+        scn_mistakes_add(&loader->mistakes, names->location, "names: expected a list, found %s",
                          scn_tree_kind_text(names));
     } else {
-        scn_mistakes_add(&loader->mistakes, names->place, "names: %zu for %" PRIu32 " nodes", (size_t)names->count,
+        scn_mistakes_add(&loader->mistakes, names->location, "names: %zu for %" PRIu32 " nodes", (size_t)names->count,
                          request->nodes);
     }
     return false;
@@ -104,12 +104,12 @@ static bool read_request(struct scn_loader *loader, struct request *request)
     bool good = true;
     for (const struct scn_tree *entry = request->tree->first; entry != NULL; entry = entry->next) {
         if (key_of(entry->key) == NULL) {
-            scn_object_complain_unknown(loader, &scn_kind_topology, entry->key_place, entry->key);
+            scn_object_complain_unknown(loader, &scn_kind_topology, entry->key_location, entry->key);
         }
     }
     for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
         if (scn_tree_find(request->tree, required[i]) == NULL) {
-            scn_mistakes_add(&loader->mistakes, request->tree->place, "missing key '%s' in topology", required[i]);
+            scn_mistakes_add(&loader->mistakes, request->tree->location, "missing key '%s' in topology", required[i]);
             good = false;
         }
     }
@@ -120,11 +120,12 @@ static bool read_request(struct scn_loader *loader, struct request *request)
 
 // --- what a file would have written ---------------------------------------------------------------------------------
 
-static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree_kind kind, struct scn_place place)
+static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree_kind kind,
+                                        struct scn_location location)
 {
     struct scn_tree *collection = scn_arena_alloc(loader->arena, sizeof *collection);
     collection->kind = kind;
-    collection->place = place;
+    collection->location = location;
     return collection;
 }
 
@@ -142,9 +143,9 @@ static void entry_copy(struct scn_loader *loader, struct scn_tree *mapping, cons
 
 static void text_add(struct scn_loader *loader, struct scn_tree *mapping, const char *key, const char *text)
 {
-    struct scn_tree *entry = collection_make(loader, SCN_TREE_SCALAR, mapping->place);
+    struct scn_tree *entry = collection_make(loader, SCN_TREE_SCALAR, mapping->location);
     entry->key = key;
-    entry->key_place = mapping->place;
+    entry->key_location = mapping->location;
     entry->text = text;
     scn_tree_append(mapping, entry);
 }
@@ -155,7 +156,7 @@ static void make_nodes(struct scn_loader *loader, const struct request *request)
     const struct scn_tree *name = request->names != NULL ? request->names->first : NULL;
     for (uint32_t i = 0; i < request->nodes; i++) {
         struct scn_node *node = &scenario->nodes[scenario->node_count++];
-        struct scn_tree *item = collection_make(loader, SCN_TREE_MAPPING, request->tree->place);
+        struct scn_tree *item = collection_make(loader, SCN_TREE_MAPPING, request->tree->location);
         entry_copy(loader, item, "name", name);
         entry_copy(loader, item, "preset", scn_tree_find(request->tree, "preset"));
         entry_copy(loader, item, "with", scn_tree_find(request->tree, "with"));
@@ -164,7 +165,7 @@ static void make_nodes(struct scn_loader *loader, const struct request *request)
             name = name->next;
         } else {
             snprintf(node->name, sizeof node->name, "node%" PRIu32, i);
-            scn_loader_note(loader, node->name, false, item->place, NULL);
+            scn_loader_note(loader, node->name, false, item->location, NULL);
         }
     }
 }
@@ -174,7 +175,7 @@ static const struct scn_tree *link_tree(struct scn_loader *loader, const struct 
     if (request->cable->kind == SCN_TREE_MAPPING) {
         return request->cable;
     }
-    struct scn_tree *mapping = collection_make(loader, SCN_TREE_MAPPING, request->cable->place);
+    struct scn_tree *mapping = collection_make(loader, SCN_TREE_MAPPING, request->cable->location);
     entry_copy(loader, mapping, "preset", request->cable);
     return mapping;
 }
@@ -188,9 +189,9 @@ static void make_cables(struct scn_loader *loader, const struct request *request
         struct scn_cable *cable = &scenario->cables[i];
         scn_kind_defaults(&scn_kind_link, &cable->link);
         scn_object_load(loader, &scn_kind_link, link, &cable->link);
-        scn_loader_note(loader, cable, true, request->tree->place, NULL);
-        scn_loader_note(loader, &cable->from_node, false, request->tree->place, NULL);
-        scn_loader_note(loader, &cable->to_node, false, request->tree->place, NULL);
+        scn_loader_note(loader, cable, true, request->tree->location, NULL);
+        scn_loader_note(loader, &cable->from_node, false, request->tree->location, NULL);
+        scn_loader_note(loader, &cable->to_node, false, request->tree->location, NULL);
     }
 }
 
@@ -208,19 +209,19 @@ static void make_ib_switch(struct scn_loader *loader, const struct request *requ
     const struct scn_tree *flight = scn_tree_find(request->tree, "ib_flight");
     if (preset == NULL) {
         if (flight != NULL) {
-            scn_mistakes_add(&loader->mistakes, flight->key_place, "'ib_flight' needs 'ib_switch' beside it");
+            scn_mistakes_add(&loader->mistakes, flight->key_location, "'ib_flight' needs 'ib_switch' beside it");
         }
         return;
     }
-    struct scn_tree *switches = collection_make(loader, SCN_TREE_SEQUENCE, preset->place);
-    struct scn_tree *one = collection_make(loader, SCN_TREE_MAPPING, preset->place);
+    struct scn_tree *switches = collection_make(loader, SCN_TREE_SEQUENCE, preset->location);
+    struct scn_tree *one = collection_make(loader, SCN_TREE_MAPPING, preset->location);
     text_add(loader, one, "name", switch_name);
     entry_copy(loader, one, "preset", preset);
     scn_tree_append(switches, one);
     scenario_load(loader, "ib_switches", switches);
-    struct scn_tree *cables = collection_make(loader, SCN_TREE_SEQUENCE, preset->place);
+    struct scn_tree *cables = collection_make(loader, SCN_TREE_SEQUENCE, preset->location);
     for (uint32_t i = 0; i < request->nodes; i++) {
-        struct scn_tree *cable = collection_make(loader, SCN_TREE_MAPPING, preset->place);
+        struct scn_tree *cable = collection_make(loader, SCN_TREE_MAPPING, preset->location);
         text_add(loader, cable, "from", loader->scenario->nodes[i].name);
         text_add(loader, cable, "to", switch_name);
         if (flight != NULL) {
@@ -236,7 +237,7 @@ static void make_ib_switch(struct scn_loader *loader, const struct request *requ
 static void complain_both(struct scn_loader *loader, const struct scn_tree *entry, const char *other, const char *makes)
 {
     if (entry != NULL) {
-        scn_mistakes_add(&loader->mistakes, entry->key_place, "'%s' and '%s' exclude each other: %s makes %s",
+        scn_mistakes_add(&loader->mistakes, entry->key_location, "'%s' and '%s' exclude each other: %s makes %s",
                          entry->key, other, other, makes);
     }
 }
@@ -259,17 +260,17 @@ void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent,
     check_forms(loader, parent, tree);
     bool good = tree->kind == SCN_TREE_MAPPING;
     if (!good) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "topology: expected a mapping, found %s",
+        scn_mistakes_add(&loader->mistakes, tree->location, "topology: expected a mapping, found %s",
                          scn_tree_kind_text(tree));
     }
     good = good && read_request(loader, &request);
     if (!good || scn_tree_find(parent, "nodes") != NULL) {
-        scn_loader_note_bad(loader, &scenario->node_count, true, tree->place);
-        scn_loader_note_bad(loader, &scenario->cable_count, true, tree->place);
+        scn_loader_note_bad(loader, &scenario->node_count, true, tree->location);
+        scn_loader_note_bad(loader, &scenario->cable_count, true, tree->location);
         return;
     }
-    scn_loader_note(loader, &scenario->node_count, true, tree->place, NULL);
-    scn_loader_note(loader, &scenario->cable_count, true, tree->place, NULL);
+    scn_loader_note(loader, &scenario->node_count, true, tree->location, NULL);
+    scn_loader_note(loader, &scenario->cable_count, true, tree->location, NULL);
     make_nodes(loader, &request);
     make_cables(loader, &request);
     make_ib_switch(loader, &request);

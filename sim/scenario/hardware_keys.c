@@ -306,7 +306,7 @@ static const struct scn_key board_keys[] = {
      .doc = "receive buffer of the hard IP: read requests"},
     {.name = "tx_buffer_tlps",
      .unit = SCN_UNIT_INTEGER,
-     .min = 5, // the bubble rule keeps places free
+     .min = 5, // the bubble rule reserves room for packets
      .max = 256,
      SCN_FIELD(struct scn_board, tx_buffer_tlps),
      .doc = "TLPs the hard IP takes before it stalls the core"},

@@ -1,7 +1,8 @@
-// The table of keys: the one place where a key's name, unit, default, range, meaning and field are declared. Loader,
-// checks of ranges, `tcasim params`, --set and resolved.yaml derive from it. A new key is a field in scenario.h and a
-// row in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), gpu_keys.c, ib_keys.c,
-// program_keys.c, result_keys.c or expect_keys.c; of a device in a slot a row of devices/<id>.def, which is both.
+// The table of keys: a key's name, unit, default, range, meaning and field are declared only here. The loader, checks
+// of ranges, `tcasim params`, --set and resolved.yaml are derived from it. A new key is a field in scenario.h and a row
+// in keys.c (scenarios, nodes), run_keys.c, hardware_keys.c (hosts, boards, links), gpu_keys.c, ib_keys.c,
+// program_keys.c, result_keys.c or expect_keys.c; a key of a device in a slot is a row in devices/<id>.def, which makes
+// the field too.
 #pragma once
 
 #include <stdbool.h>

@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-static bool complain(struct scn_loader *loader, const struct scn_key *key, struct scn_place place, const char *text)
+static bool complain(struct scn_loader *loader, const struct scn_key *key, struct scn_location location,
+                     const char *text)
 {
-    scn_mistakes_add(&loader->mistakes, place, "%s: %s", key->name, text);
+    scn_mistakes_add(&loader->mistakes, location, "%s: %s", key->name, text);
     return false;
 }
 
@@ -15,9 +16,9 @@ static bool load_element(struct scn_loader *loader, const struct scn_key *key, c
     char why[SCN_WHY_MAX];
     if (tree->kind != SCN_TREE_SCALAR) {
         snprintf(why, sizeof why, "expected a %s, found %s", scn_unit_text(key->unit), scn_tree_kind_text(tree));
-        return complain(loader, key, tree->place, why);
+        return complain(loader, key, tree->location, why);
     }
-    return scn_number_parse(key, tree->text, number_out, why) || complain(loader, key, tree->place, why);
+    return scn_number_parse(key, tree->text, number_out, why) || complain(loader, key, tree->location, why);
 }
 
 static bool load_sequence(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,
@@ -26,11 +27,11 @@ static bool load_sequence(struct scn_loader *loader, const struct scn_key *key, 
     bool good = true;
     char why[SCN_WHY_MAX];
     if (tree->count == 0) {
-        return complain(loader, key, tree->place, "the list is empty");
+        return complain(loader, key, tree->location, "the list is empty");
     }
     if (tree->count > SCN_LIST_MAX) {
         snprintf(why, sizeof why, "%zu values, at most %d are allowed", tree->count, SCN_LIST_MAX);
-        return complain(loader, key, tree->place, why);
+        return complain(loader, key, tree->location, why);
     }
     uint32_t count = 0;
     for (const struct scn_tree *item = tree->first; item != NULL; item = item->next) {
@@ -64,7 +65,7 @@ static bool read_sweep(struct scn_loader *loader, const struct scn_key *key, con
     bool good = tree->count == 3 && scn_tree_find(tree, "from") != NULL && scn_tree_find(tree, "to") != NULL &&
                 (scn_tree_find(tree, "factor") != NULL || scn_tree_find(tree, "step") != NULL);
     if (!good) {
-        return complain(loader, key, tree->place,
+        return complain(loader, key, tree->location,
                         "expected {from: ..., to: ..., factor: ...} or step: instead of factor:");
     }
     for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
@@ -87,7 +88,7 @@ static bool load_sweep(struct scn_loader *loader, const struct scn_key *key, con
         return false;
     }
     if (sweep.from > sweep.to) {
-        return complain(loader, key, tree->place, "from: is larger than to:");
+        return complain(loader, key, tree->location, "from: is larger than to:");
     }
     uint32_t count = 0;
     uint64_t value = sweep.from;
@@ -96,7 +97,7 @@ static bool load_sweep(struct scn_loader *loader, const struct scn_key *key, con
         if (count == SCN_LIST_MAX) {
             char why[SCN_WHY_MAX];
             snprintf(why, sizeof why, "more than %d values", SCN_LIST_MAX);
-            return complain(loader, key, tree->place, why);
+            return complain(loader, key, tree->location, why);
         }
         items[count++] = value;
         overflow = sweep.factor != 0 ? __builtin_mul_overflow(value, sweep.factor, &value)
@@ -104,7 +105,7 @@ static bool load_sweep(struct scn_loader *loader, const struct scn_key *key, con
     }
     *count_out = count;
     return items[count - 1] == sweep.to ||
-           complain(loader, key, tree->place, "to: is not reached from from: by these steps");
+           complain(loader, key, tree->location, "to: is not reached from from: by these steps");
 }
 
 bool scn_list_load(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,

@@ -42,7 +42,7 @@ static void apply_sets(struct scn_loader *loader, const struct scn_load_options 
 static void complain(void *ctx, unsigned line, unsigned column, const char *text)
 {
     struct scn_loader *loader = ctx;
-    scn_mistakes_add(&loader->mistakes, (struct scn_place){loader->file, line, column}, "%s", text);
+    scn_mistakes_add(&loader->mistakes, (struct scn_location){loader->file, line, column}, "%s", text);
 }
 
 static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char *path,
@@ -61,7 +61,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
     }
-    scn_object_require(loader, &scn_kind_scenario, tree->place, loader->scenario);
+    scn_object_require(loader, &scn_kind_scenario, tree->location, loader->scenario);
     if (tree->kind == SCN_TREE_MAPPING) {
         scn_check_hardware(loader);
         scn_check_faults(loader);
@@ -83,7 +83,7 @@ static void points_check(struct scn_loader *loader, const char *path, const stru
         struct scn_scenario *point = NULL;
         if (scn_load_point(path, options, &sweep->points[i], &point, &messages) != SIM_OK) {
             for (size_t k = 0; k < messages.count; k++) {
-                scn_mistakes_add(&loader->mistakes, loader->sweep_place, "sweep: %s: %s", sweep->points[i].label,
+                scn_mistakes_add(&loader->mistakes, loader->sweep_location, "sweep: %s: %s", sweep->points[i].label,
                                  messages.lines[k]);
             }
         }
@@ -173,5 +173,5 @@ const char *scn_source(const struct scn_scenario *scenario, const void *field)
     if (source == NULL) {
         return "default";
     }
-    return source->note != NULL ? source->note : scn_place_text(&loaded->arena, source->place);
+    return source->note != NULL ? source->note : scn_location_text(&loaded->arena, source->location);
 }

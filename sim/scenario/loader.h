@@ -33,7 +33,7 @@ struct scn_loader {
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
     bool without_sweep, sweep_is_bad;
-    struct scn_place sweep_place;
+    struct scn_location sweep_location;
     bool sourced; // in a preset's own keys: every value must name its source
 };
 
@@ -46,11 +46,12 @@ const struct scn_tree *scn_given_find(const struct scn_loader *loader, const voi
 // One entry of a mapping, by its row.
 void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree, void *base);
 
-// Reports every required key that nothing has set; place: where the object is.
-void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base);
+// Reports every required key that nothing has set. location: of the object.
+void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_location location,
+                        void *base);
 
 // "unknown key 'pol' (did you mean 'poll'?)"
-void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place,
+void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_location location,
                                  const char *name);
 
 // node.c: the list of nodes, where one entry may stand for several.
@@ -76,8 +77,8 @@ const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *fol
 // The names in configs/<folder>, sorted, ended by NULL; NULL: the folder cannot be read.
 char **scn_preset_names(struct scn_arena *arena, const char *configs_dir, const char *folder);
 
-// set.c: one "path=value"; number: its place among them. Those of which scn_set_is_early is true change the tree before
-// it is loaded; those that name a preset come next, so that the others go over what they bring.
+// set.c: one "path=value"; number: its position among the settings. Settings of which scn_set_is_early is true change
+// the tree before it is loaded. Settings that name a preset come next, so that the others override the preset's values.
 bool scn_set_is_early(const char *text);
 bool scn_set_is_preset(const char *text);
 void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number);
@@ -108,13 +109,13 @@ bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t t
 // check_hca.c: HCAs and the cables between them.
 void scn_check_hcas(struct scn_loader *loader);
 
-// Notes that place set the field (or started the object) at address.
-void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_place place,
+// Notes that the field at address was set (or the object at address starts) at that location.
+void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_location location,
                      const char *note);
-void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool structure, struct scn_place place);
+void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool structure, struct scn_location location);
 
 // Where the value at address was set; if nothing set it, where the object that holds it starts.
-struct scn_place scn_loader_place(const struct scn_loader *loader, const void *address, const void *object);
+struct scn_location scn_loader_location(const struct scn_loader *loader, const void *address, const void *object);
 bool scn_loader_is_given(const struct scn_loader *loader, const void *address);
 bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure);
 // A value, not a structure.

@@ -7,44 +7,44 @@
 
 struct scn_mistake {
     struct scn_mistake *older;
-    struct scn_place place;
+    struct scn_location location;
     size_t number;
     const char *text;
 };
 
-static void put(struct scn_mistakes *mistakes, struct scn_place place, const char *text)
+static void put(struct scn_mistakes *mistakes, struct scn_location location, const char *text)
 {
     struct scn_mistake *mistake = scn_arena_alloc(mistakes->arena, sizeof *mistake);
     *mistake = (struct scn_mistake){
-        .older = mistakes->newest, .place = place, .number = mistakes->count + mistakes->warnings, .text = text};
+        .older = mistakes->newest, .location = location, .number = mistakes->count + mistakes->warnings, .text = text};
     mistakes->newest = mistake;
 }
 
-void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place, const char *format, ...)
+void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_location location, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put(mistakes, place, scn_arena_vformat(mistakes->arena, format, args));
+    put(mistakes, location, scn_arena_vformat(mistakes->arena, format, args));
     va_end(args);
     mistakes->count++;
 }
 
-void scn_mistakes_warn(struct scn_mistakes *mistakes, struct scn_place place, const char *format, ...)
+void scn_mistakes_warn(struct scn_mistakes *mistakes, struct scn_location location, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     const char *text = scn_arena_vformat(mistakes->arena, format, args);
     va_end(args);
-    put(mistakes, place, scn_arena_format(mistakes->arena, "warning: %s", text));
+    put(mistakes, location, scn_arena_format(mistakes->arena, "warning: %s", text));
     mistakes->warnings++;
 }
 
-char *scn_place_text(struct scn_arena *arena, struct scn_place place)
+char *scn_location_text(struct scn_arena *arena, struct scn_location location)
 {
-    if (place.line == 0 || place.file->is_argument) {
-        return scn_arena_format(arena, "%s", place.file->name);
+    if (location.line == 0 || location.file->is_argument) {
+        return scn_arena_format(arena, "%s", location.file->name);
     }
-    return scn_arena_format(arena, "%s:%u:%u", place.file->name, place.line, place.column);
+    return scn_arena_format(arena, "%s:%u:%u", location.file->name, location.line, location.column);
 }
 
 static int order(unsigned long a, unsigned long b)
@@ -56,20 +56,20 @@ static int compare(const void *left, const void *right)
 {
     const struct scn_mistake *a = *(struct scn_mistake *const *)left;
     const struct scn_mistake *b = *(struct scn_mistake *const *)right;
-    int result = order(a->place.file->rank, b->place.file->rank);
-    result = result != 0 ? result : order(a->place.line, b->place.line);
-    result = result != 0 ? result : order(a->place.column, b->place.column);
+    int result = order(a->location.file->rank, b->location.file->rank);
+    result = result != 0 ? result : order(a->location.line, b->location.line);
+    result = result != 0 ? result : order(a->location.column, b->location.column);
     return result != 0 ? result : order(a->number, b->number);
 }
 
-static char *line_new(const char *place, const char *text)
+static char *line_new(const char *location, const char *text)
 {
-    size_t size = strlen(place) + strlen(text) + 3;
+    size_t size = strlen(location) + strlen(text) + 3;
     char *line = calloc(1, size);
     if (line == NULL) {
         sim_panic("scenario", "no memory for %zu bytes", size);
     }
-    snprintf(line, size, "%s: %s", place, text);
+    snprintf(line, size, "%s: %s", location, text);
     return line;
 }
 
@@ -100,12 +100,12 @@ void scn_mistakes_export(const struct scn_mistakes *mistakes, struct scn_message
     }
     size_t shown = 0;
     while (shown < count && messages->count < SCN_MISTAKES_SHOWN_MAX) {
-        line_add(messages, line_new(scn_place_text(mistakes->arena, sorted[shown]->place), sorted[shown]->text));
+        line_add(messages, line_new(scn_location_text(mistakes->arena, sorted[shown]->location), sorted[shown]->text));
         shown++;
     }
     if (shown < count) {
         const char *rest = scn_arena_format(mistakes->arena, "and %zu more", count - shown);
-        line_add(messages, line_new(sorted[shown]->place.file->name, rest));
+        line_add(messages, line_new(sorted[shown]->location.file->name, rest));
     }
 }
 

@@ -1,4 +1,4 @@
-// What is wrong with a scenario: collected while loading, handed out sorted by place and without repetitions.
+// The mistakes in a scenario: collected while loading, exported sorted by location and without repetitions.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct scn_file {
 };
 
 // line 0: the file as a whole.
-struct scn_place {
+struct scn_location {
     const struct scn_file *file;
     unsigned line, column;
 };
@@ -30,14 +30,14 @@ struct scn_mistakes {
     size_t warnings; // what is told, and no mistake
 };
 
-__attribute__((format(printf, 3, 4))) void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_place place,
+__attribute__((format(printf, 3, 4))) void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_location location,
                                                             const char *format, ...);
 
-__attribute__((format(printf, 3, 4))) void scn_mistakes_warn(struct scn_mistakes *mistakes, struct scn_place place,
-                                                             const char *format, ...);
+__attribute__((format(printf, 3, 4))) void scn_mistakes_warn(struct scn_mistakes *mistakes,
+                                                             struct scn_location location, const char *format, ...);
 
 // "file:line:column", or "file".
-char *scn_place_text(struct scn_arena *arena, struct scn_place place);
+char *scn_location_text(struct scn_arena *arena, struct scn_location location);
 
 // The lines belong to the caller (scn_messages_free).
 void scn_mistakes_export(const struct scn_mistakes *mistakes, struct scn_messages *messages);

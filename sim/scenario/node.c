@@ -19,10 +19,10 @@ static uint64_t entry_count(struct scn_loader *loader, const struct scn_tree *it
         return 1;
     }
     if (tree->kind != SCN_TREE_SCALAR) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "count: expected an integer, found %s",
+        scn_mistakes_add(&loader->mistakes, tree->location, "count: expected an integer, found %s",
                          scn_tree_kind_text(tree));
     } else if (!scn_number_parse(key, tree->text, &count, why)) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "count: %s", why);
+        scn_mistakes_add(&loader->mistakes, tree->location, "count: %s", why);
     }
     return count;
 }
@@ -32,7 +32,7 @@ static void number_name(struct scn_loader *loader, const struct scn_tree *item, 
     size_t length = strlen(node->name);
     int added = snprintf(node->name + length, sizeof node->name - length, "%" PRIu32, number);
     if (length + (size_t)added >= sizeof node->name) {
-        scn_mistakes_add(&loader->mistakes, item->place, "name: with its number longer than %zu bytes",
+        scn_mistakes_add(&loader->mistakes, item->location, "name: with its number longer than %zu bytes",
                          sizeof node->name - 1);
     }
 }
@@ -51,12 +51,12 @@ void scn_node_load(struct scn_loader *loader, const struct scn_tree *item, struc
 static bool is_list_of_nodes(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree)
 {
     if (tree->kind != SCN_TREE_SEQUENCE) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected a list of mappings, found %s", key->name,
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: expected a list of mappings, found %s", key->name,
                          scn_tree_kind_text(tree));
         return false;
     }
     if (tree->count == 0) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: at least one node is needed", key->name);
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: at least one node is needed", key->name);
         return false;
     }
     return true;
@@ -66,10 +66,10 @@ void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const 
 {
     struct scn_scenario *scenario = loader->scenario;
     if (!is_list_of_nodes(loader, key, tree)) {
-        scn_loader_note_bad(loader, &scenario->node_count, true, tree->place);
+        scn_loader_note_bad(loader, &scenario->node_count, true, tree->location);
         return;
     }
-    scn_loader_note(loader, &scenario->node_count, true, tree->place, NULL);
+    scn_loader_note(loader, &scenario->node_count, true, tree->location, NULL);
     scn_sources_forget(loader->sources, offsetof(struct scn_scenario, nodes), sizeof scenario->nodes);
     uint64_t total = 0;
     scenario->node_count = 0;
@@ -87,7 +87,7 @@ void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const 
         }
     }
     if (total > SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, tree->place, SCN_TOO_MANY_NODES, key->name, total, SCN_NODES_MAX);
-        scn_loader_note_bad(loader, &scenario->node_count, true, tree->place);
+        scn_mistakes_add(&loader->mistakes, tree->location, SCN_TOO_MANY_NODES, key->name, total, SCN_NODES_MAX);
+        scn_loader_note_bad(loader, &scenario->node_count, true, tree->location);
     }
 }

@@ -12,26 +12,26 @@ static size_t offset_of(const struct scn_loader *loader, const void *address)
     return (size_t)((const char *)address - (const char *)loader->scenario);
 }
 
-void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_place place,
+void scn_loader_note(struct scn_loader *loader, const void *address, bool structure, struct scn_location location,
                      const char *note)
 {
-    struct scn_source source = {offset_of(loader, address), structure, false, place, note};
+    struct scn_source source = {offset_of(loader, address), structure, false, location, note};
     scn_sources_put(loader->sources, &source);
 }
 
-void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool structure, struct scn_place place)
+void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool structure, struct scn_location location)
 {
-    struct scn_source source = {offset_of(loader, address), structure, true, place, NULL};
+    struct scn_source source = {offset_of(loader, address), structure, true, location, NULL};
     scn_sources_put(loader->sources, &source);
 }
 
-struct scn_place scn_loader_place(const struct scn_loader *loader, const void *address, const void *object)
+struct scn_location scn_loader_location(const struct scn_loader *loader, const void *address, const void *object)
 {
     const struct scn_source *source = scn_sources_find(loader->sources, offset_of(loader, address), false);
     if (source == NULL) {
         source = scn_sources_find(loader->sources, offset_of(loader, object), true);
     }
-    return source != NULL ? source->place : (struct scn_place){loader->file, 1, 1};
+    return source != NULL ? source->location : (struct scn_location){loader->file, 1, 1};
 }
 
 bool scn_loader_is_given(const struct scn_loader *loader, const void *address)
@@ -55,14 +55,14 @@ uint32_t scn_loader_find_node(const struct scn_loader *loader, const char *name)
     return SCN_NODE_NONE;
 }
 
-void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place,
+void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_location location,
                                  const char *name)
 {
     const char *nearest = scn_key_nearest(kind, name);
     if (nearest != NULL) {
-        scn_mistakes_add(&loader->mistakes, place, "unknown key '%.80s' (did you mean '%s'?)", name, nearest);
+        scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' (did you mean '%s'?)", name, nearest);
     } else {
-        scn_mistakes_add(&loader->mistakes, place, "unknown key '%.80s' in %s", name, kind->name);
+        scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' in %s", name, kind->name);
     }
 }
 
@@ -76,16 +76,16 @@ static void load_objects(struct scn_loader *loader, const struct scn_key *key, c
     uint32_t count = 0;
     char *count_field = (char *)base + key->second;
     if (tree->kind != SCN_TREE_SEQUENCE) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected a list of mappings, found %s", key->name,
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: expected a list of mappings, found %s", key->name,
                          scn_tree_kind_text(tree));
-        scn_loader_note_bad(loader, count_field, true, tree->place);
+        scn_loader_note_bad(loader, count_field, true, tree->location);
         return;
     }
-    scn_loader_note(loader, count_field, true, tree->place, NULL);
+    scn_loader_note(loader, count_field, true, tree->location, NULL);
     if (tree->count < key->min || tree->count > key->max) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: %zu entries, allowed are %zu to %zu", key->name,
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: %zu entries, allowed are %zu to %zu", key->name,
                          tree->count, (size_t)key->min, (size_t)key->max);
-        scn_loader_note_bad(loader, count_field, true, tree->place);
+        scn_loader_note_bad(loader, count_field, true, tree->location);
     }
     for (const struct scn_tree *item = tree->first; item != NULL && count < key->max; item = item->next) {
         void *object = list_item(key, base, count++);
@@ -119,7 +119,7 @@ static void check_exclusive(struct scn_loader *loader, const struct scn_kind *ki
         void *base = NULL;
         const struct scn_key *other = scn_key_find(kind, entry->key, &base);
         if (other != NULL && other != key && (other->offset == key->offset || other->offset == key->second)) {
-            scn_mistakes_add(&loader->mistakes, entry->key_place, "'%s' and '%s' exclude each other", other->name,
+            scn_mistakes_add(&loader->mistakes, entry->key_location, "'%s' and '%s' exclude each other", other->name,
                              key->name);
         }
     }
@@ -130,7 +130,7 @@ static void load_entry(struct scn_loader *loader, const struct scn_kind *kind, c
 {
     const struct scn_key *key = scn_key_find(kind, entry->key, &base);
     if (loader->preset_depth > 0 && (key->flags & SCN_KEY_OWN) != 0) {
-        scn_mistakes_add(&loader->mistakes, entry->key_place,
+        scn_mistakes_add(&loader->mistakes, entry->key_location,
                          "'%s' belongs to one %s, not into a preset or with:", key->name, kind->name);
         return;
     }
@@ -181,9 +181,10 @@ static void check_old_name(struct scn_loader *loader, const struct scn_key *key,
         return;
     }
     if (scn_tree_find(tree, key->name) != NULL) {
-        scn_mistakes_add(&loader->mistakes, entry->key_place, "'%s' and '%s' are the same key", entry->key, key->name);
+        scn_mistakes_add(&loader->mistakes, entry->key_location, "'%s' and '%s' are the same key", entry->key,
+                         key->name);
     } else {
-        scn_mistakes_warn(&loader->mistakes, entry->key_place, "'%s' is called '%s' now", entry->key, key->name);
+        scn_mistakes_warn(&loader->mistakes, entry->key_location, "'%s' is called '%s' now", entry->key, key->name);
     }
 }
 
@@ -195,12 +196,12 @@ static void check_names(struct scn_loader *loader, const struct scn_kind *kind, 
         const struct scn_key *key = scn_key_find(kind, entry->key, &base);
         if (is_form(kind, entry->key)) {
             if (!has_preset) {
-                scn_mistakes_add(&loader->mistakes, entry->key_place, "with: needs preset: beside it");
+                scn_mistakes_add(&loader->mistakes, entry->key_location, "with: needs preset: beside it");
             }
         } else if (key == NULL) {
-            scn_object_complain_unknown(loader, kind, entry->key_place, entry->key);
+            scn_object_complain_unknown(loader, kind, entry->key_location, entry->key);
         } else if (has_preset && (key->flags & SCN_KEY_OWN) == 0) {
-            scn_mistakes_add(&loader->mistakes, entry->key_place,
+            scn_mistakes_add(&loader->mistakes, entry->key_location,
                              "'%s' beside preset: belongs under with:", entry->key);
         } else {
             check_old_name(loader, key, tree, entry);
@@ -229,7 +230,7 @@ static void reset(struct scn_loader *loader, const struct scn_kind *kind, void *
 static bool load_preset(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *name, void *base)
 {
     if (loader->preset_depth == PRESET_DEPTH_MAX) {
-        scn_mistakes_add(&loader->mistakes, name->place, "presets refer to one another in a circle");
+        scn_mistakes_add(&loader->mistakes, name->location, "presets refer to one another in a circle");
         return false;
     }
     const struct scn_tree *tree = scn_preset_get(loader, kind->presets, name);
@@ -285,7 +286,7 @@ static void given_note(struct scn_loader *loader, const struct scn_tree *tree, c
 {
     const struct scn_given *before = given_find(loader, base);
     const struct scn_tree *over = preset != NULL ? with : loader->preset_depth > 0 ? tree : NULL;
-    if (over != NULL && over->place.file != loader->file) {
+    if (over != NULL && over->location.file != loader->file) {
         over = NULL; // a preset's own
     }
     struct scn_given *given = scn_arena_alloc(loader->arena, sizeof *given);
@@ -297,9 +298,9 @@ static void given_note(struct scn_loader *loader, const struct scn_tree *tree, c
 void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base)
 {
     if (tree->kind != SCN_TREE_MAPPING) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected a mapping, found %s", kind->name,
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: expected a mapping, found %s", kind->name,
                          scn_tree_kind_text(tree));
-        scn_loader_note_bad(loader, base, true, tree->place);
+        scn_loader_note_bad(loader, base, true, tree->location);
         return;
     }
     check_names(loader, kind, tree);
@@ -319,20 +320,21 @@ void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, con
         kind->loaded(base, tree);
     }
     if (bad) {
-        scn_loader_note_bad(loader, base, true, tree->place);
+        scn_loader_note_bad(loader, base, true, tree->location);
     } else {
-        scn_loader_note(loader, base, true, tree->place, NULL);
+        scn_loader_note(loader, base, true, tree->location, NULL);
     }
 }
 
-static void require_items(struct scn_loader *loader, const struct scn_key *key, struct scn_place place, void *base)
+static void require_items(struct scn_loader *loader, const struct scn_key *key, struct scn_location location,
+                          void *base)
 {
     uint32_t count = 0;
     memcpy(&count, (char *)base + key->second, sizeof count);
     for (uint32_t i = 0; i < count; i++) {
         void *item = list_item(key, base, i);
         const struct scn_source *source = scn_sources_find(loader->sources, offset_of(loader, item), true);
-        scn_object_require(loader, key->child, source != NULL ? source->place : place, item);
+        scn_object_require(loader, key->child, source != NULL ? source->location : location, item);
     }
 }
 
@@ -356,7 +358,7 @@ static const char *preset_hint(struct scn_loader *loader, const struct scn_kind 
 }
 
 static void require_key(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_key *key,
-                        struct scn_place place, void *base, bool *hinted)
+                        struct scn_location location, void *base, bool *hinted)
 {
     bool list = key->unit == SCN_UNIT_OBJECTS;
     void *field = (char *)base + (list ? key->second : key->offset);
@@ -364,17 +366,17 @@ static void require_key(struct scn_loader *loader, const struct scn_kind *kind, 
     const struct scn_source *source = scn_sources_find(loader->sources, offset, scn_key_is_structure(key));
     if (source == NULL && key->fallback == NULL) {
         const char *hint = preset_hint(loader, kind, key, hinted);
-        scn_mistakes_add(&loader->mistakes, place, "missing key '%s' in %s%s", key->name, kind->name, hint);
-        scn_loader_note_bad(loader, field, scn_key_is_structure(key), place);
+        scn_mistakes_add(&loader->mistakes, location, "missing key '%s' in %s%s", key->name, kind->name, hint);
+        scn_loader_note_bad(loader, field, scn_key_is_structure(key), location);
     } else if (source != NULL && key->unit == SCN_UNIT_OBJECT) {
-        scn_object_require(loader, key->child, source->place, field);
+        scn_object_require(loader, key->child, source->location, field);
     } else if (source != NULL && list) {
-        require_items(loader, key, source->place, base);
+        require_items(loader, key, source->location, base);
     }
 }
 
-static void require_keys(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base,
-                         bool *hinted)
+static void require_keys(struct scn_loader *loader, const struct scn_kind *kind, struct scn_location location,
+                         void *base, bool *hinted)
 {
     if (scn_loader_is_bad(loader, base, true)) {
         return;
@@ -382,16 +384,17 @@ static void require_keys(struct scn_loader *loader, const struct scn_kind *kind,
     for (size_t i = 0; i < kind->key_count; i++) {
         const struct scn_key *key = &kind->keys[i];
         if (key->unit == SCN_UNIT_EMBED) {
-            require_keys(loader, key->child, place, (char *)base + key->offset, hinted);
+            require_keys(loader, key->child, location, (char *)base + key->offset, hinted);
         } else {
-            require_key(loader, kind, key, place, base, hinted);
+            require_key(loader, kind, key, location, base, hinted);
         }
     }
 }
 
-void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_place place, void *base)
+void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, struct scn_location location,
+                        void *base)
 {
     const struct scn_given *given = given_find(loader, base);
     bool hinted = given != NULL && given->preset; // a preset that lacks a key is not helped by another
-    require_keys(loader, kind, place, base, &hinted);
+    require_keys(loader, kind, location, base, &hinted);
 }

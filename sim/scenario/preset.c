@@ -64,10 +64,10 @@ static void complain_unknown(struct scn_loader *loader, const char *folder, cons
         list = i == 0 ? list : scn_arena_format(loader->arena, "%s, %s", list, names[i]);
     }
     if (nearest.name != NULL) {
-        scn_mistakes_add(&loader->mistakes, name->place, "unknown %s preset '%.80s' (did you mean '%s'?)", folder,
+        scn_mistakes_add(&loader->mistakes, name->location, "unknown %s preset '%.80s' (did you mean '%s'?)", folder,
                          name->text, nearest.name);
     } else {
-        scn_mistakes_add(&loader->mistakes, name->place, "unknown %s preset '%.80s' (there are: %s)", folder,
+        scn_mistakes_add(&loader->mistakes, name->location, "unknown %s preset '%.80s' (there are: %s)", folder,
                          name->text, list);
     }
 }
@@ -76,8 +76,8 @@ static bool exists(struct scn_loader *loader, const char *folder, const struct s
 {
     char **names = scn_preset_names(loader->arena, loader->configs_dir, folder);
     if (names == NULL) {
-        scn_mistakes_add(&loader->mistakes, name->place, "no presets: folder %s/%s cannot be read", loader->configs_dir,
-                         folder);
+        scn_mistakes_add(&loader->mistakes, name->location, "no presets: folder %s/%s cannot be read",
+                         loader->configs_dir, folder);
         return false;
     }
     if (!is_listed(names, name->text)) {
@@ -100,7 +100,8 @@ static struct scn_preset *find_read(const struct scn_loader *loader, const char 
 const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name)
 {
     if (name->kind != SCN_TREE_SCALAR) {
-        scn_mistakes_add(&loader->mistakes, name->place, "preset: expected a name, found %s", scn_tree_kind_text(name));
+        scn_mistakes_add(&loader->mistakes, name->location, "preset: expected a name, found %s",
+                         scn_tree_kind_text(name));
         return NULL;
     }
     struct scn_preset *preset = find_read(loader, folder, name->text);

@@ -105,7 +105,7 @@ static void print_real(FILE *out, const void *field)
 
 static void print_node(FILE *out, const struct scn_scenario *scenario, uint64_t node)
 {
-    fputs(scn_ib_place_name(scenario, (uint32_t)node), out);
+    fputs(scn_ib_vertex_name(scenario, (uint32_t)node), out);
 }
 
 static uint64_t fetch_number(const struct scn_key *key, const void *base)

@@ -86,8 +86,8 @@ const struct scn_kind scn_kind_value = {.name = "value",
 static void check_loaded(void *object, const struct scn_tree *tree)
 {
     struct scn_check *check = object;
-    check->line = tree->place.line;
-    check->column = tree->place.column;
+    check->line = tree->location.line;
+    check->column = tree->location.column;
 }
 
 static const struct scn_key check_keys[] = {
@@ -164,8 +164,8 @@ const struct scn_kind scn_kind_compare = {.name = "compare",
 static void panel_loaded(void *object, const struct scn_tree *tree)
 {
     struct scn_panel *panel = object;
-    panel->line = tree->place.line;
-    panel->column = tree->place.column;
+    panel->line = tree->location.line;
+    panel->column = tree->location.column;
 }
 
 static const struct scn_key panel_keys[] = {

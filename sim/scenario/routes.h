@@ -1,11 +1,11 @@
-// The ways through the fabric of a scenario: which port of a node leads to which other node.
+// The routes through the fabric of a scenario: which port of a node leads to which other node.
 //
-// The way is the shortest one; of equally short ones S goes before E and E before W. On two rings that means: cross S
-// first, then follow the ring. A board looks at the destination alone, so from every node that a way passes it goes on
-// as if it started there.
+// A route is a shortest path; of equally short ones S is preferred to E, and E to W. On two rings this means: cross S
+// first, then follow the ring. A board routes by destination alone, so the rest of a route is the route of each node on
+// it.
 //
-// Leaves out: how a board's registers say it (verbs-shim). Cables must have been checked: two good ends each, and each
-// port used once.
+// Leaves out: the registers of a board that hold routes (verbs-shim). Cables must have been checked: each has two good
+// ends, and each port is used once.
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@
 
 struct scn_routes {
     uint32_t node_count;
-    uint8_t ports[SCN_NODES_MAX][SCN_NODES_MAX]; // [node][target]; SCN_NO_PORT: no way, or the node itself
-    uint32_t hops[SCN_NODES_MAX][SCN_NODES_MAX]; // cables on the way; SCN_UNREACHED
+    uint8_t ports[SCN_NODES_MAX][SCN_NODES_MAX]; // [node][target]; SCN_NO_PORT: no route, or the node itself
+    uint32_t hops[SCN_NODES_MAX][SCN_NODES_MAX]; // cables on the route; SCN_UNREACHED: no route
 };
 
 void scn_routes_find(const struct scn_scenario *scenario, struct scn_routes *routes_out);
@@ -32,7 +32,7 @@ uint32_t scn_routes_neighbour(const struct scn_scenario *scenario, uint32_t node
 // How many ranges of consecutive nodes a port leads to.
 uint32_t scn_routes_ranges(const struct scn_routes *routes, uint32_t node, enum scn_port port);
 
-// Rings: nodes whose E ports lead to the next one's W port, and from the last back to the first.
+// Rings: the E port of each node leads to the W port of the next one, and from the last node back to the first.
 struct scn_rings {
     uint32_t count;
     uint32_t sizes[SCN_NODES_MAX];
@@ -42,8 +42,8 @@ struct scn_rings {
 
 void scn_rings_find(const struct scn_scenario *scenario, struct scn_rings *rings_out);
 
-// cycle.c: can ways wait for one another in a circle? Each direction of a ring is one place to wait in: the board's
-// bubble rule (docs/decisions/0005) keeps it moving as long as those that leave it can. If they can, text names the
-// places of the circle and false is returned.
+// cycle.c: false: packets on the routes may wait for one another in a cycle, and text names its channels. Each
+// direction of a ring is one channel: the board's bubble rule (docs/decisions/0005) keeps its packets moving as long as
+// packets can leave it.
 bool scn_routes_are_safe(const struct scn_scenario *scenario, const struct scn_routes *routes, char *text,
                          size_t text_size);

@@ -1,6 +1,6 @@
 // A scenario: YAML text, checked and resolved into plain structs.
 //
-// Every key is declared once, in keys.c and its siblings: name, kind of unit, default, range, doc, and the place in the
+// Every key is declared once, in keys.c and its siblings: name, kind of unit, default, range, doc, and the field in the
 // structs below. The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are
 // integer picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
 //
@@ -308,7 +308,7 @@ struct scn_value {
     uint64_t ranks; // 0: of any number
 };
 
-// What an expectation looks at in place of `value`, and the bounds that it may have beside min and max.
+// What an expectation checks instead of `value`, and the bounds that it may have in addition to min and max.
 struct scn_observed {
     char program[SCN_NAME_MAX]; // what this one printed
     char match[SCN_TEXT_MAX];   // POSIX extended regular expression; its one group is the number
@@ -428,7 +428,7 @@ struct scn_messages {
 };
 void scn_messages_free(struct scn_messages *messages);
 
-// Takes a mistake at a place of the scenario's file; line 0: of the file as a whole.
+// Receives a mistake at a location in the scenario's file; line 0: the mistake concerns the file as a whole.
 typedef void (*scn_complain_fn)(void *ctx, unsigned line, unsigned column, const char *text);
 
 struct scn_load_options {
@@ -442,8 +442,8 @@ struct scn_load_options {
     bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
 };
 
-// Reads, resolves and checks. SIM_OK: *scenario_out is owned by the caller; messages has warnings, or nothing. SIM_ERR_INVALID or SIM_ERR_IO: every
-// mistake is in messages (at least one) and *scenario_out is untouched.
+// Reads, resolves and checks. SIM_OK: the caller owns *scenario_out; messages holds warnings, or nothing.
+// SIM_ERR_INVALID or SIM_ERR_IO: messages holds every mistake (at least one), and *scenario_out is unchanged.
 enum sim_status scn_load(const char *path, const struct scn_load_options *options, struct scn_scenario **scenario_out,
                          struct scn_messages *messages);
 void scn_free(struct scn_scenario *scenario);

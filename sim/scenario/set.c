@@ -10,7 +10,7 @@
 #define RANK_FIRST 1000000u
 
 struct setting {
-    struct scn_place place;
+    struct scn_location location;
     const char *value; // the text behind '='
     bool failed;       // so that `*` does not go on
     bool all;          // a `*` came before: what an entry does not have is passed over
@@ -21,7 +21,7 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
 
 static void complain(struct scn_loader *loader, struct setting *setting, const char *text)
 {
-    scn_mistakes_add(&loader->mistakes, setting->place, "%s", text);
+    scn_mistakes_add(&loader->mistakes, setting->location, "%s", text);
     setting->failed = true;
 }
 
@@ -38,10 +38,10 @@ static char *split(char *path)
 
 static void apply(struct scn_loader *loader, struct setting *setting, const struct scn_key *key, void *base)
 {
-    struct scn_tree literal = {.kind = SCN_TREE_SCALAR, .place = setting->place, .text = setting->value};
+    struct scn_tree literal = {.kind = SCN_TREE_SCALAR, .location = setting->location, .text = setting->value};
     struct scn_tree *tree = &literal;
     if (key->unit != SCN_UNIT_TEXT) {
-        tree = scn_tree_parse(loader->arena, &loader->mistakes, setting->place.file, setting->value,
+        tree = scn_tree_parse(loader->arena, &loader->mistakes, setting->location.file, setting->value,
                               strlen(setting->value));
     }
     size_t before = loader->mistakes.count;
@@ -131,8 +131,9 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
 static void apply_preset(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, void *base)
 {
     const struct scn_tree *with = scn_given_find(loader, base);
-    struct scn_tree mapping = {.kind = SCN_TREE_MAPPING, .place = setting->place};
-    struct scn_tree name = {.kind = SCN_TREE_SCALAR, .place = setting->place, .key = "preset", .text = setting->value};
+    struct scn_tree mapping = {.kind = SCN_TREE_MAPPING, .location = setting->location};
+    struct scn_tree name = {
+        .kind = SCN_TREE_SCALAR, .location = setting->location, .key = "preset", .text = setting->value};
     struct scn_tree over = {0};
     scn_tree_append(&mapping, &name);
     if (with != NULL) {
@@ -176,7 +177,7 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
     } else if (kind->presets != NULL && strcmp(path, "with") == 0) {
         complain(loader, setting, "leave 'with' out: --set goes over presets by itself");
     } else if (key == NULL || key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
-        scn_object_complain_unknown(loader, kind, setting->place, path);
+        scn_object_complain_unknown(loader, kind, setting->location, path);
         setting->failed = true;
     } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
         walk_list(loader, setting, key, rest, base);
@@ -194,7 +195,7 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
     } else {
         apply(loader, setting, key, base);
         if (strcmp(key->name, path) != 0) {
-            scn_mistakes_warn(&loader->mistakes, setting->place, "'%s' is called '%s' now", path, key->name);
+            scn_mistakes_warn(&loader->mistakes, setting->location, "'%s' is called '%s' now", path, key->name);
         }
     }
 }
@@ -206,7 +207,7 @@ static char *start(struct scn_loader *loader, struct setting *setting, const cha
     file->name = scn_arena_format(loader->arena, "--set %s", text);
     file->rank = RANK_FIRST + number;
     file->is_argument = true;
-    *setting = (struct setting){.place = {file, 0, 0}};
+    *setting = (struct setting){.location = {file, 0, 0}};
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text) {
         complain(loader, setting, "expected path=value");
@@ -252,8 +253,8 @@ bool scn_set_is_early(const char *text)
 }
 
 // Puts the value where the path leads to from tree, or where it would lead.
-static void place_value(struct scn_loader *loader, struct setting *setting, struct scn_tree *tree, char *path,
-                        const struct scn_tree *value)
+static void put_value(struct scn_loader *loader, struct setting *setting, struct scn_tree *tree, char *path,
+                      const struct scn_tree *value)
 {
     char *rest = split(path);
     struct scn_tree *entry = scn_tree_find(tree, path);
@@ -262,7 +263,7 @@ static void place_value(struct scn_loader *loader, struct setting *setting, stru
     } else if (rest != NULL && entry->kind != SCN_TREE_MAPPING) {
         complain(loader, setting, scn_arena_format(loader->arena, "'%s' has no keys", path));
     } else if (rest != NULL) {
-        place_value(loader, setting, entry, rest, value);
+        put_value(loader, setting, entry, rest, value);
     } else {
         bool added = entry == NULL;
         entry = added ? scn_arena_alloc(loader->arena, sizeof *entry) : entry;
@@ -270,7 +271,7 @@ static void place_value(struct scn_loader *loader, struct setting *setting, stru
         *entry = *value;
         entry->next = next;
         entry->key = path;
-        entry->key_place = setting->place;
+        entry->key_location = setting->location;
         if (added) {
             scn_tree_append(tree, entry);
         }
@@ -285,8 +286,8 @@ void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const
         return;
     }
     const struct scn_tree *value =
-        scn_tree_parse(loader->arena, &loader->mistakes, setting.place.file, setting.value, strlen(setting.value));
+        scn_tree_parse(loader->arena, &loader->mistakes, setting.location.file, setting.value, strlen(setting.value));
     if (value != NULL) {
-        place_value(loader, &setting, tree, path, value);
+        put_value(loader, &setting, tree, path, value);
     }
 }

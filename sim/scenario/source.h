@@ -12,8 +12,8 @@ struct scn_source {
     size_t offset;
     bool structure; // of an object or list, not of a value
     bool bad;       // a mistake was reported; the field holds nothing worth checking
-    struct scn_place place;
-    const char *note; // source or assumption in words; NULL: the place says it
+    struct scn_location location;
+    const char *note; // source or assumption in words; NULL: the location is the source
 };
 
 struct scn_sources {

@@ -31,12 +31,12 @@ static bool is_list_of_values(struct scn_loader *loader, const struct scn_tree *
         good = good && item->kind == SCN_TREE_SCALAR;
     }
     if (!good) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: '%s' needs a list of single values", entry->key);
+        scn_mistakes_add(&loader->mistakes, entry->location, "sweep: '%s' needs a list of single values", entry->key);
     }
     return good;
 }
 
-// What has its own place in the names of results, or decides over the points themselves.
+// The names of series and the sweep itself cannot be swept.
 static bool is_sweepable(struct scn_loader *loader, const struct scn_tree *entry)
 {
     const char *path = entry->key, *last = strrchr(path, '.');
@@ -48,7 +48,7 @@ static bool is_sweepable(struct scn_loader *loader, const struct scn_tree *entry
         reason = "series are named by their runs, and each point adds its value";
     }
     if (reason != NULL) {
-        scn_mistakes_add(&loader->mistakes, entry->key_place, "sweep: '%s' cannot be swept: %s", path, reason);
+        scn_mistakes_add(&loader->mistakes, entry->key_location, "sweep: '%s' cannot be swept: %s", path, reason);
     }
     return reason == NULL;
 }
@@ -62,11 +62,11 @@ static bool key_add(struct scn_loader *loader, struct dimension *dimension, cons
         return false;
     }
     if (dimension->key_count == PATHS_MAX) {
-        scn_mistakes_add(&loader->mistakes, entry->key_place, "sweep: more than %d keys side by side", PATHS_MAX);
+        scn_mistakes_add(&loader->mistakes, entry->key_location, "sweep: more than %d keys side by side", PATHS_MAX);
         return false;
     }
     if (dimension->key_count > 0 && dimension->value_count != entry->count) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: '%s' has %zu value%s, '%s' beside it has %zu",
+        scn_mistakes_add(&loader->mistakes, entry->location, "sweep: '%s' has %zu value%s, '%s' beside it has %zu",
                          entry->key, entry->count, entry->count == 1 ? "" : "s", dimension->keys[0]->key,
                          dimension->value_count);
         return false;
@@ -79,7 +79,7 @@ static bool key_add(struct scn_loader *loader, struct dimension *dimension, cons
 static bool dimension_add(struct scn_loader *loader, struct request *request, const struct scn_tree *entry)
 {
     if (request->dimension_count == DIMENSIONS_MAX) {
-        scn_mistakes_add(&loader->mistakes, entry->key_place, "sweep: more than %d keys to combine", DIMENSIONS_MAX);
+        scn_mistakes_add(&loader->mistakes, entry->key_location, "sweep: more than %d keys to combine", DIMENSIONS_MAX);
         return false;
     }
     struct dimension *dimension = &request->dimensions[request->dimension_count++];
@@ -87,8 +87,8 @@ static bool dimension_add(struct scn_loader *loader, struct request *request, co
         return key_add(loader, dimension, entry);
     }
     if (entry->kind != SCN_TREE_MAPPING || entry->count == 0) {
-        scn_mistakes_add(&loader->mistakes, entry->place, "sweep: zip: expected a mapping of paths to lists, found %s",
-                         found_text(entry));
+        scn_mistakes_add(&loader->mistakes, entry->location,
+                         "sweep: zip: expected a mapping of paths to lists, found %s", found_text(entry));
         return false;
     }
     bool good = true;
@@ -197,7 +197,7 @@ static void points_make(struct scn_loader *loader, const struct request *request
         count *= request->dimensions[i].value_count;
     }
     if (count > SCN_SWEEP_MAX) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "sweep: more than %d points", SCN_SWEEP_MAX);
+        scn_mistakes_add(&loader->mistakes, tree->location, "sweep: more than %d points", SCN_SWEEP_MAX);
         return;
     }
     struct scn_sweep *sweep = scn_arena_alloc(loader->arena, sizeof *sweep);
@@ -206,13 +206,14 @@ static void points_make(struct scn_loader *loader, const struct request *request
         point_make(loader, request, i, &points[i]);
         for (size_t k = 0; k < i; k++) {
             if (strcmp(points[k].label, points[i].label) == 0) {
-                scn_mistakes_add(&loader->mistakes, tree->place, "sweep: two points are called '%s'", points[i].label);
+                scn_mistakes_add(&loader->mistakes, tree->location, "sweep: two points are called '%s'",
+                                 points[i].label);
             }
         }
     }
     *sweep = (struct scn_sweep){title_make(loader, request), points, (uint32_t)count};
     loader->scenario->sweep = sweep;
-    loader->sweep_place = tree->place;
+    loader->sweep_location = tree->location;
 }
 
 void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
@@ -223,7 +224,7 @@ void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
     }
     bool good = tree->kind == SCN_TREE_MAPPING && tree->count > 0;
     if (!good) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "sweep: expected a mapping of paths to lists, found %s",
+        scn_mistakes_add(&loader->mistakes, tree->location, "sweep: expected a mapping of paths to lists, found %s",
                          found_text(tree));
     }
     for (const struct scn_tree *entry = good ? tree->first : NULL; entry != NULL; entry = entry->next) {
@@ -255,8 +256,8 @@ void scn_sweep_check(struct scn_loader *loader)
             char series[4 * SCN_NAME_MAX];
             scn_sweep_series_make(scenario, bare, k, series, sizeof series);
             if (strlen(series) >= SCN_NAME_MAX) {
-                scn_mistakes_add(&loader->mistakes, loader->sweep_place, "sweep: the name '%s' is longer than %d bytes",
-                                 series, SCN_NAME_MAX - 1);
+                scn_mistakes_add(&loader->mistakes, loader->sweep_location,
+                                 "sweep: the name '%s' is longer than %d bytes", series, SCN_NAME_MAX - 1);
             }
         }
     }

@@ -12,32 +12,32 @@ struct builder {
     const struct scn_file *file;
     struct scn_tree *open[SCN_TREE_DEPTH_MAX]; // mappings and lists that are not closed yet
     const char *key[SCN_TREE_DEPTH_MAX];       // a key read in that mapping, its value not yet; NULL: none
-    struct scn_place key_place[SCN_TREE_DEPTH_MAX];
+    struct scn_location key_location[SCN_TREE_DEPTH_MAX];
     size_t depth;
     struct scn_tree *root;
     bool ended;
 };
 
-static struct scn_place place_at(const struct builder *builder, yaml_mark_t mark)
+static struct scn_location location_at(const struct builder *builder, yaml_mark_t mark)
 {
-    struct scn_place place = {builder->file, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
-    return place;
+    struct scn_location location = {builder->file, (unsigned)mark.line + 1, (unsigned)mark.column + 1};
+    return location;
 }
 
 static void complain_syntax(struct builder *builder, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem != NULL ? parser->problem : "cannot be parsed";
     if (parser->error == YAML_READER_ERROR) {
-        struct scn_place place = {builder->file, 0, 0};
-        scn_mistakes_add(builder->mistakes, place, "not YAML: %s at byte %zu", problem, parser->problem_offset);
+        struct scn_location location = {builder->file, 0, 0};
+        scn_mistakes_add(builder->mistakes, location, "not YAML: %s at byte %zu", problem, parser->problem_offset);
         return;
     }
-    struct scn_place place = place_at(builder, parser->problem_mark);
+    struct scn_location location = location_at(builder, parser->problem_mark);
     if (parser->context != NULL) {
-        scn_mistakes_add(builder->mistakes, place, "not YAML: %s %s (line %zu)", problem, parser->context,
+        scn_mistakes_add(builder->mistakes, location, "not YAML: %s %s (line %zu)", problem, parser->context,
                          parser->context_mark.line + 1);
     } else {
-        scn_mistakes_add(builder->mistakes, place, "not YAML: %s", problem);
+        scn_mistakes_add(builder->mistakes, location, "not YAML: %s", problem);
     }
 }
 
@@ -62,17 +62,17 @@ static bool attach(struct builder *builder, struct scn_tree *tree)
     struct scn_tree *parent = builder->open[level];
     if (parent->kind == SCN_TREE_MAPPING) {
         tree->key = builder->key[level];
-        tree->key_place = builder->key_place[level];
+        tree->key_location = builder->key_location[level];
         builder->key[level] = NULL;
         const struct scn_tree *earlier = find_entry(parent, tree->key);
         if (earlier != NULL) {
-            scn_mistakes_add(builder->mistakes, tree->key_place, "duplicate key '%s' (first in line %u)", tree->key,
-                             earlier->key_place.line);
+            scn_mistakes_add(builder->mistakes, tree->key_location, "duplicate key '%s' (first in line %u)", tree->key,
+                             earlier->key_location.line);
             return true;
         }
     }
     if (parent->count == SCN_TREE_ENTRIES_MAX) {
-        scn_mistakes_add(builder->mistakes, tree->place, "more than %d entries in %s", SCN_TREE_ENTRIES_MAX,
+        scn_mistakes_add(builder->mistakes, tree->location, "more than %d entries in %s", SCN_TREE_ENTRIES_MAX,
                          scn_tree_kind_text(parent));
         return false;
     }
@@ -90,11 +90,11 @@ static void refuse_decoration(struct builder *builder, const yaml_char_t *anchor
                               yaml_mark_t mark)
 {
     if (anchor != NULL) {
-        scn_mistakes_add(builder->mistakes, place_at(builder, mark),
+        scn_mistakes_add(builder->mistakes, location_at(builder, mark),
                          "anchor '&%s': anchors and aliases are not supported, write the value out", anchor);
     }
     if (tag != NULL) {
-        scn_mistakes_add(builder->mistakes, place_at(builder, mark), "tag '%s': tags are not supported", tag);
+        scn_mistakes_add(builder->mistakes, location_at(builder, mark), "tag '%s': tags are not supported", tag);
     }
 }
 
@@ -103,18 +103,18 @@ static bool take_scalar(struct builder *builder, const yaml_event_t *event)
     const char *text = (const char *)event->data.scalar.value;
     refuse_decoration(builder, event->data.scalar.anchor, event->data.scalar.tag, event->start_mark);
     if (strlen(text) != event->data.scalar.length) {
-        scn_mistakes_add(builder->mistakes, place_at(builder, event->start_mark), "a text with a NUL character");
+        scn_mistakes_add(builder->mistakes, location_at(builder, event->start_mark), "a text with a NUL character");
         return false;
     }
     char *copy = scn_arena_copy(builder->arena, text, event->data.scalar.length);
     if (awaits_key(builder)) {
         builder->key[builder->depth - 1] = copy;
-        builder->key_place[builder->depth - 1] = place_at(builder, event->start_mark);
+        builder->key_location[builder->depth - 1] = location_at(builder, event->start_mark);
         return true;
     }
     struct scn_tree *tree = scn_arena_alloc(builder->arena, sizeof *tree);
     tree->kind = SCN_TREE_SCALAR;
-    tree->place = place_at(builder, event->start_mark);
+    tree->location = location_at(builder, event->start_mark);
     tree->text = copy;
     tree->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     return attach(builder, tree);
@@ -122,18 +122,18 @@ static bool take_scalar(struct builder *builder, const yaml_event_t *event)
 
 static bool take_start(struct builder *builder, enum scn_tree_kind kind, yaml_mark_t mark)
 {
-    struct scn_place place = place_at(builder, mark);
+    struct scn_location location = location_at(builder, mark);
     if (awaits_key(builder)) {
-        scn_mistakes_add(builder->mistakes, place, "a key must be a single word");
+        scn_mistakes_add(builder->mistakes, location, "a key must be a single word");
         return false;
     }
     if (builder->depth == SCN_TREE_DEPTH_MAX) {
-        scn_mistakes_add(builder->mistakes, place, "nested deeper than %d levels", SCN_TREE_DEPTH_MAX);
+        scn_mistakes_add(builder->mistakes, location, "nested deeper than %d levels", SCN_TREE_DEPTH_MAX);
         return false;
     }
     struct scn_tree *tree = scn_arena_alloc(builder->arena, sizeof *tree);
     tree->kind = kind;
-    tree->place = place;
+    tree->location = location;
     if (!attach(builder, tree)) {
         return false;
     }
@@ -145,7 +145,7 @@ static bool take_start(struct builder *builder, enum scn_tree_kind kind, yaml_ma
 
 static bool refuse(struct builder *builder, const yaml_event_t *event, const char *text)
 {
-    scn_mistakes_add(builder->mistakes, place_at(builder, event->start_mark), "%s", text);
+    scn_mistakes_add(builder->mistakes, location_at(builder, event->start_mark), "%s", text);
     return false;
 }
 
@@ -197,8 +197,8 @@ static bool build(struct builder *builder, yaml_parser_t *parser)
         }
     }
     if (builder->root == NULL) {
-        struct scn_place place = {builder->file, 1, 1};
-        scn_mistakes_add(builder->mistakes, place, "the file is empty");
+        struct scn_location location = {builder->file, 1, 1};
+        scn_mistakes_add(builder->mistakes, location, "the file is empty");
     }
     return builder->root != NULL;
 }
@@ -220,11 +220,11 @@ struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mi
 struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
                                bool *readable_out)
 {
-    struct scn_place place = {file, 0, 0};
+    struct scn_location location = {file, 0, 0};
     *readable_out = false;
     FILE *stream = fopen(file->name, "rb");
     if (stream == NULL) {
-        scn_mistakes_add(mistakes, place, "cannot be read: %s", strerror(errno));
+        scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(errno));
         return NULL;
     }
     char *text = scn_arena_alloc(arena, SCN_FILE_BYTES_MAX + 1);
@@ -233,12 +233,12 @@ struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mis
     int problem = errno;
     fclose(stream);
     if (failed) {
-        scn_mistakes_add(mistakes, place, "cannot be read: %s", strerror(problem));
+        scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(problem));
         return NULL;
     }
     *readable_out = true;
     if (length > SCN_FILE_BYTES_MAX) {
-        scn_mistakes_add(mistakes, place, "larger than %u KiB", SCN_FILE_BYTES_MAX / 1024);
+        scn_mistakes_add(mistakes, location, "larger than %u KiB", SCN_FILE_BYTES_MAX / 1024);
         return NULL;
     }
     return scn_tree_parse(arena, mistakes, file, text, length);

@@ -16,8 +16,8 @@ enum scn_tree_kind { SCN_TREE_SCALAR, SCN_TREE_SEQUENCE, SCN_TREE_MAPPING };
 
 struct scn_tree {
     enum scn_tree_kind kind;
-    struct scn_place place;     // where the value starts
-    struct scn_place key_place; // entries of a mapping: where the key is
+    struct scn_location location;     // where the value starts
+    struct scn_location key_location; // entries of a mapping: where the key is
     const char *key;            // entries of a mapping
     const char *text;           // scalars
     bool quoted;                // scalars

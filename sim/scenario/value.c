@@ -153,7 +153,7 @@ static bool load_text(const struct scn_key *key, const char *text, void *base, c
 }
 
 // Nodes, then switches.
-static const char *place_name(const struct scn_scenario *scenario, uint32_t i)
+static const char *vertex_name(const struct scn_scenario *scenario, uint32_t i)
 {
     return i < scenario->node_count ? scenario->nodes[i].name : scenario->ib_switches[i - scenario->node_count].name;
 }
@@ -165,7 +165,7 @@ static void complain_unknown_node(const struct scn_scenario *scenario, const cha
     uint32_t count = scenario->node_count + (switches ? scenario->ib_switch_count : 0);
     scn_nearest_init(&nearest, name);
     for (uint32_t i = 0; i < count; i++) {
-        scn_nearest_offer(&nearest, place_name(scenario, i));
+        scn_nearest_offer(&nearest, vertex_name(scenario, i));
     }
     size_t length = (size_t)snprintf(why, SCN_WHY_MAX, "unknown node%s '%.80s'", switches ? " or switch" : "", name);
     if (nearest.name != NULL) {
@@ -174,7 +174,7 @@ static void complain_unknown_node(const struct scn_scenario *scenario, const cha
     }
     for (uint32_t i = 0; i < count && length + SCN_NAME_MAX + 3 < SCN_WHY_MAX; i++) {
         length += (size_t)snprintf(why + length, SCN_WHY_MAX - length, "%s%s", i == 0 ? " (there are: " : ", ",
-                                   place_name(scenario, i));
+                                   vertex_name(scenario, i));
     }
     snprintf(why + length, SCN_WHY_MAX - length, ")");
 }
@@ -268,7 +268,7 @@ static const struct scn_tree *unwrap(struct scn_loader *loader, const struct scn
     *note_out = NULL;
     if (value == NULL) {
         if (loader->sourced) {
-            scn_mistakes_add(&loader->mistakes, tree->place, "%s: a preset names its sources: write %s", key->name,
+            scn_mistakes_add(&loader->mistakes, tree->location, "%s: a preset names its sources: write %s", key->name,
                              form);
             return NULL;
         }
@@ -278,7 +278,7 @@ static const struct scn_tree *unwrap(struct scn_loader *loader, const struct scn
     const struct scn_tree *assumption = scn_tree_find(tree, "assumption");
     const struct scn_tree *note = source != NULL ? source : assumption;
     if (tree->count != 2 || note == NULL || note->kind != SCN_TREE_SCALAR || note->text[0] == '\0') {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected %s", key->name, form);
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: expected %s", key->name, form);
         return NULL;
     }
     *note_out = source != NULL ? source->text : scn_arena_format(loader->arena, "assumption: %s", assumption->text);
@@ -302,12 +302,12 @@ static bool load_single(struct scn_loader *loader, const struct scn_key *key, co
     char why[SCN_WHY_MAX];
     if (tree->kind != SCN_TREE_SCALAR) {
         const char *article = strchr("aeiou", scn_unit_text(key->unit)[0]) != NULL ? "an" : "a";
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: expected %s %s, found %s", key->name, article,
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: expected %s %s, found %s", key->name, article,
                          scn_unit_text(key->unit), scn_tree_kind_text(tree));
         return false;
     }
     if (!load_scalar(loader, key, tree, base, why)) {
-        scn_mistakes_add(&loader->mistakes, tree->place, "%s: %s", key->name, why);
+        scn_mistakes_add(&loader->mistakes, tree->location, "%s: %s", key->name, why);
         return false;
     }
     return true;
@@ -320,12 +320,12 @@ void scn_value_load(struct scn_loader *loader, const struct scn_key *key, const 
     bool list = key->unit == SCN_UNIT_SIZES || key->unit == SCN_UNIT_INTEGERS;
     const struct scn_tree *value = unwrap(loader, key, tree, &note);
     if (value == NULL || !(list ? load_list(loader, key, value, base) : load_single(loader, key, value, base))) {
-        scn_loader_note_bad(loader, field, false, tree->place);
+        scn_loader_note_bad(loader, field, false, tree->location);
         return;
     }
-    scn_loader_note(loader, field, false, value->place, note);
+    scn_loader_note(loader, field, false, value->location, note);
     if (key->second != 0 && !list && key->unit != SCN_UNIT_ENDPOINT) {
-        scn_loader_note(loader, (const char *)base + key->second, false, value->place, note);
+        scn_loader_note(loader, (const char *)base + key->second, false, value->location, note);
     }
 }
 

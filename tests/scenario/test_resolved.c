@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Places differ between the scenario and its resolved text; nothing else may.
-static void forget_places(struct scn_scenario *scenario)
+// Locations differ between the scenario and its resolved text; nothing else may.
+static void forget_locations(struct scn_scenario *scenario)
 {
     scenario->directory = NULL;
     for (uint32_t i = 0; i < SCN_CHECKS_MAX; i++) {
@@ -32,8 +32,8 @@ static void expect_round_trip(const char *path, const char *set)
     ASSERT_EQ(second.status, SIM_OK);
     char *again = fixture_resolved(second.scenario);
     EXPECT_STREQ(again, text);
-    forget_places(first.scenario);
-    forget_places(second.scenario);
+    forget_locations(first.scenario);
+    forget_locations(second.scenario);
     EXPECT_MEMEQ(second.scenario, first.scenario, sizeof *first.scenario);
     free(text);
     free(again);
