@@ -1,5 +1,5 @@
-// Memory that is freed all at once: everything that one load allocates. Zeroed, never returned piecemeal. Running out
-// of memory ends the program (the input is bounded to SCN_FILE_BYTES_MAX a file).
+// Memory that is freed all at once: everything that one load allocates. It is zeroed, and parts are never freed.
+// Running out of memory ends the program (a file has at most SCN_FILE_BYTES_MAX).
 #pragma once
 
 #include <stdarg.h>

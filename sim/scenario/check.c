@@ -35,7 +35,7 @@ static void check_scenario_name(struct scn_loader *loader)
 
 // --- devices in slots ------------------------------------------------------------------------------------------------
 
-// The field of the device's key, NULL: it has no such key.
+// The field of the device's key of that name; NULL: it has no such key.
 static const uint32_t *field_find(const struct scn_kind *kind, const char *name, const void *device)
 {
     void *base = (void *)(uintptr_t)device;
@@ -43,7 +43,7 @@ static const uint32_t *field_find(const struct scn_kind *kind, const char *name,
     return key != NULL ? (const uint32_t *)((const char *)base + key->offset) : NULL;
 }
 
-// A receive buffer that cannot hold the largest packet stops its link for ever.
+// A receive buffer that cannot hold the largest packet blocks its link for ever.
 static void check_credits(struct scn_loader *loader, const uint32_t *credits, const void *owner, uint32_t mps_bytes)
 {
     if (*credits != 0 && *credits < mps_bytes / 16) {
@@ -86,7 +86,7 @@ static void check_devices(struct scn_loader *loader, const struct scn_node *node
 #include "sim/scenario/devices.def"
 }
 
-// Packets of any node may come through a link: the largest payload counts.
+// A link may carry packets of any node, so the largest payload of all nodes counts.
 static void check_slots(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -142,7 +142,7 @@ static void check_cable(struct scn_loader *loader, const struct scn_cable *cable
     }
 }
 
-// *user: the line of the cable that has the port, 0: free.
+// *user: the line of the cable that uses the port; 0: free.
 static void check_port_free(struct scn_loader *loader, const uint32_t *node_field, const struct scn_cable *cable,
                             enum scn_port port, unsigned *user)
 {
@@ -155,7 +155,7 @@ static void check_port_free(struct scn_loader *loader, const uint32_t *node_fiel
     *user = location.line != 0 ? location.line : 1;
 }
 
-// Whether every cable has two ends.
+// Returns whether every cable has two good ends.
 static bool check_cables(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;

@@ -1,4 +1,4 @@
-// Rules about runs of programs on ACP, beside those that all programs on libibverbs keep (check_verbs.c).
+// Rules about runs of programs on ACP, in addition to those for all programs on libibverbs (check_verbs.c).
 #include <inttypes.h>
 
 #include "sim/scenario/loader.h"
@@ -88,7 +88,7 @@ static void check_devices(struct scn_loader *loader, const struct scn_run *run)
     }
 }
 
-// Keys of programs on libibverbs that ACP decides itself.
+// Keys of programs on libibverbs whose values ACP chooses itself.
 static void check_keys(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_verbs *verbs = &run->verbs;

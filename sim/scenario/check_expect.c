@@ -1,4 +1,4 @@
-// Expectations: what they look at must be there, and their keys must go together.
+// Rules about expectations: their subject must exist, and their keys must be compatible.
 #include <inttypes.h>
 #include <math.h>
 #include <regex.h>
@@ -16,7 +16,7 @@ static struct scn_location location_of(const struct scn_loader *loader, const st
 
 // --- keys beside one another ----------------------------------------------------------------------------------------
 
-// Keys that are of use with one subject only.
+// Keys that only an expectation with value: uses.
 static void check_keys_of_values(struct scn_loader *loader, const struct scn_check *expect)
 {
     const struct {
@@ -38,7 +38,7 @@ static void check_keys_of_values(struct scn_loader *loader, const struct scn_che
     }
 }
 
-// The subject must be said once. False: reported.
+// An expectation must name exactly one subject. False: reported.
 static bool check_subject(struct scn_loader *loader, const struct scn_check *expect)
 {
     const struct scn_observed *observed = &expect->observed;
@@ -69,7 +69,7 @@ static bool check_subject(struct scn_loader *loader, const struct scn_check *exp
 
 // --- bounds ---------------------------------------------------------------------------------------------------------
 
-// Of two numbers that may not differ, where no two runs are the same.
+// With compute: scaled no two runs are the same, so that no number may be required to be exact.
 static void check_equality(struct scn_loader *loader, const struct scn_check *expect)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -89,7 +89,7 @@ static void check_equality(struct scn_loader *loader, const struct scn_check *ex
     }
 }
 
-// A whole output has no other bound than its file.
+// The only bound of a program's whole output is its file.
 static void check_bounds_of_output(struct scn_loader *loader, const struct scn_check *expect)
 {
     const struct scn_observed *observed = &expect->observed;
@@ -149,7 +149,7 @@ static bool bounds_are_good(const struct scn_loader *loader, const struct scn_ch
            scn_loader_is_good(loader, &expect->observed.within_percent);
 }
 
-// Recorded numbers are found by the expectation's name.
+// The file of recorded numbers identifies them by the expectation's name.
 static void check_label(struct scn_loader *loader, const struct scn_check *expect)
 {
     char label[SCN_TEXT_MAX + SCN_NAME_MAX], other[SCN_TEXT_MAX + SCN_NAME_MAX];

@@ -1,4 +1,4 @@
-// Rules about faults, and which cable each one means.
+// Rules about faults; finds the cable that each fault means.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>

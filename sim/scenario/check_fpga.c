@@ -1,4 +1,4 @@
-// Rules about the workload that runs on FPGAs, and what is the FPGA's alone.
+// Rules about the workload that runs on FPGAs, and about values that only that workload takes.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>

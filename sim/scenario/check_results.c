@@ -1,4 +1,4 @@
-// What is taken from results: names of series, numbers, comparisons; and what programs are to print. Expectations:
+// Rules about results: names of series, numbers, comparisons, and the output of programs. Expectations:
 // check_expect.c.
 #include <string.h>
 
@@ -53,7 +53,7 @@ static bool is_series(const struct scn_loader *loader, const char *name, struct 
     return known;
 }
 
-// Some programs name the series of their rows themselves.
+// False: series are bad, or programs that print CSV name the series of their rows themselves.
 static bool names_are_known(const struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -77,7 +77,7 @@ static void check_value(struct scn_loader *loader, const struct scn_value *value
         return;
     }
     scn_nearest_init(&nearest, value->series);
-    // A point of a sweep has not the names of all points.
+    // One point of a sweep does not have the series of the other points.
     bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad;
     known = known || !names_are_known(loader);
     if (!known && nearest.name != NULL) {

@@ -1,5 +1,5 @@
-// Rules about the fabric as a whole: that everyone reaches everyone, with routes that boards can hold and that never
-// block themselves. For cables that are good one by one.
+// Rules about the fabric as a whole: all nodes reach one another, boards can hold the routes, and packets on them never
+// block one another. Called if each cable by itself is good.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static void check_reached(struct scn_loader *loader, const struct scn_routes *ro
     }
 }
 
-// The first port is enough: the order of the nodes is wrong, not that port.
+// Reports only the first port, because the cause is the order of the nodes, not that port.
 static void check_ranges(struct scn_loader *loader, const struct scn_routes *routes, struct scn_location location)
 {
     for (uint32_t i = 0; i < routes->node_count * PORTS; i++) {
@@ -66,6 +66,6 @@ void scn_check_routes(struct scn_loader *loader)
         check_circles(loader, &routes, location);
     }
     if (loader->mistakes.count > before) {
-        scn_loader_note_bad(loader, &scenario->cable_count, true, location); // runs are not judged by these cables
+        scn_loader_note_bad(loader, &scenario->cable_count, true, location); // runs are not checked against bad cables
     }
 }

@@ -13,7 +13,7 @@
 
 #define WORD_BYTES 4
 
-// Grows the set of nodes that cables join to those in it, until it grows no more.
+// Adds nodes that cables join to the set, until it no longer grows.
 static bool is_connected(const struct scn_scenario *scenario, uint32_t from, uint32_t to)
 {
     uint32_t reached = 1u << from, before = 0;
@@ -47,7 +47,7 @@ bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t t
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
                             unsigned use, bool is_default, const char *reason)
 {
-    // What has the value of nobody asking is let pass: resolved scenarios write every key.
+    // A key with its default value is accepted, because resolved scenarios contain every key.
     if (!scn_workload_uses(run->workload, use) && !is_default && scn_loader_is_good(loader, field)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, run), "%s: %s does not use it: %s", key,
                          scn_workload_name(run->workload), reason);
@@ -56,13 +56,14 @@ static void complain_unused(struct scn_loader *loader, const struct scn_run *run
 
 static void check_unused(struct scn_loader *loader, const struct scn_run *run)
 {
-    bool single = run->method == SCN_METHOD_REGISTER || run->method == SCN_METHOD_PIO; // told by check_descriptors
+    bool single = run->method == SCN_METHOD_REGISTER || run->method == SCN_METHOD_PIO; // check_descriptors reports it
     bool one = single || (run->descriptors_count == 1 && run->descriptors[0] == 1);
     complain_unused(loader, run, &run->channel, "channel", SCN_USES_CHANNEL, run->channel == SCN_FALLBACK_CHANNEL,
                     "it chooses its channels itself");
     complain_unused(loader, run, &run->warmup, "warmup", SCN_USES_WARMUP,
                     run->warmup == 0 || run->warmup == SCN_FALLBACK_WARMUP, "every repetition counts");
-    complain_unused(loader, run, run->descriptors, "descriptors", SCN_USES_DESCRIPTORS, one, "it builds its chains itself");
+    complain_unused(loader, run, run->descriptors, "descriptors", SCN_USES_DESCRIPTORS, one,
+                    "it builds its chains itself");
     complain_unused(loader, run, &run->notify, "notify", SCN_USES_NOTIFY, run->notify == SCN_NOTIFY_HOST,
                     "only programs on libtca wait for notifications");
     complain_unused(loader, run, &run->columns, "columns", SCN_USES_COLUMNS, run->columns == SCN_FALLBACK_COLUMNS,
@@ -71,7 +72,7 @@ static void check_unused(struct scn_loader *loader, const struct scn_run *run)
                     "only programs on ACP do");
 }
 
-// A halo's grid is whole, and its all-reduce goes by halves.
+// A halo's grid has no empty position, and its all-reduce halves the nodes.
 static void check_grid(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -103,7 +104,7 @@ static void check_board(struct scn_loader *loader, const struct scn_run *run, co
     }
 }
 
-// from: is memory of the node, to: of the node or of its peer.
+// `from:` is memory of the node, `to:` of the node or of its peer.
 static void check_memory(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field,
                          uint32_t node)
 {
@@ -210,7 +211,7 @@ static void check_fits(struct scn_loader *loader, const struct scn_run *run, uin
     }
 }
 
-// What a rule wants instead of the method; NULL: it is right.
+// The methods that the rule accepts, if the method is not one of them; NULL: it is.
 static const char *method_wanted(enum scn_workload_method rule, enum scn_method method)
 {
     bool cuda = method == SCN_METHOD_UVA || method == SCN_METHOD_NO_UVA;
@@ -242,7 +243,7 @@ static void check_method(struct scn_loader *loader, const struct scn_run *run)
     }
 }
 
-// Programs whose data must lie in certain memory.
+// Workloads whose data must be in a certain memory.
 static void check_memories(struct scn_loader *loader, const struct scn_run *run)
 {
     struct scn_location location = scn_loader_location(loader, &run->from, run);

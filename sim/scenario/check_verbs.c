@@ -118,7 +118,7 @@ static void check_nodes(struct scn_loader *loader, const struct scn_run *run)
 
 // --- memory ---------------------------------------------------------------------------------------------------------
 
-// Both sides have it: in a ping-pong each sends and receives.
+// Both nodes need the GPU: in a ping-pong each sends and receives.
 static void check_gpu(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -174,7 +174,7 @@ static void require(struct scn_loader *loader, const struct scn_run *run, const 
                      "missing key '%s' in run: a %s needs one", key, scn_workload_name(run->workload));
 }
 
-// The processor sets the last byte of each message, and sees it come.
+// The processor sets the last byte of each message, and polls for it.
 static void check_polled(struct scn_loader *loader, const struct scn_run *run, const enum scn_memory *field)
 {
     if (*field != SCN_MEMORY_HOST && scn_loader_is_good(loader, field)) {

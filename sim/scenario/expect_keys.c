@@ -1,4 +1,4 @@
-// The keys of expectations: what is looked at, and the bounds that it has to keep.
+// The keys of expectations: a subject, and its bounds.
 #include "sim/scenario/keys.h"
 
 static void expect_loaded(void *object, const struct scn_tree *tree)

@@ -1,4 +1,4 @@
-// `topology:` becomes nodes, cables and an InfiniBand switch, as if they had been written out.
+// `topology:` becomes nodes, cables and an InfiniBand switch, as if the file listed them.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 struct request {
     enum scn_topology topology;
     uint32_t nodes;
-    const struct scn_tree *tree;  // all of it
+    const struct scn_tree *tree;  // the mapping of topology:
     const struct scn_tree *cable; // a preset's name, or the keys of a link
     const struct scn_tree *names; // a list of them; NULL: node0, node1, ...
 };
@@ -21,7 +21,7 @@ static const struct scn_key *key_of(const char *name)
     return scn_key_find(&scn_kind_topology, name, &base);
 }
 
-// False: there is none, or not a good one; reported.
+// False: the number is missing or bad; reported.
 static bool read_number(struct scn_loader *loader, const struct scn_tree *tree, const char *name, uint64_t *number_out)
 {
     char why[SCN_WHY_MAX];
@@ -47,7 +47,7 @@ static bool read_number(struct scn_loader *loader, const struct scn_tree *tree, 
     return true;
 }
 
-// What a shape takes beyond the range of the key.
+// The numbers of nodes that a shape allows, in addition to the range of the key.
 static const char *shape_complaint(enum scn_topology topology, uint64_t nodes)
 {
     switch (topology) {
@@ -118,7 +118,7 @@ static bool read_request(struct scn_loader *loader, struct request *request)
     return read_shape(loader, request) && good && check_list(loader, request);
 }
 
-// --- what a file would have written ---------------------------------------------------------------------------------
+// --- entries as a file would contain them ---------------------------------------------------------------------------
 
 static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree_kind kind,
                                         struct scn_location location)
@@ -129,7 +129,7 @@ static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree
     return collection;
 }
 
-// Adds a copy of the entry under this key, which may be the one it had; NULL: nothing.
+// Adds a copy of the entry to the mapping, under this key, which may be the entry's own. entry NULL: adds nothing.
 static void entry_copy(struct scn_loader *loader, struct scn_tree *mapping, const char *key,
                        const struct scn_tree *entry)
 {
@@ -242,7 +242,7 @@ static void complain_both(struct scn_loader *loader, const struct scn_tree *entr
     }
 }
 
-// A file gives its nodes and cables in one of the two forms.
+// A file has either topology:, or nodes: and cables:.
 static void check_forms(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree)
 {
     complain_both(loader, scn_tree_find(parent, "nodes"), "topology", "nodes and cables");

@@ -1,4 +1,4 @@
-// Finding keys in the table, and what can be said of a key without a value.
+// Finds keys in the table; properties of keys that need no value.
 #include "sim/scenario/keys.h"
 
 #include <string.h>

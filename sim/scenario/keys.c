@@ -9,7 +9,7 @@ const struct scn_choice scn_choices_port[] = {
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
 static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {NULL, 0}};
-// No fields: generate.c reads them and makes nodes and cables.
+// These keys have no fields: generate.c reads them and makes nodes and cables.
 static const struct scn_key topology_keys[] = {
     {.name = "kind",
      .unit = SCN_UNIT_CHOICE,

@@ -13,7 +13,7 @@
 #include "sim/scenario/scenario.h"
 #include "sim/scenario/tree.h"
 
-// Fallbacks of keys that not every program uses (check_run.c), and a fallback as text.
+// Defaults of keys that not every workload uses (check_run.c), and a default as text.
 #define SCN_FALLBACK_CHANNEL       0
 #define SCN_FALLBACK_WARMUP        2
 #define SCN_FALLBACK_COLUMNS       4
@@ -40,23 +40,23 @@ enum scn_unit {
     SCN_UNIT_SIZES,    // a list; its length goes to the second field
     SCN_UNIT_INTEGERS,
     SCN_UNIT_OBJECT,   // a mapping with the keys of `child`
-    SCN_UNIT_EMBED,    // the keys of `child` stand directly among this kind's
+    SCN_UNIT_EMBED,    // the keys of `child` are also keys of this kind
     SCN_UNIT_OBJECTS,  // a list of mappings; its length goes to the second field
-    SCN_UNIT_ABSENT,   // no field: acts while loading (count)
-    SCN_UNIT_GENERATOR // no field: a mapping that stands for other keys, written out while loading (topology)
+    SCN_UNIT_ABSENT,   // no field: takes effect while loading (count)
+    SCN_UNIT_GENERATOR // no field: a mapping from which the loader makes other keys (topology)
 };
 
-#define SCN_KEY_OWN          1u // belongs to the one object, never in a preset or in `with:`
+#define SCN_KEY_OWN          1u // of one object: not allowed in a preset or in `with:`
 #define SCN_KEY_OPEN         2u // written to resolved.yaml only when it differs from its default
 #define SCN_KEY_POWER_OF_TWO 4u
-#define SCN_KEY_SWITCHES     8u  // a node, or an InfiniBand switch
-#define SCN_KEY_SHOWN        16u // open, but its default is a value like any other, which `tcasim params` prints
+#define SCN_KEY_SWITCHES     8u  // the value names a node or an InfiniBand switch
+#define SCN_KEY_SHOWN        16u // open, but `tcasim params` prints its default
 
 struct scn_choice {
     const char *name;
     uint64_t value;
 };
-// "none" is what a key has that was not given; nobody is told to write it.
+// "none" is the value of a key that is not given; messages do not list it as a choice.
 static inline bool scn_choice_is_offered(const struct scn_choice *choice)
 {
     return strcmp(choice->name, "none") != 0;
@@ -66,16 +66,16 @@ struct scn_kind;
 
 struct scn_key {
     const char *name;
-    const char *was; // its name in the version before, still taken with a warning; NULL: the same
+    const char *was; // its name in the previous version, still accepted with a warning; NULL: the same
     enum scn_unit unit;
-    const char *fallback; // the default as it would be written; NULL: required
-    uint64_t min, max;    // of a number; of a text's length; of a list's elements. max 0 of a real: unbounded
+    const char *fallback; // the default as YAML text; NULL: required
+    uint64_t min, max;    // of a number, a text's length, or a list's elements. A real with max 0 is unbounded
     uint64_t multiple;    // 0: any
     unsigned flags;
     const char *doc;
     size_t offset, size;              // the field
     size_t second;                    // another field, see the units; 0: none
-    const struct scn_choice *choices; // ended by a NULL name; of several names of a value the first is written
+    const struct scn_choice *choices; // ended by a NULL name; if a value has several names, the first is written
     const struct scn_kind *child;
 };
 
@@ -87,7 +87,7 @@ struct scn_kind {
     size_t key_count;
     size_t size;
     const char *presets; // folder in configs/, NULL: this kind has none
-    // Called once for an object that the file gives, for what has no key of its own; may be NULL.
+    // Called once for each object in the file, to set fields that have no key; may be NULL.
     void (*loaded)(void *object, const struct scn_tree *tree);
 };
 
@@ -103,21 +103,21 @@ extern const struct scn_kind *const scn_kinds[];
 
 extern const struct scn_choice scn_choices_port[], scn_choices_operation[];
 
-// For rows: a field's offset and size; a field of a second kind.
+// For rows: a field's offset and size; the offset of a second field.
 #define SCN_FIELD(type, field)  .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
 #define SCN_SECOND(type, field) .second = offsetof(type, field)
 #define SCN_ROWS(rows)          .keys = (rows), .key_count = sizeof(rows) / sizeof((rows)[0])
 
-// The row of that name and the base of its field: *base moves into an embedded object where the row is there.
+// The row of that name. If it belongs to an embedded object, *base is moved to that object.
 const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name, void **base);
 
 // The known key nearest to name; NULL: none is near.
 const char *scn_key_nearest(const struct scn_kind *kind, const char *name);
 
-// Whether the row holds no value itself but further keys.
+// Whether the row has keys of its own instead of a value.
 bool scn_key_is_structure(const struct scn_key *key);
 
-// The unit of a list's elements; of anything else its own.
+// The unit of a list's elements; for other units the unit itself.
 enum scn_unit scn_unit_element(enum scn_unit unit);
 
 // "time", "list of sizes".

@@ -1,10 +1,10 @@
-// The steps of a load in their order, and what a scenario keeps alive.
+// The steps of a load in their order, and the memory of a loaded scenario.
 #include "sim/scenario/loader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// The file's name without folder and .yaml, fit for a folder of results.
+// The file's name without folder and .yaml, as the name of a folder of results.
 static void name_after_file(struct scn_scenario *scenario, const char *path)
 {
     static const char suffix[] = ".yaml";
@@ -23,7 +23,7 @@ static void name_after_file(struct scn_scenario *scenario, const char *path)
     }
 }
 
-// What is in front of the file's name.
+// The part of the path before the file's name.
 static const char *directory_of(struct scn_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -74,7 +74,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     }
 }
 
-// Every point is a scenario that must be right; the first that is not is enough to know.
+// Every point is a scenario that must be valid; only the first invalid one is reported.
 static void points_check(struct scn_loader *loader, const char *path, const struct scn_load_options *options)
 {
     const struct scn_sweep *sweep = loader->scenario->sweep;

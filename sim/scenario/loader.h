@@ -1,9 +1,9 @@
-// One load under way: what its steps share. The steps, in their order:
+// State that the steps of one load share. The steps, in their order:
 //   tree.c      YAML text to a tree
-//   set.c       --set on the tree, for keys that act while loading
+//   set.c       --set on the tree, for keys that take effect while loading
 //   object.c    tree to structs through the table of keys, with preset.c, node.c, generate.c, value.c, list.c
-//   set.c       --set on top
-//   check*.c    what no single key can say
+//   set.c       --set over the structs
+//   check*.c    rules between keys
 #pragma once
 
 #include "sim/scenario/keys.h"
@@ -11,7 +11,7 @@
 #include "sim/scenario/source.h"
 #include "sim/scenario/tree.h"
 
-// A scenario as scn_load gives it out: the public struct first, then what it keeps alive.
+// A scenario as scn_load returns it: the public struct first, then the memory that it refers to.
 struct scn_loaded {
     struct scn_scenario scenario;
     struct scn_arena arena;
@@ -28,22 +28,22 @@ struct scn_loader {
     struct scn_scenario *scenario;
     const char *configs_dir;
     struct scn_preset *presets; // those read so far
-    struct scn_given *given;    // what the scenario's file puts over presets
+    struct scn_given *given;    // the values of the scenario's file over presets
     unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
     bool without_sweep, sweep_is_bad;
     struct scn_location sweep_location;
-    bool sourced; // in a preset's own keys: every value must name its source
+    bool sourced; // loading a preset's own keys, where every value must name its source
 };
 
-// object.c: applies a mapping to the object at base. Mistakes are reported, what can be read is read.
+// object.c: applies a mapping to the object at base. Reports mistakes and loads the rest.
 void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base);
 
-// What the scenario's file puts over the preset of the object at base: the mapping behind `with:`; NULL: nothing.
+// The mapping of `with:` that the scenario's file has over the preset of the object at base; NULL: none.
 const struct scn_tree *scn_given_find(const struct scn_loader *loader, const void *base);
 
-// One entry of a mapping, by its row.
+// Loads one entry of a mapping by its row.
 void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree, void *base);
 
 // Reports every required key that nothing has set. location: of the object.
@@ -54,24 +54,24 @@ void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, 
 void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kind *kind, struct scn_location location,
                                  const char *name);
 
-// node.c: the list of nodes, where one entry may stand for several.
+// node.c: the list of nodes; an entry with count: is several nodes.
 void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree);
 
 void scn_node_load(struct scn_loader *loader, const struct scn_tree *item, struct scn_node *node);
 
-// How more than SCN_NODES_MAX nodes are refused: the key, how many, how many may be.
+// The message for more than SCN_NODES_MAX nodes: the key, their number, the largest number.
 #define SCN_TOO_MANY_NODES                                                                                             \
     "%s: %" PRIu64 " nodes; a sub-cluster has at most %d, as its window of 512 GiB has room for no more"
 
-// generate.c: `topology:`, with the mapping that holds it.
+// generate.c: `topology:`; parent: the mapping that contains it.
 void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree);
 
 // sweep.c: `sweep:`
 void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree);
-// With the runs, which are loaded later.
+// Checks the lengths of the names of series, after the runs are loaded.
 void scn_sweep_check(struct scn_loader *loader);
 
-// preset.c: the tree of configs/<folder>/<name>.yaml, read once. NULL: reported.
+// preset.c: the tree of configs/<folder>/<name>.yaml, which is read once a load. NULL: reported.
 const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name);
 
 // The names in configs/<folder>, sorted, ended by NULL; NULL: the folder cannot be read.
@@ -86,24 +86,24 @@ void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
 
 // check.c, check_routes.c (called by check.c, for good cables), check_faults.c, check_run.c and check_results.c
 void scn_check_hardware(struct scn_loader *loader);
-void scn_check_faults(struct scn_loader *loader); // also finds the cables that are meant
+void scn_check_faults(struct scn_loader *loader); // also finds the cables of the faults
 void scn_check_routes(struct scn_loader *loader);
 void scn_check_runs(struct scn_loader *loader);
 void scn_check_results(struct scn_loader *loader);
 
-// check_expect.c: one entry of `expect:`, beside what it has in common with comparisons.
+// check_expect.c: one entry of `expect:`, except for what expectations share with comparisons.
 void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect);
 
-// check_fpga.c: a run of fpga-transfer; what any other run may not ask for (false: a method of the FPGA's).
+// check_fpga.c: a run of fpga-transfer; values that other runs may not have (false: a method of the FPGA's).
 void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 
-// check_verbs.c: a run of a program on libibverbs; what any other run may not ask for (false: it has no method).
+// check_verbs.c: a run of a program on libibverbs; values that other runs may not have (false: the run has no method).
 void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run);
 void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run);
 
-// check_run.c: do cables of boards lead from one node to the other? Only where cables are good.
+// check_run.c: whether cables of boards lead from one node to the other. True if cables have mistakes.
 bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to);
 
 // check_hca.c: HCAs and the cables between them.
@@ -118,7 +118,7 @@ void scn_loader_note_bad(struct scn_loader *loader, const void *address, bool st
 struct scn_location scn_loader_location(const struct scn_loader *loader, const void *address, const void *object);
 bool scn_loader_is_given(const struct scn_loader *loader, const void *address);
 bool scn_loader_is_bad(const struct scn_loader *loader, const void *address, bool structure);
-// A value, not a structure.
+// For a value, not a structure.
 static inline bool scn_loader_is_good(const struct scn_loader *loader, const void *field)
 {
     return !scn_loader_is_bad(loader, field, false);

@@ -9,11 +9,11 @@
 
 #define SCN_MISTAKES_SHOWN_MAX 100
 
-// Where a text comes from: a YAML file, or one --set of the command line.
+// The origin of a text: a YAML file, or one --set of the command line.
 struct scn_file {
     const char *name;
-    unsigned rank;    // order in which mistakes are shown: scenario, presets as they were met, --set
-    bool is_argument; // of the command line: has no lines
+    unsigned rank;    // order in which mistakes are shown: scenario, presets in the order of use, --set
+    bool is_argument; // an option of the command line: it has no lines
 };
 
 // line 0: the file as a whole.
@@ -27,7 +27,7 @@ struct scn_mistakes {
     struct scn_arena *arena;
     struct scn_mistake *newest;
     size_t count;    // of mistakes
-    size_t warnings; // what is told, and no mistake
+    size_t warnings; // reported, but not as mistakes
 };
 
 __attribute__((format(printf, 3, 4))) void scn_mistakes_add(struct scn_mistakes *mistakes, struct scn_location location,
@@ -39,5 +39,5 @@ __attribute__((format(printf, 3, 4))) void scn_mistakes_warn(struct scn_mistakes
 // "file:line:column", or "file".
 char *scn_location_text(struct scn_arena *arena, struct scn_location location);
 
-// The lines belong to the caller (scn_messages_free).
+// The caller owns the lines (scn_messages_free).
 void scn_mistakes_export(const struct scn_mistakes *mistakes, struct scn_messages *messages);

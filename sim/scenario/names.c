@@ -37,7 +37,7 @@ void scn_nearest_init(struct scn_nearest *nearest, const char *wanted)
 {
     nearest->wanted = wanted;
     nearest->name = NULL;
-    // A third of the letters may be wrong, one at least: farther than that a suggestion puzzles more than it helps.
+    // A third of the letters may be wrong, but at least one: a more distant suggestion would be confusing.
     nearest->distance = strlen(wanted) / 3 + 1;
     if (nearest->distance < 2) {
         nearest->distance = 2;
@@ -51,7 +51,7 @@ void scn_nearest_offer(struct scn_nearest *nearest, const char *candidate)
         nearest->distance = distance;
         nearest->name = candidate;
     } else if (distance == nearest->distance && nearest->name != NULL && strcmp(nearest->name, candidate) != 0) {
-        nearest->name = NULL; // two are equally near: a guess would be as often wrong as right
+        nearest->name = NULL; // two are equally near: a guess would be wrong half of the time
     }
 }
 

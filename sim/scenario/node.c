@@ -1,4 +1,4 @@
-// The list of nodes: `count: 4` makes one entry four nodes, and the sub-cluster has a limit of its own.
+// The list of nodes: an entry with `count: 4` is four nodes, and the sub-cluster limits the number of nodes.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 #include "sim/scenario/value.h"
 
-// How many nodes an entry stands for; *numbered_out: whether their names carry numbers.
+// The number of nodes of an entry; *numbered_out: whether numbers are added to their names.
 static uint64_t entry_count(struct scn_loader *loader, const struct scn_tree *item, bool *numbered_out)
 {
     void *base = NULL;

@@ -1,4 +1,4 @@
-// From trees to structs: objects by the rows of their kind, presets first, `with:` over them.
+// Trees to structs: loads objects by the rows of their kind, presets first, `with:` over them.
 #include "sim/scenario/loader.h"
 
 #include <string.h>
@@ -111,7 +111,7 @@ void scn_object_load_key(struct scn_loader *loader, const struct scn_key *key, c
     }
 }
 
-// A row that sets two fields at once must not meet another that sets one of them.
+// A row that sets two fields excludes another row that sets one of them.
 static void check_exclusive(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree,
                             const struct scn_key *key)
 {
@@ -149,7 +149,7 @@ static void load_entry(struct scn_loader *loader, const struct scn_kind *kind, c
     scn_object_load_key(loader, key, entry, base);
 }
 
-// In the order of the table, not of the file: cables and runs name nodes.
+// In the order of the table, not of the file, because cables and runs name nodes.
 static void load_in_table_order(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree,
                                 void *base)
 {
@@ -261,8 +261,8 @@ static void load_with(struct scn_loader *loader, const struct scn_kind *kind, co
 struct scn_given {
     struct scn_given *next;
     size_t offset;               // of the object
-    bool preset;                 // it took one
-    const struct scn_tree *tree; // NULL: nothing
+    bool preset;                 // the object has a preset
+    const struct scn_tree *tree; // values over the preset; NULL: none
 };
 
 static const struct scn_given *given_find(const struct scn_loader *loader, const void *base)
@@ -280,14 +280,14 @@ const struct scn_tree *scn_given_find(const struct scn_loader *loader, const voi
     return given != NULL ? given->tree : NULL;
 }
 
-// An object within a `with:` has no preset beside it: all of it goes over the one it got before.
+// An object inside `with:` without preset: is as a whole put over the preset that the object already has.
 static void given_note(struct scn_loader *loader, const struct scn_tree *tree, const struct scn_tree *preset,
                        const struct scn_tree *with, const void *base)
 {
     const struct scn_given *before = given_find(loader, base);
     const struct scn_tree *over = preset != NULL ? with : loader->preset_depth > 0 ? tree : NULL;
     if (over != NULL && over->location.file != loader->file) {
-        over = NULL; // a preset's own
+        over = NULL; // from a preset's file
     }
     struct scn_given *given = scn_arena_alloc(loader->arena, sizeof *given);
     *given = (struct scn_given){loader->given, offset_of(loader, base),
@@ -338,7 +338,7 @@ static void require_items(struct scn_loader *loader, const struct scn_key *key, 
     }
 }
 
-// Once an object: what would give it all its keys.
+// A hint, once for each object, that a preset would supply all missing keys.
 static const char *preset_hint(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_key *key,
                                bool *hinted)
 {
@@ -395,6 +395,6 @@ void scn_object_require(struct scn_loader *loader, const struct scn_kind *kind, 
                         void *base)
 {
     const struct scn_given *given = given_find(loader, base);
-    bool hinted = given != NULL && given->preset; // a preset that lacks a key is not helped by another
+    bool hinted = given != NULL && given->preset; // no hint if the object has a preset, which lacks the key
     require_keys(loader, kind, location, base, &hinted);
 }

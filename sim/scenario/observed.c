@@ -1,4 +1,4 @@
-// What expectations look at: programs by their names; and what an expectation itself is called and allows.
+// Subjects of expectations (programs by name), and the labels and bounds of expectations.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 // --- programs -------------------------------------------------------------------------------------------------------
 
-// The last part of the first word. A word that a shell changes (quotes, variables, patterns) is not known yet.
+// The file name in the command's first word; empty if a shell changes the word (quotes, variables, patterns).
 static void file_name(const char *command, char name[SCN_NAME_MAX])
 {
     command += strspn(command, " ");
@@ -29,7 +29,7 @@ void scn_outside_name(const struct scn_scenario *scenario, uint32_t index, char 
     }
 }
 
-// Among those that have a `name:`, or among the others.
+// Searches the programs with a `name:`, or the others.
 static uint32_t find_among(const struct scn_scenario *scenario, const char *name, bool named, uint32_t *count_out)
 {
     uint32_t found = SCN_OUTSIDES_MAX;
@@ -61,7 +61,7 @@ bool scn_outside_is_observed(const struct scn_scenario *scenario, uint32_t index
         named = named || (expect->observed.program[0] != '\0' &&
                           scn_outside_find(scenario, expect->observed.program, &count) == index);
     }
-    // A program that prints CSV names its series itself: which they are is not known before.
+    // A program that prints CSV names its series itself, so any series may be one of its own.
     return named || (series && scenario->outsides[index].results.series[0] != '\0');
 }
 

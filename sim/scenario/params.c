@@ -1,4 +1,4 @@
-// `tcasim params`: the table of keys as help, with what the presets say.
+// `tcasim params`: prints the table of keys as help, with the values of the presets.
 #include "sim/scenario/loader.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct printer {
     bool found;
 };
 
-// A preset's file, read for its values.
+// The contents of a preset's file.
 struct preset_text {
     const char *name;
     const struct scn_tree *tree;

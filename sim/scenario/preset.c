@@ -1,4 +1,4 @@
-// Finding and reading presets: configs/<folder>/<name>.yaml. Each is read once a load.
+// Finds and reads presets: configs/<folder>/<name>.yaml. Each is read once a load.
 #include "sim/scenario/loader.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@ static const char suffix[] = ".yaml";
 struct scn_preset {
     struct scn_preset *next;
     const char *folder, *name;
-    const struct scn_tree *tree; // NULL: it has mistakes, reported
+    const struct scn_tree *tree; // NULL: mistakes were reported
 };
 
 static int compare_names(const void *left, const void *right)

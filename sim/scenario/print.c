@@ -25,7 +25,7 @@ static void print_quantity(FILE *out, enum scn_quantity quantity, uint64_t numbe
     fputs(text, out);
 }
 
-// Double quotes always, so that no text can be read as anything else.
+// Always in double quotes, so that YAML reads it as a text.
 static void print_text(FILE *out, const char *text)
 {
     fputc('"', out);
@@ -200,7 +200,7 @@ bool scn_key_is_left_out(const struct scn_key *key, const void *base)
     }
     struct scn_key moved = *key;
     moved.offset = 0;
-    if (key->unit == SCN_UNIT_INTEGERS) { // a list's default is one number
+    if (key->unit == SCN_UNIT_INTEGERS) { // the default of a list is one number
         moved.second = sizeof(uint64_t);
         moved.size = sizeof(uint64_t);
         uint32_t count;

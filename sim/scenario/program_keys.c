@@ -1,4 +1,4 @@
-// The keys of programs of the machine: what they are given, and what is taken from their output.
+// The keys of programs of this machine: their start, and the results in their output.
 #include "sim/scenario/keys.h"
 
 static const struct scn_choice formats[] = {{"none", SCN_FORMAT_NONE},

@@ -1,4 +1,4 @@
-// The keys of what is taken from the results: numbers, comparisons, panels of plots. Expectations: expect_keys.c.
+// The keys of numbers from the results, of comparisons, and of panels of plots. Expectations: expect_keys.c.
 #include "sim/scenario/keys.h"
 
 static const struct scn_choice takes[] = {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Of equally short ways the first of these is taken.
+// Of equally short routes, the one through the first of these ports is taken.
 static const enum scn_port preference[] = {SCN_PORT_S, SCN_PORT_E, SCN_PORT_W};
 #define PREFERENCES (sizeof preference / sizeof preference[0])
 
@@ -78,7 +78,7 @@ uint32_t scn_routes_ranges(const struct scn_routes *routes, uint32_t node, enum 
     return ranges;
 }
 
-// Follows the E ports from a node. 0: they do not lead back to it; otherwise the ring's size.
+// Follows the E ports from a node. Returns the size of the ring; 0: they do not lead back to the node.
 static uint32_t ring_follow(const struct scn_scenario *scenario, uint32_t first, uint32_t nodes[SCN_NODES_MAX])
 {
     uint32_t size = 0, node = first;

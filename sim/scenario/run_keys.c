@@ -1,4 +1,4 @@
-// The keys of runs: a program and its measurements.
+// The keys of runs: a workload and its measurements.
 #include "sim/scenario/keys.h"
 #include "sim/scenario/sizes.h"
 
@@ -122,7 +122,7 @@ static const struct scn_key run_keys[] = {
      SCN_FIELD(struct scn_run, ranks),
      SCN_SECOND(struct scn_run, ranks_count),
      .doc = "programs on ACP: numbers of ranks, each of which is measured. Rank 0 is on `node`, rank 1 on `peer`, the "
-            "others on the other nodes in turn. 0: as few as the operation needs"},
+            "others on the other nodes in turn. 0: 2, for remote-copy 3, for barrier and acp-memory one on each node"},
     {.name = "verbs",
      .unit = SCN_UNIT_EMBED,
      .fallback = "",

@@ -2,12 +2,12 @@
 //
 // Every key is declared once, in keys.c and its siblings: name, kind of unit, default, range, doc, and the field in the
 // structs below. The loader, `tcasim params`, the error messages and resolved.yaml all come from that table. Times are
-// integer picoseconds, sizes bytes, rates megahertz; the YAML carries units always ("256 B", "120 ns", "250 MHz").
+// integer picoseconds, sizes bytes, rates megahertz; the YAML always has units ("256 B", "120 ns", "250 MHz").
 //
 // Layers, each overriding the one before: default of the key < preset in configs/<kind>/<name>.yaml < `with:` < --set.
 // Every resolved value remembers where it came from (its source), for the manifest and for `tcasim params`.
 //
-// Leaves out: what a value means to a model. Ownership: scn_load allocates everything in one scenario object.
+// Leaves out: the meaning of a value in a model. Ownership: scn_load allocates everything in one scenario object.
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@
 
 #define SCN_IB_SWITCHES_MAX 8
 #define SCN_IB_CABLES_MAX   32
-#define SCN_IB_SWITCH(i)    (SCN_NODES_MAX + (i)) // what an InfiniBand cable calls switch i; nodes have their index
+#define SCN_IB_SWITCH(i)    (SCN_NODES_MAX + (i)) // switch i as an end of an InfiniBand cable; nodes have their index
 
 #define SCN_NOT_GIVEN UINT64_MAX
 
@@ -50,7 +50,7 @@ struct scn_link {
 // A program's own computing, under `exec`.
 enum scn_compute { SCN_COMPUTE_NONE, SCN_COMPUTE_SCALED };
 
-// A node's processor socket: root complex, memory, and what a core pays.
+// A node's processor socket: root complex, memory, and the costs of a core's operations.
 struct scn_host {
     uint64_t memory_bytes;
     uint32_t mps_bytes;             // Max_Payload_Size set on every device of the node
@@ -60,13 +60,13 @@ struct scn_host {
     uint64_t root_port_rx_ps;       // last symbol to the transaction layer
     uint64_t memory_read_ps;        // request at the transaction layer to its first completion
     uint64_t memory_write_ps;       // posted write at the transaction layer to visible for a polling core
-    uint32_t memory_reads_max;      // inbound reads the root complex works on at once
+    uint32_t memory_reads_max;      // inbound reads in progress at once
     uint64_t peer_ps;               // port to port inside the root complex
     uint32_t peer_reads_max;        // outstanding reads between two ports, in pieces as they are passed on
     uint32_t peer_read_bytes;       // largest piece of a read from port to port; 0: passed on whole
     uint64_t qpi_ps;                // one way between two sockets
-    uint64_t qpi_peer_write_ps;     // until the far socket has a write from port to port in order at its port
-    uint64_t qpi_peer_read_ps;      // what a read from port to port costs the far socket, beside the way
+    uint64_t qpi_peer_write_ps;     // the far socket puts a line of a write from port to port in order
+    uint64_t qpi_peer_read_ps;      // the far socket passes on a line of a read, in addition to the path
     uint32_t qpi_peer_lines_max;    // outstanding lines of 64 B from port to port across QPI, each way; 0: one socket
     uint32_t posted_header_credits; // receive buffer of a root port, as advertised
     uint32_t posted_data_credits;   // in units of 16 B
@@ -76,17 +76,17 @@ struct scn_host {
     uint64_t flush_wc_far_ps;   // the same to a device of the other socket; 0: flush_wc_ps and qpi_ps
     uint64_t store_uc_ps;       // one uncached store, until it is at the root port
     uint64_t load_uc_ps;        // core's and uncore's part of one uncached load, of one line of streaming loads
-    uint64_t load_uc_return_ps; // and from the answer at the root complex to the core
+    uint64_t load_uc_return_ps; // from the answer at the root complex to the core
     uint64_t load_ps;           // one cached load or store of 8 B
     uint64_t device_line_ps;    // a cache line that a device wrote or read last
-    uint64_t lock_ps;           // taken and left, nobody else wants it
-    uint64_t poll_ps;           // one turn of a polling loop over a cached word
+    uint64_t lock_ps;           // taken and released, without contention
+    uint64_t poll_ps;           // one iteration of a polling loop on a cached word
     uint64_t copy_bytes_per_us; // memcpy inside host memory
     uint64_t timestamp_ps;      // reading the time stamp counter
     uint64_t call_ps;           // entry and exit of a driver library call
-    uint64_t interrupt_ps;      // a device's message to the driver thread that waits for it
+    uint64_t interrupt_ps;      // from a device's message to the driver thread that waits for it
     enum scn_compute compute;
-    double compute_scale; // of this machine's processor time
+    double compute_scale; // times this machine's processor time
 };
 
 enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
@@ -102,17 +102,17 @@ struct scn_board {
     uint32_t posted_header_credits; // receive buffer of the hard IP
     uint32_t posted_data_credits;
     uint32_t nonposted_header_credits;
-    uint32_t tx_buffer_tlps;     // TLPs the hard IP takes before it stalls the core
+    uint32_t tx_buffer_tlps;     // TLPs that the hard IP accepts before it stalls the core
     uint32_t dmac_start_cycles;  // sequencer overhead before the first request of a DMA
     uint32_t dmac_fetch_cycles;  // from the start to the first fetch of a chain, at most dmac_start_cycles
-    uint32_t dmac_finish_cycles; // and between the last write and the completion status
+    uint32_t dmac_finish_cycles; // between the last write and the completion status
     uint32_t dmac_read_bytes;    // largest read request, at most 512
     uint32_t dmac_read_tags;     // outstanding reads, 1..32
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
     bool progress_thread;        // of TCA Verbs, in every process of the node
 };
 
-// A GPU with its slot, and what its driver's calls cost.
+// A GPU with its slot, and the costs of its driver's calls.
 struct scn_gpu {
     char model[SCN_NAME_MAX];
     uint64_t memory_bytes, bar_bytes;
@@ -131,11 +131,11 @@ struct scn_gpu {
     struct scn_link slot;
 };
 
-// Single requests that the driver writes to the HCA itself.
+// Requests posted singly that the driver writes to the HCA.
 enum scn_blueflame { SCN_BLUEFLAME_INLINE, SCN_BLUEFLAME_ALL };
 
-// The devices that a node may have one of, beside its board (devices.def), and a struct of each (struct scn_fpga).
-// given: false: the node has none. The other fields are those of its keys.
+// Devices of which a node may have one, in addition to its board (devices.def), with a struct for each (struct
+// scn_fpga). given: false: the node has none. The other fields are those of the device's keys.
 enum scn_device_id {
 #define DEVICE(id, ID, name, kind_doc, key_doc) SCN_DEVICE_ID_##ID,
 #include "sim/scenario/devices.def"
@@ -152,7 +152,7 @@ enum scn_device_id {
 
 struct scn_node {
     char name[SCN_NAME_MAX];
-    char preset[SCN_NAME_MAX]; // what its hardware is called: the preset's name, or the key `hardware`
+    char preset[SCN_NAME_MAX]; // name of its hardware: the preset's name, or the key `hardware`
     struct scn_host host;
     struct scn_board board;
     struct scn_link slot;
@@ -184,7 +184,7 @@ struct scn_ib_cable {
     uint64_t flight_ps;          // as in models/hca/ib_link.h
 };
 
-// Pulled: the link goes down for good, both ways at once.
+// Pulled: the link goes down in both directions at once, and stays down.
 enum scn_fault_kind { SCN_FAULT_PULL };
 
 struct scn_fault_ends {
@@ -192,14 +192,14 @@ struct scn_fault_ends {
     enum scn_port from_port, to_port;
 };
 
-// Something that happens to a cable, once in every series. Its moment is counted from the instant at which the boards
-// of all nodes are booted and the programs start.
+// A failure of a cable, once in every series. Its time is counted from the instant at which the boards of all nodes are
+// booted and the programs start.
 struct scn_fault {
     enum scn_fault_kind kind;
     struct scn_fault_ends ends;
     uint32_t cable;      // index into cables
-    uint64_t at_ps;      // one of the two is SCN_NOT_GIVEN
-    uint64_t after_tlps; // sent over the cable, both directions together, replays left out
+    uint64_t at_ps;      // either this or after_tlps is SCN_NOT_GIVEN
+    uint64_t after_tlps; // sent over the cable, both directions together, without replays
 };
 
 enum scn_workload {
@@ -219,7 +219,7 @@ enum scn_method {
     SCN_METHOD_NONE // programs on libibverbs; all others need one
 };
 
-// Whose memory data lies in.
+// The owner of the memory with the data.
 enum scn_memory {
     SCN_MEMORY_HOST,
     SCN_MEMORY_GPU0,
@@ -229,10 +229,10 @@ enum scn_memory {
     SCN_MEMORY_FPGA
 };
 
-// Where the notification words of libtca lie.
+// The memory of libtca's notification words.
 enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
 
-// What programs on libibverbs do, and over which service of InfiniBand.
+// What programs on libibverbs do, on which device and over which service of InfiniBand.
 enum scn_device { SCN_DEVICE_NONE, SCN_DEVICE_TCA0, SCN_DEVICE_IBSIM0 };
 enum scn_operation {
     SCN_OPERATION_NONE,
@@ -256,15 +256,15 @@ struct scn_verbs {
     enum scn_operation operation;
     enum scn_transport transport;
     uint32_t queue_pairs;
-    uint32_t depth, receive_depth; // requests that wait in a queue pair
-    uint32_t cq_mod;               // a completion for every so many requests
-    uint32_t inline_bytes;         // SCN_INLINE_DEFAULT: as perftest, by program
+    uint32_t depth, receive_depth; // outstanding requests of a queue pair
+    uint32_t cq_mod;               // one completion for this many requests
+    uint32_t inline_bytes;         // SCN_INLINE_DEFAULT: perftest's default for the workload
     bool bidirectional;
     uint64_t volume_bytes; // 0: no limit
 };
 #define SCN_INLINE_DEFAULT UINT32_MAX
 
-// A flow on the same two nodes and the same device, from before the measured one starts until it has ended.
+// An interfering flow on the same two nodes and the same device. It starts before the measured flow and ends after it.
 struct scn_beside {
     bool given;
     enum scn_operation operation;
@@ -277,7 +277,7 @@ struct scn_run {
     char series[SCN_NAME_MAX];
     enum scn_workload workload;
     enum scn_method method;
-    uint32_t node, peer;          // who measures; peer is SCN_NODE_NONE for local programs
+    uint32_t node, peer;          // node measures; peer is SCN_NODE_NONE for a workload on one node
     uint32_t channel;             // DMA channel 0..3
     uint64_t bytes[SCN_LIST_MAX]; // of one transfer or descriptor
     uint32_t bytes_count;
@@ -287,8 +287,8 @@ struct scn_run {
     uint32_t warmup;     // repetitions before them
     enum scn_memory from, to;
     enum scn_notify notify;
-    uint32_t columns; // of a halo's grid
-    // Of programs on ACP; each is measured in a simulation of its own. One of 0: as few as the operation needs.
+    uint32_t columns; // of the grid of a halo exchange
+    // Numbers of ranks of programs on ACP, each measured in a simulation of its own. 0: see scn_acp_ranks.
     uint64_t ranks[SCN_LIST_MAX];
     uint32_t ranks_count;
     struct scn_verbs verbs;
@@ -310,18 +310,19 @@ struct scn_value {
 
 // What an expectation checks instead of `value`, and the bounds that it may have in addition to min and max.
 struct scn_observed {
-    char program[SCN_NAME_MAX]; // what this one printed
+    char program[SCN_NAME_MAX]; // the program whose output is checked
     char match[SCN_TEXT_MAX];   // POSIX extended regular expression; its one group is the number
     char counter[SCN_TEXT_MAX]; // "COMPONENT.COUNTER" as in counters.csv
-    char equals[SCN_TEXT_MAX];  // a number; of a program without match a file
+    char equals[SCN_TEXT_MAX];  // a number; for a program without match, a file
     char of[SCN_TEXT_MAX];      // the file with the recorded numbers
-    double within_percent;      // of them
+    double within_percent;      // of these numbers
 };
 enum scn_subject { SCN_SUBJECT_SERIES, SCN_SUBJECT_MATCH, SCN_SUBJECT_OUTPUT, SCN_SUBJECT_COUNTER };
 
 // expect: min <= value [/ over] <= max.  compare: value [/ over] against the published row `id`.
 // With `first_reaching: R` the result is instead the smallest `bytes` at which value's column is at least R times
-// `over`, with `last_reaching: R` the largest; with `per_row` over is the row of as many bytes.
+// `over`, with `last_reaching: R` the largest; with `per_row`, each row is divided by the row of `over` with the same
+// bytes.
 struct scn_check {
     char id[SCN_NAME_MAX]; // compare: id in reference/papers.csv; expect: its name
     char what[SCN_TEXT_MAX];
@@ -343,12 +344,12 @@ struct scn_panel {
     unsigned line, column; // in the file, for messages
 };
 
-// `sweep:` asks for the runs once for each of some points: settings that go over the scenario as --set does. Where
-// `expect:` and `compare:` name a series, they mean "SERIES, CURVE", or with "SERIES" alone each of its points.
+// `sweep:` repeats the runs for each of its points. A point is a list of settings that override the scenario as --set
+// does. `expect:` and `compare:` name a series as "SERIES, CURVE"; "SERIES" alone means each of its points.
 struct scn_sweep_point {
     const char *label; // "125 MHz"
-    const char *curve; // the same without the value of a parameter "bytes", which is a column of the results: the
-                       // points that differ in it alone are one series, "SERIES, CURVE"
+    const char *curve; // the label without the value of a parameter "bytes", which is a column of the results: points
+                       // that differ only in bytes are one series, "SERIES, CURVE"
     const char *const *sets;
     size_t set_count;
 };
@@ -359,32 +360,32 @@ struct scn_sweep {
     uint32_t point_count;
 };
 
-// A text that programs' commands name as ${NAME}, so that a sweep or --set can change it.
+// A text that programs' commands refer to as ${NAME}, so that a sweep or --set can change it.
 #define SCN_PARAMETERS_MAX 16
 struct scn_parameter {
     char name[SCN_NAME_MAX];
     char value[SCN_TEXT_MAX];
 };
 
-// What a program prints that is a table of results, and the series whose rows it becomes.
+// The table of results in a program's output, and the series of its rows.
 enum scn_format { SCN_FORMAT_NONE, SCN_FORMAT_PERFTEST, SCN_FORMAT_OSU, SCN_FORMAT_CSV };
 struct scn_results {
-    char series[SCN_NAME_MAX]; // empty: it prints none
+    char series[SCN_NAME_MAX]; // empty: the program prints no results
     enum scn_format format;
-    char columns[SCN_TEXT_MAX]; // instead of a format: what the numbers of a line are, in words
+    char columns[SCN_TEXT_MAX]; // instead of a format: a name for each number of a line
 };
 
-// A program of the machine that runs on a node: `tcasim exec` gives its output as it comes, `tcasim run` makes results
-// of it. Texts are words as a shell takes them apart.
+// A program of this machine that runs on a node: `tcasim exec` shows its output, `tcasim run` makes results of it.
+// Texts are split into words as by a shell.
 #define SCN_OUTSIDES_MAX 64
 struct scn_outside {
-    char name[SCN_NAME_MAX]; // empty: that of its file, see scn_outside_name
+    char name[SCN_NAME_MAX]; // empty: the name of its file, see scn_outside_name
     uint32_t node;
     char command[SCN_COMMAND_MAX];                            // the program and its arguments
     char env[SCN_COMMAND_MAX];                                // NAME=VALUE ...
-    char needs[SCN_TEXT_MAX];                                 // programs that must be there
+    char needs[SCN_TEXT_MAX];                                 // programs that must be installed
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
-    uint64_t status;                                          // that it is expected to end with
+    uint64_t status;                                          // expected exit status
     bool gpu_mpi;                                             // its MPI takes device pointers
     struct scn_results results;
 };
@@ -435,8 +436,8 @@ struct scn_load_options {
     const char *configs_dir; // where presets are
     const char *const *sets; // "path=value", applied last
     size_t set_count;
-    // What can only be judged elsewhere (names of columns), or NULL. Also called for a scenario with mistakes: what
-    // could not be read is empty then.
+    // Checks that another room makes (names of columns), or NULL. Also called for a scenario with mistakes, in which
+    // fields that could not be read are empty.
     void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
     void *check_ctx;
     bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
@@ -448,49 +449,50 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
                          struct scn_messages *messages);
 void scn_free(struct scn_scenario *scenario);
 
-// Programs on ACP. What `ranks: 0` stands for.
+// Whether the workload is a program on ACP. The number of ranks: ranks itself, or what `ranks: 0` means.
 bool scn_is_acp(enum scn_workload workload);
 uint64_t scn_acp_ranks(const struct scn_scenario *scenario, const struct scn_run *run, uint64_t ranks);
 
-// One point of the sweep of the scenario that scn_load gave for the same path and options. The point has the
-// last word over --set, so that its label stays true.
+// Loads one point of the sweep of the scenario that scn_load returned for the same path and options. The point
+// overrides --set, so that its label stays true.
 enum sim_status scn_load_point(const char *path, const struct scn_load_options *options,
                                const struct scn_sweep_point *point, struct scn_scenario **scenario_out,
                                struct scn_messages *messages);
 
-// The series that results have: those of the runs, then those that programs print. NULL: there are fewer. The pointer
-// is that of the field.
+// The series of the results: those of the runs, then those that programs print. NULL: there are fewer. Returns a
+// pointer to the field.
 const char *scn_series(const struct scn_scenario *scenario, uint32_t index);
 
-// What a program of the scenario is called: its `name:`, else the name of the file that its command starts. Empty: the
+// The name of a program of the scenario: its `name:`, else the name of the file that its command starts. Empty: the
 // command's first word is not known before the run.
 void scn_outside_name(const struct scn_scenario *scenario, uint32_t index, char name[SCN_NAME_MAX]);
 
-// The program of that name, and how many have it; a `name:` goes before the name of a file. SCN_OUTSIDES_MAX: none.
+// The first program of that name, and the number of such programs. A `name:` is preferred to the name of a file.
+// SCN_OUTSIDES_MAX: there is none.
 uint32_t scn_outside_find(const struct scn_scenario *scenario, const char *name, uint32_t *count_out);
 
-// Whether an expectation looks at what the program prints, by its name or by the series of its results.
+// Whether an expectation checks the program's output, by its name or by the series of its results.
 bool scn_outside_is_observed(const struct scn_scenario *scenario, uint32_t index);
 
-// What an expectation is about, what it is called, and the ends of what is allowed, `equals` taken for both.
+// The subject of an expectation, its name, and its bounds; `equals` is both bounds.
 enum scn_subject scn_check_subject(const struct scn_check *check);
 void scn_check_label(const struct scn_check *check, char *label, size_t size);
 void scn_check_bounds(const struct scn_check *check, double *min_out, double *max_out);
 
-// "SERIES, CURVE" of a series and a point (number from 0); without a sweep "SERIES".
+// Makes "SERIES, CURVE" of a series and a point (number from 0); without a sweep "SERIES".
 void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
                            size_t size);
 
-// Takes what a point (number from 1) adds to the name of a series off a merged one.
+// Removes from the merged name of a series the part that a point (number from 1) added.
 void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
 
-// Where the value of a field of a loaded scenario came from: a preset's source or assumption, "file:line:column",
-// "--set ...", or "default". field points into *scenario, which must be the one that scn_load gave. The text lives as
-// long as the scenario.
+// The source of a field's value in a loaded scenario: a preset's source or assumption, "file:line:column",
+// "--set ...", or "default". field points into *scenario, which must be the one that scn_load returned. The text
+// lives as long as the scenario.
 const char *scn_source(const struct scn_scenario *scenario, const void *field);
 
 // Calls visit for every value in the order of the table: its path as --set takes it, the value as YAML writes it, and
-// its source. All three live for the call only.
+// its source. The three texts live only during the call.
 void scn_visit(const struct scn_scenario *scenario,
                void (*visit)(void *context, const char *path, const char *value, const char *source), void *context);
 
@@ -504,7 +506,7 @@ enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char 
 // The key nearest to a mistyped word, NULL when none is near.
 const char *scn_key_suggest(const char *word);
 
-// Names as they stand in YAML.
+// Names as in YAML.
 const char *scn_port_name(enum scn_port port);
 const char *scn_method_name(enum scn_method method);
 const char *scn_workload_name(enum scn_workload workload);

@@ -1,4 +1,4 @@
-// --set path=value: a walk along the rows of the table to the fields that the path names.
+// --set path=value: follows the rows of the table to the fields that the path names.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -6,14 +6,14 @@
 
 #include "sim/scenario/value.h"
 
-// Behind every file.
+// Mistakes in settings are shown after those in files.
 #define RANK_FIRST 1000000u
 
 struct setting {
     struct scn_location location;
     const char *value; // the text behind '='
-    bool failed;       // so that `*` does not go on
-    bool all;          // a `*` came before: what an entry does not have is passed over
+    bool failed;       // ends the loop over `*`
+    bool all;          // after a `*`: entries without the key are skipped
 };
 
 static void walk(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, char *path,
@@ -25,7 +25,7 @@ static void complain(struct scn_loader *loader, struct setting *setting, const c
     setting->failed = true;
 }
 
-// Splits the first step off a path; the rest is NULL where there is none.
+// Splits the first step off a path and returns the rest; NULL: there is none.
 static char *split(char *path)
 {
     char *dot = strchr(path, '.');
@@ -51,14 +51,14 @@ static void apply(struct scn_loader *loader, struct setting *setting, const stru
     setting->failed = tree == NULL || loader->mistakes.count > before;
 }
 
-// Lists whose entries have a name of their own: it is their first key.
+// The key that names the entries of a list, always the first one; NULL: entries have no name.
 static const struct scn_key *name_key(const struct scn_kind *kind)
 {
     const struct scn_key *first = &kind->keys[0];
     return first->unit == SCN_UNIT_TEXT && first->min > 0 ? first : NULL;
 }
 
-// The entries that a step names, by index, by name or all; false: reported.
+// The entries that a step selects by index, by name, or all; false: reported.
 static bool entries_find(struct scn_loader *loader, struct setting *setting, const struct scn_key *key,
                          const char *step, const char *base, uint32_t count, uint64_t *first, uint64_t *last)
 {
@@ -127,7 +127,7 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
     }
 }
 
-// Another preset, with the same `with:` over it.
+// Applies another preset, with the same `with:` over it.
 static void apply_preset(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, void *base)
 {
     const struct scn_tree *with = scn_given_find(loader, base);
@@ -200,7 +200,7 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
     }
 }
 
-// Splits "path=value". NULL: reported; otherwise the path, and setting->value is the rest.
+// Splits "path=value". Returns the path, and sets setting->value. NULL: reported.
 static char *start(struct scn_loader *loader, struct setting *setting, const char *text, unsigned number)
 {
     struct scn_file *file = scn_arena_alloc(loader->arena, sizeof *file);
@@ -252,7 +252,7 @@ bool scn_set_is_early(const char *text)
     return false;
 }
 
-// Puts the value where the path leads to from tree, or where it would lead.
+// Replaces or adds the entry that the path names, relative to tree.
 static void put_value(struct scn_loader *loader, struct setting *setting, struct scn_tree *tree, char *path,
                       const struct scn_tree *value)
 {

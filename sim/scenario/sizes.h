@@ -1,4 +1,4 @@
-// Units in which the tables of keys write their limits: bytes, and picoseconds.
+// Units of the limits in the tables of keys: bytes and picoseconds.
 #pragma once
 
 #define KIB (1ull << 10)

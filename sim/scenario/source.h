@@ -1,6 +1,6 @@
-// Where each resolved value came from, kept beside the scenario so that equal scenarios have equal structs.
-// A value is known by the offset of its field in struct scn_scenario; an object or a list that a file gives is known by
-// the offset where it starts (a list by that of its length), apart from the value that may start there as well.
+// The source of each resolved value, stored outside the scenario so that equal scenarios have equal structs.
+// A value is identified by the offset of its field in struct scn_scenario. An object or a list in a file is identified
+// by the offset at which it starts (a list by that of its length), and is distinct from a value at the same offset.
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 
 struct scn_source {
     size_t offset;
-    bool structure; // of an object or list, not of a value
-    bool bad;       // a mistake was reported; the field holds nothing worth checking
+    bool structure; // an object or list, not a value
+    bool bad;       // a mistake was reported; the field needs no further checks
     struct scn_location location;
     const char *note; // source or assumption in words; NULL: the location is the source
 };
@@ -21,13 +21,13 @@ struct scn_sources {
     size_t count, capacity;
 };
 
-// Replaces what was there.
+// Replaces an existing source of the same field.
 void scn_sources_put(struct scn_sources *sources, const struct scn_source *source);
 
 // NULL: nothing has set it.
 const struct scn_source *scn_sources_find(const struct scn_sources *sources, size_t offset, bool structure);
 
-// Forgets everything in [offset, offset + size).
+// Removes all sources in [offset, offset + size).
 void scn_sources_forget(struct scn_sources *sources, size_t offset, size_t size);
 
 void scn_sources_fini(struct scn_sources *sources);

@@ -1,4 +1,4 @@
-// `sweep:` becomes points: every combination of the values of its keys, those under `zip:` side by side.
+// `sweep:` becomes points: every combination of the values of its keys; keys under `zip:` change together.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
@@ -107,7 +107,7 @@ static const char *value_text(const struct scn_tree *list, size_t index)
     return item->text;
 }
 
-// "Gen3, x16"; of keys side by side that take the same value it stands once.
+// "Gen3, x16"; a value that several keys under zip: share appears once.
 static const char *label_extend(struct scn_loader *loader, const char *label, const struct dimension *dimension,
                                 size_t index)
 {
@@ -158,7 +158,7 @@ static void point_make(struct scn_loader *loader, const struct request *request,
     }
 }
 
-// The last step of a path; of a parameter its name.
+// The last step of a path; for a parameter, its name.
 static const char *step_of(struct scn_loader *loader, const char *path)
 {
     static const char parameters[] = "parameters.";
@@ -169,7 +169,7 @@ static const char *step_of(struct scn_loader *loader, const char *path)
     return dot != NULL ? dot + 1 : path;
 }
 
-// "generation, clock": these steps of the paths, each once.
+// "generation, clock": the last steps of the paths, each once.
 static const char *title_make(struct scn_loader *loader, const struct request *request)
 {
     const char *title = "", *seen[DIMENSIONS_MAX * PATHS_MAX];

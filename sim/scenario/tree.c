@@ -11,7 +11,7 @@ struct builder {
     struct scn_mistakes *mistakes;
     const struct scn_file *file;
     struct scn_tree *open[SCN_TREE_DEPTH_MAX]; // mappings and lists that are not closed yet
-    const char *key[SCN_TREE_DEPTH_MAX];       // a key read in that mapping, its value not yet; NULL: none
+    const char *key[SCN_TREE_DEPTH_MAX];       // a key of that mapping whose value was not read yet; NULL: none
     struct scn_location key_location[SCN_TREE_DEPTH_MAX];
     size_t depth;
     struct scn_tree *root;
@@ -51,7 +51,7 @@ static struct scn_tree *find_entry(const struct scn_tree *tree, const char *key)
     return NULL;
 }
 
-// Hangs tree under the innermost open mapping or list. False: the file is not worth reading on.
+// Adds tree to the innermost open mapping or list. False: reading the file stops.
 static bool attach(struct builder *builder, struct scn_tree *tree)
 {
     if (builder->depth == 0) {
@@ -149,7 +149,7 @@ static bool refuse(struct builder *builder, const yaml_event_t *event, const cha
     return false;
 }
 
-// False: stop.
+// False: reading the file stops.
 static bool take_event(struct builder *builder, const yaml_event_t *event)
 {
     switch (event->type) {
@@ -181,7 +181,7 @@ static bool take_event(struct builder *builder, const yaml_event_t *event)
     return false;
 }
 
-// False: mistakes say why.
+// False: mistakes were reported.
 static bool build(struct builder *builder, yaml_parser_t *parser)
 {
     while (!builder->ended) {

@@ -1,5 +1,5 @@
-// YAML text as a tree that knows the line and column of everything. Refused here: syntax errors, duplicate keys,
-// anchors, aliases and tags, a second document, nesting deeper or files larger than a scenario can need.
+// YAML text as a tree with the line and column of every entry. Refused here: syntax errors, duplicate keys, anchors,
+// aliases and tags, a second document, and nesting deeper or files larger than a scenario can need.
 #pragma once
 
 #include <stdbool.h>
@@ -25,18 +25,18 @@ struct scn_tree {
     size_t count;
 };
 
-// NULL: mistakes say why. Mistakes such as a duplicate key still give a tree.
+// NULL: mistakes were reported. With a mistake such as a duplicate key there is still a tree.
 struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
                                 const char *text, size_t length);
 
-// Reads the file of that name and parses it. NULL: mistakes say why; *readable_out tells whether it could be read.
+// Reads the file of that name and parses it. NULL: mistakes were reported; *readable_out: whether it could be read.
 struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
                                bool *readable_out);
 
-// The entry of a mapping; NULL: not there, or not a mapping.
+// The entry of a mapping; NULL: there is none, or tree is not a mapping.
 struct scn_tree *scn_tree_find(const struct scn_tree *tree, const char *key);
 
-// Adds an entry that belongs to no other tree.
+// Adds an entry, which must not belong to another tree.
 void scn_tree_append(struct scn_tree *tree, struct scn_tree *entry);
 
 // "a mapping", "a list", "a single value".

@@ -50,7 +50,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-// Digits up to the first other character. False: more than 64 bits hold.
+// Reads digits up to the first other character. False: the value does not fit into 64 bits.
 static bool read_digits(const char **text, uint64_t *value_out)
 {
     uint64_t value = 0;
@@ -67,7 +67,7 @@ struct decimal {
     uint64_t whole, fraction, fraction_scale;
 };
 
-// Leaves *text behind the number. False: not a number, or one with too many digits.
+// Moves *text to the end of the number. False: not a number, or one with too many digits.
 static bool read_decimal(const char **text, struct decimal *number)
 {
     if (!is_digit(**text) || !read_digits(text, &number->whole)) {

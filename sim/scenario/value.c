@@ -152,7 +152,7 @@ static bool load_text(const struct scn_key *key, const char *text, void *base, c
     return true;
 }
 
-// Nodes, then switches.
+// The name of vertex i, if nodes are counted first, then switches.
 static const char *vertex_name(const struct scn_scenario *scenario, uint32_t i)
 {
     return i < scenario->node_count ? scenario->nodes[i].name : scenario->ib_switches[i - scenario->node_count].name;
@@ -179,7 +179,7 @@ static void complain_unknown_node(const struct scn_scenario *scenario, const cha
     snprintf(why + length, SCN_WHY_MAX - length, ")");
 }
 
-// True with SCN_NODE_NONE where there are no nodes to choose from: that is reported already.
+// Also true, with SCN_NODE_NONE, if the scenario has no nodes, which is reported already.
 static bool find_node(const struct scn_loader *loader, const char *name, bool switches, uint32_t *node_out,
                       char why[SCN_WHY_MAX])
 {
@@ -259,7 +259,8 @@ static bool load_scalar(struct scn_loader *loader, const struct scn_key *key, co
     return true;
 }
 
-// {value: ..., source: ...} to the value; the note is NULL where there is none. NULL: reported.
+// Returns the value of {value: ..., source: ...}, with its source as the note; NULL: reported. The note is NULL if
+// there is none.
 static const struct scn_tree *unwrap(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,
                                      const char **note_out)
 {

@@ -20,8 +20,8 @@ const struct scn_choice scn_choices_operation[] = {{"none", SCN_OPERATION_NONE},
 static const struct scn_choice transports[] = {
     {"rc", SCN_TRANSPORT_RC}, {"uc", SCN_TRANSPORT_UC}, {"ud", SCN_TRANSPORT_UD}, {NULL, 0}};
 
-#define DEPTH_MAX      8192             // of a queue: what either device takes
-#define SEND_DEPTH_MAX (DEPTH_MAX - 32) // the programs' own requests go beside the measured ones (flow.c)
+#define DEPTH_MAX      8192             // of a queue; both devices accept it
+#define SEND_DEPTH_MAX (DEPTH_MAX - 32) // room for the programs' own requests in addition to the measured ones (flow.c)
 
 static const struct scn_key verbs_keys[] = {
     {.name = "device",

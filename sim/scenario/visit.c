@@ -1,4 +1,4 @@
-// Every value of a scenario with its path and its source.
+// Visits every value of a scenario with its path and its source.
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>

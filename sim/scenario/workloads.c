@@ -1,6 +1,6 @@
 #include "sim/scenario/workloads.h"
 
-// The names of workloads.def as one writes them there.
+// The names that rows of workloads.def use.
 enum {
     CHANNEL = SCN_USES_CHANNEL,
     WARMUP = SCN_USES_WARMUP,

@@ -1,4 +1,4 @@
-// A scenario as YAML again, in the order of the table.
+// Writes a scenario as YAML, in the order of the table.
 #include "sim/scenario/loader.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void write_list(const struct writer *writer, const struct scn_key *key, c
 static void write_kind(const struct writer *writer, const struct scn_kind *kind, const void *base, int indent,
                        bool in_list)
 {
-    bool first = in_list; // stands behind the dash
+    bool first = in_list; // follows the dash
     for (size_t i = 0; i < kind->key_count; i++) {
         const struct scn_key *key = &kind->keys[i];
         const char *field = (const char *)base + key->offset;
