@@ -79,8 +79,8 @@ static void event_put(host_memory_t *memory, const struct hca_eq_init *init)
         left--;
     }
     const struct hca_eqe eqe = {.type = HCA_EVENT_DEVICE_FATAL, .owner = (count & init->entries) == 0};
-    uint64_t place = init->base + (count & (init->entries - 1)) * sizeof eqe;
-    (void)host_memory_pcie_ops.write(memory, place, &eqe, sizeof eqe);
+    uint64_t address = init->base + (count & (init->entries - 1)) * sizeof eqe;
+    (void)host_memory_pcie_ops.write(memory, address, &eqe, sizeof eqe);
 }
 
 static void hca_gone(void *ctx, hca_t *hca)

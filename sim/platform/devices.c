@@ -49,7 +49,7 @@ static uint16_t requester_of(unsigned position)
     return (uint16_t)((position + 1) << 8);
 }
 
-static enum sim_status bars_place(struct plat_device *device, unsigned kind)
+static enum sim_status bars_assign(struct plat_device *device, unsigned kind)
 {
     unsigned bar = 0;
     for (unsigned i = 0; i < kind; i++) {
@@ -79,7 +79,7 @@ static enum sim_status device_create(struct plat_node *node, unsigned kind, unsi
                                    .requester = requester_of(position)};
     snprintf(device->name, sizeof device->name, device->ops->many ? "%s.%s%u" : "%s.%s", node->config->name,
              registry[kind].id, index);
-    enum sim_status status = bars_place(device, kind);
+    enum sim_status status = bars_assign(device, kind);
     return status == SIM_OK ? device->ops->create(device, options) : status;
 }
 

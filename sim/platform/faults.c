@@ -58,9 +58,9 @@ static struct plat_fault_end end_of(const plat_machine_t *machine, const pcie_en
 
 struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t index)
 {
-    uint32_t place = machine->scenario->faults[index].cable;
-    const struct scn_cable *cable = &machine->scenario->cables[place];
-    pcie_link_t *link = machine->cables[place];
+    uint32_t cable_index = machine->scenario->faults[index].cable;
+    const struct scn_cable *cable = &machine->scenario->cables[cable_index];
+    pcie_link_t *link = machine->cables[cable_index];
     uint64_t down_ps = pcie_link_down_ps(link);
     struct plat_fault fault = {
         .happened = down_ps != SIM_NEVER_PS,

@@ -25,8 +25,8 @@ static enum scn_workload_nodes nodes_of(const struct scn_run *run)
 }
 
 // The first two on their nodes, the others on the nodes behind these, by turns.
-static uint32_t place_acp(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
-                          uint32_t nodes_out[PLAT_RANKS_MAX])
+static uint32_t assign_acp_nodes(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
+                                 uint32_t nodes_out[PLAT_RANKS_MAX])
 {
     uint32_t order[SCN_NODES_MAX] = {run->node, run->peer}, nodes = 1 + (run->peer != run->node);
     for (uint32_t i = 0; i < scenario->node_count; i++) {
@@ -42,8 +42,8 @@ static uint32_t place_acp(const struct scn_scenario *scenario, const struct scn_
     return count;
 }
 
-static uint32_t place_ranks(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
-                            const struct scn_routes *routes, uint32_t nodes_out[PLAT_RANKS_MAX])
+static uint32_t assign_nodes(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
+                             const struct scn_routes *routes, uint32_t nodes_out[PLAT_RANKS_MAX])
 {
     nodes_out[0] = run->node;
     switch (nodes_of(run)) {
@@ -63,7 +63,7 @@ static uint32_t place_ranks(const struct scn_scenario *scenario, const struct sc
         nodes_out[2] = run->node;
         return run->beside.given ? 4 : 2;
     case SCN_NODES_ACP:
-        return place_acp(scenario, run, ranks_index, nodes_out);
+        return assign_acp_nodes(scenario, run, ranks_index, nodes_out);
     case SCN_NODES_ALL:
         break;
     }
@@ -341,12 +341,12 @@ static uint64_t rank_pinned_bytes(void *ctx)
 
 static void service_start(struct plat_rank *rank, peach2_handle_t *board)
 {
-    int error = plat_service_start(&rank->service, rank->series->machine, rank->workload.node, board, &rank->place);
+    int error = plat_service_start(&rank->service, rank->series->machine, rank->workload.node, board, &rank->address);
     if (error != 0) {
         rank_fail(rank, "the service for remote reads does not start: %s", strerror(-error));
         return;
     }
-    rank->workload.proxy = &rank->place;
+    rank->workload.proxy = &rank->address;
 }
 
 // The last rank that is done ends the services, so that nobody's request is left over.
@@ -427,7 +427,7 @@ void plat_series_init(struct plat_series *series, const struct scn_scenario *sce
     uint32_t nodes[PLAT_RANKS_MAX];
     struct scn_routes routes;
     scn_routes_find(scenario, &routes);
-    series->rank_count = place_ranks(scenario, run, ranks_index, &routes, nodes);
+    series->rank_count = assign_nodes(scenario, run, ranks_index, &routes, nodes);
     plat_mailbox_init(&series->mailbox, plat_machine_sim(machine), series->rank_count);
     for (uint32_t i = 0; i < series->rank_count; i++) {
         struct plat_rank *rank = &series->ranks[i];

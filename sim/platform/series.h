@@ -15,7 +15,7 @@ struct plat_rank {
     struct plat_series *series;
     struct workload workload;
     struct plat_service service; // for remote reads, where the program wants it
-    struct peach2_proxy_address place;
+    struct peach2_proxy_address address;
 };
 
 struct plat_series {

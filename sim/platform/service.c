@@ -17,7 +17,7 @@ static void service_thread(void *arg)
 }
 
 int plat_service_start(struct plat_service *service, plat_machine_t *machine, uint32_t node, peach2_handle_t *board,
-                       struct peach2_proxy_address *place_out)
+                       struct peach2_proxy_address *address_out)
 {
     const struct plat_node *host = &machine->nodes[node];
     char name[SCN_NAME_MAX + 32];
@@ -35,7 +35,7 @@ int plat_service_start(struct plat_service *service, plat_machine_t *machine, ui
     if (error != 0) {
         return error;
     }
-    *place_out = peach2_proxy_address(service->proxy);
+    *address_out = peach2_proxy_address(service->proxy);
     return sim_thread_spawn(machine->sim, name, service_thread, service) == SIM_OK ? 0 : -ENOMEM;
 }
 

@@ -20,6 +20,6 @@ struct plat_service {
 
 // From the node's program, with its handle. Returns 0 or a negative errno; fini takes what a failed start left as well.
 int plat_service_start(struct plat_service *service, plat_machine_t *machine, uint32_t node, peach2_handle_t *board,
-                       struct peach2_proxy_address *place_out);
+                       struct peach2_proxy_address *address_out);
 // From outside threads.
 void plat_service_fini(struct plat_service *service);

@@ -67,7 +67,7 @@ TEST(Dma, TellsBothSidesWhenItIsDone)
     site_fini(&site);
 }
 
-static void chain_dma(struct site *site, peach2_handle_t *board, enum peach2_chain_memory place)
+static void chain_dma(struct site *site, peach2_handle_t *board, enum peach2_chain_memory memory)
 {
     struct backend_buffer source = site_pinned(board, 65536);
     struct peach2_transfer transfers[9];
@@ -80,7 +80,7 @@ static void chain_dma(struct site *site, peach2_handle_t *board, enum peach2_cha
                                      .destination = peach2_window_address(board, 1, BASE + 8192ull * (8 - i)),
                                      .bytes = 100 + 4 * i};
     }
-    EXPECT_EQ(peach2_chain_create(board, place, 17, transfers, 9, &chain), 0);
+    EXPECT_EQ(peach2_chain_create(board, memory, 17, transfers, 9, &chain), 0);
     EXPECT_EQ(peach2_chain_prepare(board, 2, chain, NULL), 0);
     EXPECT_EQ(peach2_dma_start(board, 2), 0);
     EXPECT_EQ(peach2_dma_wait(board, 2, &error), 0);

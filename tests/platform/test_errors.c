@@ -82,7 +82,7 @@ TEST(DmaErrors, NameASourceThatNobodyClaims)
 
 struct chain_attempt {
     struct site site;
-    enum peach2_chain_memory place;
+    enum peach2_chain_memory memory;
     uint32_t index, next; // relinked
     unsigned error;
 };
@@ -97,17 +97,17 @@ static void try_chain(void *arg, peach2_handle_t *board)
         transfers[i] = (struct peach2_transfer){
             .source = source.bus_address, .destination = peach2_window_address(board, 1, BASE), .bytes = 64};
     }
-    EXPECT_EQ(peach2_chain_create(board, attempt->place, 0, transfers, 5, &chain), 0);
+    EXPECT_EQ(peach2_chain_create(board, attempt->memory, 0, transfers, 5, &chain), 0);
     EXPECT_EQ(peach2_chain_relink(chain, attempt->index, attempt->next), 0);
     EXPECT_EQ(peach2_chain_prepare(board, 0, chain, NULL), 0);
     EXPECT_EQ(peach2_dma_start(board, 0), 0);
     EXPECT_EQ(peach2_dma_wait(board, 0, &attempt->error), -EREMOTEIO);
 }
 
-static void expect_chain_error(enum peach2_chain_memory place, uint32_t index, uint32_t next,
+static void expect_chain_error(enum peach2_chain_memory memory, uint32_t index, uint32_t next,
                                enum peach2_dma_error error)
 {
-    struct chain_attempt attempt = {.place = place, .index = index, .next = next, .error = 99};
+    struct chain_attempt attempt = {.memory = memory, .index = index, .next = next, .error = 99};
     site_init(&attempt.site, 2);
     site_build(&attempt.site);
     ASSERT_TRUE(attempt.site.machine != NULL);

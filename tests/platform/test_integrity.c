@@ -21,7 +21,7 @@ struct shuffle {
 };
 
 // A place of its own in the target, with a gap before it; the low four address bits are those of the source.
-static struct peach2_transfer place(struct shuffle *s, peach2_handle_t *board, uint32_t bytes_max)
+static struct peach2_transfer next_transfer(struct shuffle *s, peach2_handle_t *board, uint32_t bytes_max)
 {
     uint32_t bytes = 4 * (1 + (uint32_t)sim_random_below(&s->random, bytes_max / 4));
     uint32_t from = 4 * (uint32_t)sim_random_below(&s->random, (ARENA - bytes) / 4);
@@ -43,7 +43,7 @@ static void wait_good(peach2_handle_t *board, unsigned channel)
 static void round_by_registers(struct shuffle *s, peach2_handle_t *board)
 {
     for (unsigned channel = 0; channel < CHANNELS; channel++) {
-        struct peach2_transfer transfer = place(s, board, 3000);
+        struct peach2_transfer transfer = next_transfer(s, board, 3000);
         EXPECT_EQ(peach2_dma_prepare(board, channel, &transfer, NULL), 0);
     }
     for (unsigned channel = 0; channel < CHANNELS; channel++) {
@@ -57,7 +57,7 @@ static void round_by_chains(struct shuffle *s, peach2_handle_t *board, peach2_ch
         struct peach2_transfer transfers[12];
         uint32_t count = 1 + (uint32_t)sim_random_below(&s->random, 12);
         for (uint32_t i = 0; i < count; i++) {
-            transfers[i] = place(s, board, 700);
+            transfers[i] = next_transfer(s, board, 700);
         }
         enum peach2_chain_memory where = channel % 2 == 0 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
         EXPECT_EQ(peach2_chain_create(board, where, 100 * channel, transfers, count, &chains[channel]), 0);

@@ -20,8 +20,8 @@ static void send_all(void *arg, peach2_handle_t *board)
     const struct site *site = &sender->sharing->site;
     struct backend_buffer source = site_pinned(board, BYTES);
     site_fill(source.address, BYTES, sender->node);
-    uint64_t place = BASE + sender->node * (uint64_t)BYTES;
-    uint64_t target = peach2_window_address(board, site->scenario->node_count - 1, place);
+    uint64_t address = BASE + sender->node * (uint64_t)BYTES;
+    uint64_t target = peach2_window_address(board, site->scenario->node_count - 1, address);
     EXPECT_EQ(site_dma(board, 0, source.bus_address, target, BYTES), 0);
     sender->end_ps = sim_now_ps(plat_machine_sim(site->machine));
 }

@@ -77,8 +77,8 @@ static uint64_t target(struct player *player, peach2_handle_t *board, unsigned c
 {
     uint32_t node = dice(player, NODES);
     if (dice(player, 6) == 0) {
-        uint32_t place = BOARD_BASE + (player->node * CHANNELS + channel) * BOARD_AREA;
-        return peach2_board_memory_address(board, node, place + offset % 16);
+        uint32_t area = BOARD_BASE + (player->node * CHANNELS + channel) * BOARD_AREA;
+        return peach2_board_memory_address(board, node, area + offset % 16);
     }
     if (node == player->node && dice(player, 2) == 0) {
         return BASE + area_of(player, channel) + offset;
@@ -151,8 +151,8 @@ static void channel_prepare(struct player *player, peach2_handle_t *board, unsig
     struct peach2_notify notify = {.local_address = player->status.bus_address + 8 * channel,
                                    .value = dice(player, 99)};
     if (dice(player, 2) == 0) {
-        uint64_t place = FLAGS + 256 + 8 * (player->node * CHANNELS + channel);
-        notify.remote_address = peach2_window_address(board, dice(player, NODES), place);
+        uint64_t address = FLAGS + 256 + 8 * (player->node * CHANNELS + channel);
+        notify.remote_address = peach2_window_address(board, dice(player, NODES), address);
     }
     unsigned kind = dice(player, 3);
     uint32_t count = kind == 0 ? 1 : 1 + dice(player, CHAIN_MAX);
@@ -164,9 +164,9 @@ static void channel_prepare(struct player *player, peach2_handle_t *board, unsig
         EXPECT_EQ(peach2_dma_prepare(board, channel, transfers, &notify), 0);
         return;
     }
-    enum peach2_chain_memory place = kind == 1 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
+    enum peach2_chain_memory memory = kind == 1 ? PEACH2_CHAIN_HOST : PEACH2_CHAIN_BOARD;
     peach2_chain_t **chain = &player->chains[channel];
-    EXPECT_EQ(peach2_chain_create(board, place, 100 * channel, transfers, count, chain), 0);
+    EXPECT_EQ(peach2_chain_create(board, memory, 100 * channel, transfers, count, chain), 0);
     if (player->play->mistakes_in != 0 && dice(player, 2 * player->play->mistakes_in) == 0) {
         EXPECT_EQ(peach2_chain_relink(*chain, dice(player, count), dice(player, count)), 0);
     }
@@ -180,8 +180,8 @@ static void stores(struct player *player, peach2_handle_t *board)
     for (uint32_t i = 0; i < bytes; i++) {
         data[i] = (uint8_t)dice(player, 256);
     }
-    uint64_t place = FLAGS + 4096 * (1 + player->node) + dice(player, 2048);
-    EXPECT_EQ(peach2_pio_write(board, peach2_window_address(board, node, place), data, bytes), 0);
+    uint64_t address = FLAGS + 4096 * (1 + player->node) + dice(player, 2048);
+    EXPECT_EQ(peach2_pio_write(board, peach2_window_address(board, node, address), data, bytes), 0);
 }
 
 static void round_play(struct player *player, peach2_handle_t *board)

@@ -38,11 +38,12 @@ static void load(struct fixture *fixture, const struct presets *presets, const c
     fixture_load_file(&full, FIXTURE_FULL, FIXTURE_CONFIGS, NULL);
     char *text = fixture_resolved(full.scenario);
     fixture_fini(&full);
-    char *place = strstr(text, "cables:\n  - ");
+    char *cables = strstr(text, "cables:\n  - ");
     char *rest = strstr(text, "\nruns:");
     snprintf(path, sizeof path, "%s/case.yaml", presets->folder);
     FILE *out = fopen(path, "w");
-    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}, " OTHERS "]%s", (int)(place - text), text, cable, rest);
+    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}, " OTHERS "]%s", (int)(cables - text), text, cable,
+            rest);
     fclose(out);
     free(text);
     fixture_load_file(fixture, path, presets->folder, NULL);
