@@ -1,4 +1,4 @@
-// GPUs for programs that run as threads of the simulation: the driver's calls become calls of the model.
+// GPUs for programs that run as threads of the simulation: calls of the driver become calls of the model.
 #include "sim/platform/backend_gpu.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static int window_error(enum sim_status status)
     return status == SIM_ERR_NO_MEMORY ? -ENOSPC : error_of(status);
 }
 
-// Whole pages around the range; the offset is that of its first byte.
+// Pins the whole pages that contain the range; the offset is that of its first byte.
 static int range_pin(struct plat_gpu *gpu, uint64_t device_address, uint64_t bytes, uint64_t *offset_out)
 {
     uint64_t within = device_address & PAGE_MASK;
@@ -102,7 +102,7 @@ static int range_pin(struct plat_gpu *gpu, uint64_t device_address, uint64_t byt
         return -EINVAL;
     }
     enum sim_status status = gpu_pin(gpu->gpu, device_address - within, bytes + within, offset_out);
-    if (status == SIM_ERR_NO_MEMORY) { // what the driver keeps open makes room
+    if (status == SIM_ERR_NO_MEMORY) { // closing the windows that the driver keeps open makes room
         plat_gpu_windows_close_all(gpu);
         status = gpu_pin(gpu->gpu, device_address - within, bytes + within, offset_out);
     }
@@ -181,7 +181,7 @@ static int queue_destroy(void *ctx, unsigned number, uint32_t queue_number)
     return error;
 }
 
-// Items of a queue end in the order in which they came.
+// Items of a queue end in the order in which they were submitted.
 static void item_done(void *ctx, enum sim_status status)
 {
     struct plat_gpu_item *item = ctx;
@@ -217,7 +217,7 @@ static void item_effect(void *ctx)
     effect(item->effect_ctx, &memory);
 }
 
-// effect: whose effect the item has; NULL: none.
+// effect: the work whose effect the item has; NULL: none.
 static int item_submit(struct plat_gpu_queue *queue, struct gpu_work *work, struct plat_gpu_window *window,
                        const struct plat_gpu_item *effect, uint64_t *ticket_out)
 {
@@ -304,7 +304,7 @@ static int row_submit(struct plat_gpu_queue *queue, const struct backend_gpu_wor
     return error;
 }
 
-// Everything that moves bytes.
+// Submits work that moves bytes.
 static int rows_submit(void *ctx, struct plat_gpu_queue *queue, const struct backend_gpu_work *work,
                        uint64_t *ticket_out)
 {

@@ -1,5 +1,5 @@
-// What the kernel's driver of the HCA offers to a process of the simulation: the firmware's commands, with the
-// process's memory pinned for them.
+// The kernel driver of the HCA for a process of the simulation: the firmware's commands, with the process's memory
+// pinned for them.
 #include <errno.h>
 #include <unistd.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static void settled(void *ctx)
     sim_condition_signal(settling->sim, &settling->condition);
 }
 
-// A command that ends something returns when nothing is under way to memory any more that it needed. Outside threads
-// the process has ended, and its memory is nobody's.
+// A command that destroys an object returns when no access to the object's memory is in flight any more. Outside
+// threads the process has ended, so that nobody uses its memory.
 static int settle(const struct plat_backend_inproc *backend)
 {
     const struct sim_wait_reason reason = {"hca", "the adapter to settle", 0, 0};
@@ -62,7 +62,7 @@ static int settle(const struct plat_backend_inproc *backend)
 }
 
 // --- an HCA that goes away -------------------------------------------------------------------------------------------
-// As mlx4_core after a fatal error: it tells every process, nothing new can be made, and what is destroyed just goes.
+// As mlx4_core after a fatal error: every process is notified, no object can be created, and objects can be destroyed.
 
 static bool event_there(host_memory_t *memory, const struct hca_eq_init *init, uint32_t count)
 {
@@ -70,7 +70,7 @@ static bool event_there(host_memory_t *memory, const struct hca_eq_init *init, u
     return ring[count & (init->entries - 1)].owner == ((count & init->entries) == 0);
 }
 
-// Behind what has arrived and was not taken; others may have been lost on the way.
+// Writes the event after those that have arrived and were not read; others may have been lost in flight.
 static void event_put(host_memory_t *memory, const struct hca_eq_init *init)
 {
     uint32_t count = (uint32_t) * (const uint64_t *)host_memory_at(memory, init->record), left = init->entries - 1;
@@ -111,12 +111,12 @@ static int region_create(struct plat_backend_inproc *backend, const struct hca_c
     return status;
 }
 
-// Pinned buffers, and what a caller has pinned elsewhere, lie in one piece on the bus.
+// Pinned buffers, and memory that a caller has pinned elsewhere, are contiguous on the bus.
 static int region_on_bus(struct plat_backend_inproc *backend, struct hca_command *command, uint64_t bus)
 {
     const struct hca_mr_init *init = &command->mr_register;
     if (bus % PAGE_BYTES != init->iova % PAGE_BYTES) {
-        return -EINVAL; // pages are translated whole
+        return -EINVAL; // only whole pages are translated
     }
     uint64_t count = host_memory_page_count(init->iova, init->bytes);
     uint64_t *pages = malloc(count * sizeof *pages);
@@ -131,7 +131,7 @@ static int region_on_bus(struct plat_backend_inproc *backend, struct hca_command
     return status;
 }
 
-// Any other memory of the program is pinned page by page until the region goes.
+// Any other memory of the program is pinned page by page until the region is destroyed.
 static int region_of_program(struct plat_backend_inproc *backend, struct hca_command *command)
 {
     const struct hca_mr_init *init = &command->mr_register;

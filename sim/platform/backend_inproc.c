@@ -9,7 +9,7 @@
 
 enum { PAGE_BYTES = 4096 };
 
-// Pinned memory comes in pages.
+// Pinned memory is allocated in pages.
 static uint64_t page_round(uint64_t bytes)
 {
     return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -96,7 +96,7 @@ static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void 
     return host_core_load_wc(plat_backend_core(b), bar_bus_address(ctx, bar) + offset, data, bytes) ? 0 : -EIO;
 }
 
-// Of a pinned buffer, or of memory of the program that is pinned page by page.
+// The bus address of a word in a pinned buffer, or in memory of the program that is pinned page by page.
 static bool bus_address_of(const struct plat_backend_inproc *b, const volatile void *word, uint64_t *bus_out)
 {
     return host_memory_bus_address(b->memory, (const void *)(uintptr_t)word, bus_out) ||
@@ -198,8 +198,8 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 
 // --- processes -----------------------------------------------------------------------------------------------------
 
-// Who calls is a property of the stack that runs, and backend_current takes no context: so this list is the one thing
-// that is known to the process as a whole. It holds the entered backends of the one simulation that is alive.
+// The caller is known only by the running stack, and backend_current takes no context. So this list is the only global
+// variable: it holds the entered backends of the one simulation that exists.
 static struct plat_backend_inproc *entered;
 
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board)
@@ -242,7 +242,7 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
     plat_backend_threads_fini(ctx);
 }
 
-// Each thread has a name of its own in memory, however it reads.
+// Threads are compared by the addresses of their names: each has its own, even if the texts are equal.
 struct backend_process *backend_current(void)
 {
     for (struct plat_backend_inproc *ctx = entered; ctx != NULL; ctx = ctx->next) {

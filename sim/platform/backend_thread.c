@@ -1,9 +1,9 @@
-// Threads that libraries have beside a simulated process's program: each a simulated thread with a core of its own, and
-// a lock.
+// Threads of libraries in a simulated process: each is a simulated thread with a core of its own; and the lock between
+// such a thread and the program.
 //
-// Threads of the simulation switch only where simulated time passes, so the words of the lock need no care. What they
-// cost: a load and a store to take it, a store to give it back, and one turn of a polling loop for who had to wait.
-// Leaves out that a line moves between the caches of two cores.
+// Threads of the simulation switch only where simulated time passes, so the words of the lock need no atomics. Cost: a
+// load and a store to take the lock, a store to release it, and one iteration of a polling loop for a thread that had
+// to wait. Leaves out: moving a line between the caches of two cores.
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// The chip's performance counters as counters of a component, for both fidelities. They are read out when a series has
-// ended, without a packet: what reads them through the board would count itself.
+// The chip's performance counters as counters of a component, for both fidelities. They are read when a series has
+// ended, without a packet, because a read through the board would count itself.
 #include "sim/kernel/counter.h"
 #include "sim/platform/internal.h"
 

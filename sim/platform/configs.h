@@ -1,5 +1,5 @@
-// What the keys of a scenario mean to the models of a host and an HCA: their configurations, without the adversary.
-// Also for tests that build a model by itself with the values of a preset.
+// Makes the configurations of the models of a host and an HCA from the keys of a scenario, without the adversary. Also
+// for tests that build a single model with the values of a preset.
 #pragma once
 
 #include "models/hca/hca.h"

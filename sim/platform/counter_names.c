@@ -1,4 +1,4 @@
-// Which counters a scenario's hardware has, before it runs.
+// Lists the counters of a scenario's hardware before it runs.
 #include "sim/platform/machine.h"
 
 enum sim_status plat_counters_list(const struct scn_scenario *scenario, sim_counter_visit_fn visit, void *ctx)

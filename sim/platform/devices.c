@@ -22,9 +22,9 @@ static unsigned gpu_count(const struct scn_node *node)
     }
 #include "sim/scenario/devices.def"
 
-// In order of slots: of bus numbers, of root ports, and of the BARs' addresses.
+// In the order of the slots, which is that of bus numbers, root ports, and addresses of BARs.
 static const struct {
-    const char *id, *title; // of components, in messages
+    const char *id, *title; // id: in names of components; title: in messages
     const struct plat_device_ops *ops;
     unsigned (*count)(const struct scn_node *node);
 } registry[] = {
@@ -43,7 +43,7 @@ static unsigned device_first(unsigned kind)
 
 // --- addresses -----------------------------------------------------------------------------------------------------
 
-// One bus a device, whether those before it are there or not; bus 0 is the root complex.
+// Each device has a bus, even if devices before it do not exist; bus 0 is the root complex.
 static uint16_t requester_of(unsigned position)
 {
     return (uint16_t)((position + 1) << 8);
@@ -92,7 +92,7 @@ static enum sim_status kind_create(struct plat_node *node, unsigned kind, const 
     return status;
 }
 
-// The board comes last: its counters stand behind those of the other devices.
+// The board is last, so that its counters follow those of the other devices.
 enum sim_status plat_devices_create(struct plat_node *node, const struct plat_options *options)
 {
     enum sim_status status = SIM_OK;

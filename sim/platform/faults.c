@@ -1,7 +1,7 @@
 // Faults of the scenario: cables that are pulled while programs run.
 //
-// Time and TLPs count from the moment at which all boards are booted. A time that comes after the last program has
-// ended does not come at all: the run would only last until then.
+// Time and TLPs count from the instant at which all boards are booted. A fault whose time is after the end of the last
+// program does not happen: the run would only last until then.
 #include <stdio.h>
 
 #include "sim/kernel/counter.h"
@@ -20,7 +20,7 @@ static void fault_arm(plat_machine_t *machine, const struct scn_fault *fault, st
     if (fault->after_tlps != SCN_NOT_GIVEN) {
         pcie_link_set_down_after(entry->cable, fault->after_tlps);
     } else if (fault->at_ps == 0) {
-        pcie_link_set_down(entry->cable); // an event would come after the program that starts now
+        pcie_link_set_down(entry->cable); // an event would be later than the start of the program
     } else {
         sim_event_schedule(machine->sim, &entry->event, fault->at_ps);
     }
@@ -40,7 +40,7 @@ void plat_faults_disarm(plat_machine_t *machine)
     }
 }
 
-// --- what became of them -------------------------------------------------------------------------------------------
+// --- their results -------------------------------------------------------------------------------------------------
 
 static struct plat_fault_end end_of(const plat_machine_t *machine, const pcie_end_t *end, uint32_t node,
                                     enum scn_port port)

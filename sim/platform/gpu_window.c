@@ -6,7 +6,7 @@ static struct plat_gpu_window *find(const struct plat_gpu *gpu, uint64_t device_
 {
     struct plat_gpu_window *window = gpu->windows;
     while (window != NULL) {
-        uint64_t within = device_address - window->device_address; // wraps to a large one below
+        uint64_t within = device_address - window->device_address; // wraps to a large number if the address is below
         if (within < window->bytes && bytes <= window->bytes - within) {
             return window;
         }
@@ -34,7 +34,7 @@ static enum sim_status open_one(struct plat_gpu *gpu, uint64_t device_address, u
     return SIM_OK;
 }
 
-// Onto the whole allocation; where there is no room for that, onto what is asked for.
+// Opens a window onto the whole allocation, or if there is no room for it, onto the requested bytes.
 static enum sim_status open_for(struct plat_gpu *gpu, uint64_t device_address, uint64_t bytes)
 {
     uint64_t base, size;
@@ -74,7 +74,7 @@ void plat_gpu_window_give(struct plat_gpu_window *window)
     window->users--;
 }
 
-// Those of bytes from base on.
+// Closes the windows of the given bytes from base on.
 static void close_within(struct plat_gpu *gpu, uint64_t base, uint64_t bytes)
 {
     for (struct plat_gpu_window **link = &gpu->windows; *link != NULL;) {

@@ -1,4 +1,4 @@
-// The GPUs of a node, and what the backend keeps of each beside the model: queues by number, and when their work ended.
+// The GPUs of a node, with the backend's state of each: queues by number, and the times at which their work ended.
 // Private to the room.
 #pragma once
 
@@ -7,21 +7,21 @@
 #include "sim/scenario/scenario.h"
 #include "verbs-shim/backend/backend.h"
 
-// Address map of every node: the window of GPU i lies here, below the board's BAR 0.
+// Address map of every node: the windows of the GPUs begin here, below the board's BAR 0.
 #define PLAT_GPU_BASE       0x1000000000ull
 #define PLAT_GPU_STEP_BYTES 0x800000000ull
 
 #define PLAT_GPU_QUEUES_MAX 256
 
-// Work that was submitted, until it has ended; marks are kept, as their times may be asked for at any time.
+// Submitted work until its end. Marks are kept, because their times may be queried at any time.
 struct plat_gpu_item {
     struct plat_gpu_queue *queue;
-    uint64_t number; // of the model's item; a ticket is the number of its last one
+    uint64_t number; // of the model's item; a ticket is the number of its last item
     uint64_t ended_ps;
     bool is_mark;
-    struct plat_gpu_window *window; // of the other GPU that it writes to; NULL: of none
+    struct plat_gpu_window *window; // of the other GPU to which it writes; NULL: none
     void (*effect)(void *ctx,
-                   const struct backend_gpu_memory *memory); // as of struct backend_gpu_work, until it was called
+                   const struct backend_gpu_memory *memory); // of struct backend_gpu_work; NULL after the call
     void *effect_ctx;
     gpu_t *gpu; // of the effect
     struct plat_gpu_item *next;
@@ -30,8 +30,8 @@ struct plat_gpu_item {
 struct plat_gpu_queue {
     sim_t *sim;
     gpu_queue_t *queue;                           // NULL: the number is free
-    struct plat_gpu_item *pending, *pending_last; // in order, as they end
-    struct plat_gpu_item *marks;                  // that ended, the latest first
+    struct plat_gpu_item *pending, *pending_last; // in the order in which they end
+    struct plat_gpu_item *marks;                  // marks that have ended, the latest first
     uint64_t failed;                              // the first item that failed; 0: none
     sim_condition_t ended;
 };
@@ -49,9 +49,9 @@ struct plat_gpus {
     unsigned count;
 };
 
-// One more, whose model the caller creates (devices/gpu.c) and destroys before plat_gpus_fini. name must live as long.
+// Adds a GPU whose model the caller creates (devices/gpu.c) and destroys before plat_gpus_fini. name must live as long.
 enum sim_status plat_gpus_add(struct plat_gpus *gpus, sim_t *sim, const char *name, const struct scn_gpu *config,
                               struct plat_gpu **gpu_out);
 void plat_gpus_fini(struct plat_gpus *gpus);
 
-void plat_gpu_queue_clear(struct plat_gpu_queue *queue); // forgets what it kept
+void plat_gpu_queue_clear(struct plat_gpu_queue *queue); // frees its items

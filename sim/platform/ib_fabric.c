@@ -2,7 +2,7 @@
 #include "sim/platform/internal.h"
 #include "sim/scenario/ib_fabric.h"
 
-// What an HCA or a switch brings into a link.
+// The properties of a port of an HCA or a switch.
 struct ib_port {
     uint64_t bytes_per_us;
     uint32_t gap_bytes, buffer_bytes;
@@ -18,7 +18,7 @@ static struct ib_port port_of(const struct scn_scenario *scenario, uint32_t vert
     return (struct ib_port){hca->port_bytes_per_us, hca->port_gap_bytes, hca->port_buffer_bytes};
 }
 
-// Of all HCAs: any of their packets may come through any cable.
+// The largest of all HCAs, because any of their packets may pass any cable.
 static uint32_t mtu_bytes(const struct scn_scenario *scenario)
 {
     uint32_t most = 0;
@@ -29,14 +29,14 @@ static uint32_t mtu_bytes(const struct scn_scenario *scenario)
     return most;
 }
 
-// A place's own name ends at its first dot, whatever else is in it.
+// The name of a vertex ends at the first dot of the result.
 static void end_name(const struct scn_scenario *scenario, uint32_t vertex, char name[SCN_NAME_MAX + 8])
 {
     snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_vertex_name(scenario, vertex),
              vertex < SCN_NODES_MAX ? ".hca" : ".ib");
 }
 
-// LIDs are the nodes' numbers from 1 on.
+// The LID of a node is its index plus 1.
 static void end_connect(plat_machine_t *machine, uint32_t vertex, ib_end_t *end)
 {
     if (vertex < SCN_NODES_MAX) {
@@ -46,7 +46,7 @@ static void end_connect(plat_machine_t *machine, uint32_t vertex, ib_end_t *end)
     (void)ib_switch_add_port(machine->ib_switches[vertex - SCN_NODES_MAX], end);
 }
 
-// The slower of the two sets the rate of the link, as their training does.
+// The slower end sets the rate of the link, as in link training.
 static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
 {
     const struct scn_ib_cable *cable = &machine->scenario->ib_cables[index];
@@ -72,7 +72,7 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
     return status;
 }
 
-// A switch's ports have the order of its cables.
+// Ports of a switch are numbered in the order of its cables.
 static unsigned port_number(const struct scn_scenario *scenario, uint32_t vertex, uint32_t cable)
 {
     unsigned port = 0;
@@ -96,7 +96,7 @@ static enum sim_status routes_set(plat_machine_t *machine, uint32_t index)
     return status;
 }
 
-// As the subnet manager would have it: each switch forwards a group's packets towards its members.
+// Acts as the subnet manager: each switch forwards a group's packets towards its members.
 static void group_changed(void *ctx, hca_t *hca, uint16_t mlid, bool joins)
 {
     plat_machine_t *machine = ctx;

@@ -1,4 +1,4 @@
-// What the files of the platform share. Private to the room.
+// Shared by the files of the platform. Private to the room.
 #pragma once
 
 #include "models/hca/ib_switch.h"
@@ -13,7 +13,7 @@
 
 #define PLAT_FAILURE_MAX 1024
 
-// Address map of every node: the BARs of devices.def lie here in order of their rows, between GPUs and board.
+// Address map of every node: the BARs of devices.def begin here in the order of the rows, between GPUs and board.
 #define PLAT_DEVICE_BAR_BASE  0x3000000000ull
 #define PLAT_DEVICE_BAR_BYTES 0x100000000ull
 
@@ -25,20 +25,20 @@ struct plat_node {
     pcie_rc_t *rc;
     host_core_t *core;
     peach2_board_t *board;
-    cosim_peach2_t *chip; // one of these two, by the board's fidelity
+    cosim_peach2_t *chip; // one of these two exists, by the board's fidelity
     peach2_twin_t *twin;
-    uint64_t chip_counters[PEACH2_COUNTER_REGISTERS]; // as of the last plat_chip_counters_read
+    uint64_t chip_counters[PEACH2_COUNTER_REGISTERS]; // values of the last plat_chip_counters_read
     struct plat_gpus gpus;
     hca_t *hca;
-    struct plat_device devices[PLAT_DEVICES_MAX]; // board, GPUs, then those of devices.def; each also above
+    struct plat_device devices[PLAT_DEVICES_MAX]; // board, GPUs, then those of devices.def; some also above
     struct plat_backend_inproc backend;
     struct tca_verbs_device tca_verbs; // tca0 of the node's process
-    peach2_handle_t *handle;           // once the driver is up
+    peach2_handle_t *handle;           // when the driver is booted
     plat_program_fn program; // may be NULL
     void *program_arg;
 };
 
-// One more process on a node (process.c).
+// A further process on a node (process.c).
 struct plat_process {
     struct plat_node *node;
     host_core_t *core;
@@ -47,7 +47,7 @@ struct plat_process {
     void *arg;
 };
 
-// One clock drives all boards of its frequency.
+// A clock, which drives all boards of its frequency.
 struct plat_clock {
     uint32_t mhz;
     cosim_clock_t *clock;
@@ -74,15 +74,15 @@ struct plat_machine {
     struct plat_pull pulls[SCN_FAULTS_MAX]; // of each fault
     struct plat_process processes[PLAT_PROCESSES_MAX];
     unsigned process_count;
-    unsigned booted;     // nodes whose driver is up
+    unsigned booted;     // nodes whose driver is booted
     unsigned ended;      // nodes and processes whose program has ended
-    uint64_t started_ps; // all boards are booted, programs start
+    uint64_t started_ps; // time at which all boards are booted and programs start
     sim_condition_t all_booted;
     bool failed;
     char failure[PLAT_FAILURE_MAX];
 };
 
-// Where the reason of a failure goes.
+// Receives the reason of a failure.
 struct plat_error {
     char *text;
     size_t size;
@@ -90,7 +90,7 @@ struct plat_error {
 __attribute__((format(printf, 3, 4))) enum sim_status plat_error_set(struct plat_error *error, enum sim_status status,
                                                                      const char *format, ...);
 
-// node.c: everything of a node but its links. fini takes what a failed init left as well.
+// node.c: a node without its links. fini also frees what a failed init left.
 enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error);
 void plat_node_fini(struct plat_node *node);
 
@@ -108,7 +108,7 @@ void plat_links_destroy(plat_machine_t *machine);
 enum sim_status plat_ib_fabric_create(plat_machine_t *machine); // switches, cables, routes
 void plat_ib_fabric_destroy(plat_machine_t *machine);
 
-// machine.c: a node's program has ended; until all nodes are booted.
+// machine.c: reports that a node's program has ended; waits until all nodes are booted.
 void plat_machine_ended(plat_machine_t *machine);
 void plat_machine_wait_booted(plat_machine_t *machine);
 
@@ -116,12 +116,12 @@ void plat_machine_wait_booted(plat_machine_t *machine);
 bool plat_processes_spawn(plat_machine_t *machine);
 void plat_processes_fini(plat_machine_t *machine);
 
-// faults.c: from the moment at which programs start; and when the last one has ended, or everything is freed.
+// faults.c: arm is called when programs start, disarm when the last one has ended or everything is freed.
 void plat_faults_arm(plat_machine_t *machine);
 void plat_faults_disarm(plat_machine_t *machine);
 
 uint64_t plat_clock_period_ps(uint32_t mhz);
-// The clock of that frequency, created when it is the first.
+// The clock of that frequency; the first call creates it.
 enum sim_status plat_machine_clock(plat_machine_t *machine, uint32_t mhz, cosim_clock_t **clock_out);
 
 // The largest payload that fits every link between nodes that are joined with this one.

@@ -4,8 +4,8 @@
 #include "sim/platform/configs.h"
 #include "sim/platform/internal.h"
 
-// TLPs of each class that a root port takes before the root complex has to wait. An assumption; deep enough that a root
-// complex never loses time to it, as its own limits come first.
+// TLPs of each class that a root port accepts before the root complex has to wait. An assumption: deep enough that a
+// root complex never waits for it, because its own limits are reached first.
 #define ROOT_PORT_QUEUE_TLPS 64
 
 // A board at the ends of its cables advertises infinite completion credits as well. Reads carry no data.

@@ -23,7 +23,7 @@ enum sim_status plat_error_set(struct plat_error *error, enum sim_status status,
 
 // --- what nodes share ----------------------------------------------------------------------------------------------
 
-// The nearest even number of picoseconds, as the clock needs: exact for every divisor of 500 MHz.
+// The nearest even number of picoseconds, because the clock needs an even one; exact for every divisor of 500 MHz.
 uint64_t plat_clock_period_ps(uint32_t mhz)
 {
     return (500000 + mhz / 2) / mhz * 2;
@@ -122,8 +122,8 @@ enum sim_status plat_machine_create(const struct scn_scenario *scenario, const s
     return SIM_OK;
 }
 
-// Models before the simulation: they take their events out of its queue. Threads that still wait end with it, and touch
-// nothing on their way.
+// Models are destroyed before the simulation, because they remove their events from its queue. Threads that still wait
+// end with the simulation, and access nothing while they end.
 void plat_machine_destroy(plat_machine_t *machine)
 {
     if (machine == NULL) {
@@ -158,7 +158,7 @@ void plat_machine_set_program(plat_machine_t *machine, uint32_t node, plat_progr
     machine->nodes[node].program_arg = arg;
 }
 
-// No board may be sent to before its routes are there.
+// Nobody may send to a board before its routes are set.
 void plat_machine_wait_booted(plat_machine_t *machine)
 {
     const struct sim_wait_reason reason = {"platform", "all boards to be ready, %llu of %llu are", machine->booted,
@@ -185,7 +185,7 @@ void plat_machine_ended(plat_machine_t *machine)
     }
 }
 
-// What the program finds with ibv_get_device_list.
+// Adds the devices that the program finds with ibv_get_device_list.
 static int verbs_devices_add(struct plat_node *node)
 {
     struct backend_process *process = &node->backend.process;

@@ -8,7 +8,7 @@ void plat_mailbox_init(struct plat_mailbox *mailbox, sim_t *sim, unsigned ranks)
     sim_condition_init(&mailbox->arrived);
 }
 
-// The lowest rank that has not come to the turn; ranks: all have.
+// The lowest rank that has not reached the turn; ranks: all have.
 static unsigned missing(const struct plat_mailbox *mailbox, uint64_t turn)
 {
     unsigned rank = 0;

@@ -31,7 +31,7 @@ static void outcome_describe(const plat_machine_t *machine, struct plat_result *
     }
 }
 
-// last: of the run's simulations, whose counters and faults are reported.
+// last: this is the last one of the run's simulations, whose counters and faults are reported.
 static void series_run(plat_machine_t *machine, const struct scn_scenario *scenario, uint32_t run_index,
                        uint32_t ranks_index, bool last, const struct plat_hooks *hooks, struct plat_result *result)
 {

@@ -1,7 +1,7 @@
 // A resolved scenario becomes nodes, buses, boards, cables and host threads; one series of it is run in a simulation of
-// its own and its measured points are handed out.
+// its own, and its measured points are reported.
 //
-// Leaves out: files, tables and comparisons (sim/report), and what a key means to YAML (sim/scenario).
+// Leaves out: files, tables and comparisons (sim/report), and keys as YAML (sim/scenario).
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "sim/kernel/trace.h"
 #include "sim/scenario/scenario.h"
 
-// One measured point. `total_ps` is the time of `operations` of them; minimum and maximum are of single ones.
+// One measured point. `total_ps` is the time of all `operations`; minimum and maximum are of single operations.
 struct plat_point {
     const char *series;
     uint64_t bytes; // moved by one operation (all descriptors together)
@@ -21,12 +21,12 @@ struct plat_point {
     uint64_t operations;
     uint64_t total_ps;
     uint64_t min_ps, max_ps;
-    uint64_t ranks;        // of a program on ACP; 0: of another one
-    uint64_t memory_bytes; // that it measured; 0: it did not
+    uint64_t ranks;        // of a program on ACP; 0: another workload
+    uint64_t memory_bytes; // measured memory; 0: not measured
 };
 
-// What became of a fault of the scenario. An end's TLPs: sent over the cable; queued or under way when it was pulled,
-// and lost; sent by its board to the dead port afterwards, and dropped.
+// The result of a fault of the scenario. TLPs of an end: sent over the cable; lost, because they were queued or in
+// flight when it was pulled; dropped, because the board sent them to the dead port afterwards.
 struct plat_fault_end {
     char name[SCN_NAME_MAX + 4]; // "node0.E"
     uint64_t sent_tlps, lost_tlps, dropped_tlps;
@@ -42,23 +42,23 @@ struct plat_hooks {
     void *ctx;
     void (*point)(void *ctx, const struct plat_point *point);
     sim_counter_visit_fn counter;                             // after the series; may be NULL
-    void (*fault)(void *ctx, const struct plat_fault *fault); // after the series, each of the scenario; may be NULL
+    void (*fault)(void *ctx, const struct plat_fault *fault); // after the series, for each fault; may be NULL
     sim_trace_sink_fn trace;                                  // may be NULL
-    // The critical path of a point, whose node measured it: what the time between begin and end of the measurement was
-    // spent on (sim/kernel/cause.h). No pieces: the program did not measure it as one stretch. NULL: nothing is
-    // recorded for it, which costs time and memory.
+    // The critical path of a point that the node measured: the pieces of the time between begin and end of the
+    // measurement (sim/kernel/cause.h). No pieces: the program did not measure the point in one interval. NULL: paths
+    // are not recorded, which saves time and memory.
     void (*path)(void *ctx, const struct plat_point *point, const char *node, const struct sim_piece *pieces,
                  size_t count);
-    uint64_t path_bytes_max; // of the records for it; 0: any. More ends the series: causes_full
-    // The work of the series that is done, in thousandths; may be NULL.
+    uint64_t path_bytes_max; // limit on its records, which ends the series (causes_full); 0: none
+    // The finished part of the series, in thousandths; may be NULL.
     void (*progress)(void *ctx, unsigned permille);
 };
 
 struct hca_loss;
 struct plat_options {
-    const char *trace_rtl_path;  // NULL: no waveform. Else an FST file of every RTL board
-    struct adversary *adversary; // the caller's, asked by hosts and HCAs; NULL: everything is on time
-    // Of every HCA (models/hca/loss.h); NULL: nobody asks.
+    const char *trace_rtl_path;  // FST file with the waveform of every RTL board; NULL: none
+    struct adversary *adversary; // owned by the caller, used by hosts and HCAs; NULL: no delays
+    // Losses of every HCA (models/hca/loss.h); NULL: not reported.
     void (*lost)(void *ctx, const char *name, const struct hca_loss *loss);
     void *lost_ctx;
 };
@@ -67,18 +67,18 @@ struct plat_result {
     enum sim_run_outcome outcome;
     uint64_t simulated_ps;
     uint64_t events;
-    uint64_t rtl_cycles; // evaluated, over all boards
-    char text[2048];     // stuck: who waits for what; program failed: its message
+    uint64_t rtl_cycles; // evaluated, of all boards
+    char text[2048];     // stuck: who waits, and for what; a program failed: its message
     bool causes_full;    // stopped: the records for paths would have taken more than path_bytes_max
     bool failed;         // a workload found an error of its own (wrong data, error status)
 };
 
-// Runs scenario->runs[run_index]. SIM_OK: *result tells how it ended. Other codes: the platform could not be built; the
-// reason is in result->text.
+// Runs scenario->runs[run_index]. SIM_OK: *result describes how the run ended. Other codes: the platform could not be
+// built; result->text is the reason.
 enum sim_status plat_run_series(const struct scn_scenario *scenario, uint32_t run_index,
                                 const struct plat_options *options, const struct plat_hooks *hooks,
                                 struct plat_result *result);
 
-// Visits every counter of the scenario's hardware without running anything; the values are 0. Cores of further
-// processes, which programs make, are not among them.
+// Visits every counter of the scenario's hardware without running anything; the values are 0. Counters
+// of cores of further processes, which programs create, are left out.
 enum sim_status plat_counters_list(const struct scn_scenario *scenario, sim_counter_visit_fn visit, void *ctx);

@@ -20,8 +20,8 @@ static bool memory_write(void *ctx, uint64_t va, const void *data, uint32_t byte
 
 const struct host_owner_ops plat_process_memory_ops = {.read = memory_read, .write = memory_write};
 
-// proc(5): mappings come in the order of their addresses. Unlike mincore or a system call that reads the bytes it tells
-// what is writable, and changes nothing.
+// proc(5): mappings are in the order of their addresses. Unlike mincore, or a system call that reads the bytes, the
+// file shows which memory is writable, and reading it changes nothing.
 bool plat_process_memory_exists(pid_t process, uint64_t address, uint64_t bytes, bool writable)
 {
     char path[64];

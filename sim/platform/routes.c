@@ -12,7 +12,7 @@ struct peach2_routing plat_routes_find(const struct scn_scenario *scenario, uint
     scn_routes_find(scenario, &routes);
     for (uint32_t target = 0; target < scenario->node_count; target++) {
         uint8_t port = routes.ports[node][target];
-        routing.port_of_node[target] = port == SCN_NO_PORT ? PEACH2_NO_PORT : port; // numbered alike
+        routing.port_of_node[target] = port == SCN_NO_PORT ? PEACH2_NO_PORT : port; // both enums have the same numbers
     }
     return routing;
 }

@@ -9,7 +9,7 @@
 #include "sim/scenario/routes.h"
 #include "sim/scenario/workloads.h"
 
-#define PERFTEST_INLINE_BYTES 220 // perftest 3.0: of the latency programs
+#define PERFTEST_INLINE_BYTES 220 // default of the latency programs of perftest 3.0
 
 // --- the workloads --------------------------------------------------------------------------------------------------
 
@@ -24,7 +24,7 @@ static enum scn_workload_nodes nodes_of(const struct scn_run *run)
     return scn_workload_row(run->workload)->nodes;
 }
 
-// The first two on their nodes, the others on the nodes behind these, by turns.
+// The first two ranks run on `node` and `peer`, the others on the other nodes in turn.
 static uint32_t assign_acp_nodes(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
                                  uint32_t nodes_out[PLAT_RANKS_MAX])
 {
@@ -132,7 +132,7 @@ static enum workload_operation operation_of(enum scn_operation operation)
     return operations[operation];
 }
 
-// perftest's default: its latency programs put short messages into the request.
+// perftest's default: only its latency programs put short messages into the request.
 static uint32_t inline_of(const struct scn_run *run)
 {
     if (run->verbs.inline_bytes != SCN_INLINE_DEFAULT) {
@@ -162,7 +162,7 @@ static struct workload_verbs verbs_of(const struct plat_series *series)
     };
 }
 
-// The flow beside has the measured one's device, and requests of its own.
+// The interfering flow uses the device of the measured flow, and requests of its own.
 static struct workload_verbs beside_of(const struct plat_series *series)
 {
     const struct scn_beside *beside = &series->run->beside;
@@ -190,7 +190,7 @@ static enum sim_status check_all(const struct scn_scenario *scenario, const stru
     return SIM_OK;
 }
 
-// What scn_load refuses as well; scenarios may be made by hand.
+// scn_load checks the same, but tests make scenarios without it.
 static enum sim_status check_verbs(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
                                    size_t error_size)
 {
@@ -276,7 +276,7 @@ static void rank_gather(void *ctx, const void *mine, void *all, size_t bytes)
     plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, all, bytes);
 }
 
-// From the thread that measured.
+// Called from the thread that measured.
 static void path_report(const struct plat_rank *rank, const struct plat_point *point)
 {
     const struct plat_hooks *hooks = rank->series->hooks;
@@ -349,7 +349,7 @@ static void service_start(struct plat_rank *rank, peach2_handle_t *board)
     rank->workload.proxy = &rank->address;
 }
 
-// The last rank that is done ends the services, so that nobody's request is left over.
+// The last rank that is done ends the services, so that every request is served.
 static void services_stop(struct plat_series *series, peach2_handle_t *board)
 {
     for (uint32_t i = 0; i < series->rank_count; i++) {

@@ -1,5 +1,5 @@
-// One run of a scenario as programs on a machine: which workload runs on which node, and where its points go. Private
-// to the room.
+// One run of a scenario as programs on a machine: assigns workloads to nodes and reports their points. Private to the
+// room.
 #pragma once
 
 #include "scenarios/workloads/workload.h"
@@ -14,7 +14,7 @@ struct plat_series;
 struct plat_rank {
     struct plat_series *series;
     struct workload workload;
-    struct plat_service service; // for remote reads, where the program wants it
+    struct plat_service service; // for remote reads, if the workload uses it
     struct peach2_proxy_address address;
 };
 
@@ -31,12 +31,12 @@ struct plat_series {
     uint64_t points, points_done;
 };
 
-// Is the run possible in this scenario? Otherwise the reason is in error.
+// Whether the run is possible in this scenario. If not, error is the reason.
 enum sim_status plat_series_check(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
                                   size_t error_size);
 
-// Gives the programs to the machine. series must stay where it is until the machine has run.
+// Adds the programs to the machine. series must stay at its address until the machine has run.
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
                       uint32_t ranks_index, const struct plat_hooks *hooks, plat_machine_t *machine);
-// After the machine has run, before it is destroyed.
+// Call after the machine has run, before it is destroyed.
 void plat_series_fini(struct plat_series *series);

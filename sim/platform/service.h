@@ -1,12 +1,12 @@
-// The driver's service for remote reads on one node: a thread with a core of its own beside the node's program, as the
-// kernel's interrupt thread has on the machine. Private to the room.
+// The driver's service for remote reads on one node: a thread with a core of its own, in addition to the node's
+// program, like the kernel's interrupt thread on the real machine. Private to the room.
 #pragma once
 
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/machine.h"
 #include "verbs-shim/peach2/peach2_proxy.h"
 
-// The DMA channel that the service takes; programs leave it alone.
+// The DMA channel of the service; programs do not use it.
 #define PLAT_SERVICE_CHANNEL 3u
 
 struct plat_service {
@@ -18,8 +18,9 @@ struct plat_service {
     peach2_proxy_t *proxy;
 };
 
-// From the node's program, with its handle. Returns 0 or a negative errno; fini takes what a failed start left as well.
+// Call from the node's program, with its handle. Returns 0 or a negative errno; fini also frees what a failed start
+// left.
 int plat_service_start(struct plat_service *service, plat_machine_t *machine, uint32_t node, peach2_handle_t *board,
                        struct peach2_proxy_address *address_out);
-// From outside threads.
+// Call from outside threads.
 void plat_service_fini(struct plat_service *service);

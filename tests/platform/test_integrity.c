@@ -20,7 +20,7 @@ struct shuffle {
     unsigned rounds;
 };
 
-// A place of its own in the target, with a gap before it; the low four address bits are those of the source.
+// A transfer to unused memory of the target, after a gap; the low four address bits are those of the source.
 static struct peach2_transfer next_transfer(struct shuffle *s, peach2_handle_t *board, uint32_t bytes_max)
 {
     uint32_t bytes = 4 * (1 + (uint32_t)sim_random_below(&s->random, bytes_max / 4));

@@ -37,7 +37,7 @@ static const struct peach2_core_ops chip_ops = {
     .rx = chip_rx, .set_tx_ready = chip_set_tx_ready, .set_tx_room = chip_set_tx_room};
 static const struct cosim_peach2_ops chip_callbacks = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
 
-// The host's Max_Read_Request_Size bounds what the DMAC asks for.
+// The host's Max_Read_Request_Size limits the read requests of the DMAC.
 static uint32_t read_bytes(const struct plat_node *node)
 {
     uint32_t mrrs_bytes = node->config->host.mrrs_bytes, wanted_bytes = node->config->board.dmac_read_bytes;
@@ -145,7 +145,7 @@ struct pcie_end_config plat_board_end(const struct scn_board *board)
 static void describe(struct plat_device *device, struct plat_slot *slot)
 {
     const struct scn_node *node = device->node->config;
-    snprintf(slot->name, sizeof slot->name, "%s.slot", node->name); // the node's own: there was no other at first
+    snprintf(slot->name, sizeof slot->name, "%s.slot", node->name); // other slots have the device in the name
     slot->link = &node->slot;
     slot->end = plat_board_end(&node->board);
     device->bars[0] = (struct plat_device_bar){PLAT_BAR0_BASE, PEACH2_BAR0_BYTES, BACKEND_BAR_REGISTERS};

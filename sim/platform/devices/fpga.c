@@ -1,4 +1,4 @@
-// An FPGA that moves data by itself, in a node.
+// An FPGA with its own DMA engine, in a node.
 #include "models/fpga/fpga.h"
 #include "sim/platform/device.h"
 #include "sim/platform/internal.h"

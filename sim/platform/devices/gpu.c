@@ -43,7 +43,7 @@ static enum sim_status create(struct plat_device *device, const struct plat_opti
     return status;
 }
 
-// What the backend keeps of it goes with the node's other GPUs.
+// plat_gpus_fini frees the backend's state of all GPUs of the node.
 static void destroy(struct plat_device *device)
 {
     gpu_destroy(device->model);

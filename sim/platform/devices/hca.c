@@ -1,13 +1,13 @@
-// A node's InfiniBand HCA in its slot. Its port is joined by ib_fabric.c; programs find it as `ibsim0`.
+// A node's InfiniBand HCA in its slot. ib_fabric.c connects its port; programs find it as `ibsim0`.
 #include "models/hca/hca.h"
 
 #include "sim/platform/configs.h"
 #include "sim/platform/device.h"
 #include "sim/platform/internal.h"
 
-// As `ibv_devinfo -v` prints them for a ConnectX-2 or ConnectX-3 under Linux' mlx4_core with its profile of 2^16 QPs,
-// CQs and SRQs, 2^17 regions and 2^15 PDs, less what the firmware keeps for itself. One EQ is a process here (its UAR
-// page).
+// Values that `ibv_devinfo -v` prints for a ConnectX-2 or ConnectX-3 under Linux' mlx4_core with its profile of 2^16
+// QPs, CQs and SRQs, 2^17 regions and 2^15 PDs, less what the firmware reserves. Here each process has one EQ (and its
+// UAR page).
 enum {
     QPS = 65464,
     CQS = 65408,
@@ -19,7 +19,7 @@ enum {
     CQ_ENTRIES = 4194304 // ibv_devinfo: 4194303
 };
 
-// Of a model that stands alone; in a node its slot gives another.
+// Of a model without a node; in a node its slot has another one.
 static const uint16_t alone_requester = 0x0100;
 
 static uint32_t least(uint32_t a, uint32_t b)
