@@ -17,7 +17,7 @@ static void read_scratch(void *arg, peach2_handle_t *board)
     struct site *site = arg;
     peach2_register_write(board, 8, 0x11223344, 4);
     EXPECT_EQ(peach2_register_read(board, 8, 4, &site->value[0]), 0);
-    // Nothing lies there.
+    // No register has this offset.
     EXPECT_TRUE(peach2_register_read(board, 0x380, 4, &site->value[1]) != 0);
 }
 

@@ -1,4 +1,4 @@
-// Devices in the slots of a node: who is there, their bus numbers, their BARs, and their drivers.
+// Devices in the slots of a node: which exist, their bus numbers, their BARs, and their drivers.
 #include <string.h>
 
 #include "sim/platform/internal.h"
@@ -22,7 +22,7 @@ static void devices_site_end(struct site *site)
     scn_free(site->scenario);
 }
 
-// Of the device with that name; NULL: there is none.
+// The device with that name; NULL: there is none.
 static const struct plat_device *find(const struct site *site, uint32_t node, const char *name)
 {
     const struct plat_device *devices = site->machine->nodes[node].devices;
@@ -51,7 +51,7 @@ TEST(Devices, AreThoseOfTheScenarioWithASlotEach)
     devices_site_end(&site);
 }
 
-// What a node lacks leaves a gap: the addresses in traces of two nodes are comparable.
+// A missing device leaves a gap, so that the addresses in traces of two nodes are comparable.
 TEST(Devices, HaveTheSameBusNumbersAndAddressesInEveryNode)
 {
     struct site site;
@@ -107,7 +107,7 @@ TEST(Devices, AreBootedBeforeProgramsStartWhereTheirDriverIsThePlatforms)
     site_run(&site, drivers_look);
     EXPECT_EQ(site.value[0], 1);
     EXPECT_EQ(site.value[1], 1);
-    EXPECT_EQ(site.value[2], 0); // programs open it with libibverbs
+    EXPECT_EQ(site.value[2], 0); // NULL, because programs open it with libibverbs
     EXPECT_EQ(site.value[3], 0);
     devices_site_end(&site);
 }

@@ -157,7 +157,7 @@ static void fill_own(void *arg, peach2_handle_t *board)
     site_fill(source.address, 8192, 4);
     EXPECT_EQ(site_dma(board, 3, source.bus_address, target.bus_address, 8192), PEACH2_DMA_OK);
     site->value[0] = site_is_filled(target.address, 8192, 4);
-    // The own memory under its name in the window, as source and as destination
+    // The node's own memory at its address in the window, as source and as destination
     EXPECT_EQ(site_dma(board, 3, peach2_window_address(board, 0, target.bus_address),
                        peach2_window_address(board, 0, source.bus_address + 4096), 4096),
               PEACH2_DMA_OK);

@@ -1,4 +1,4 @@
-// Every error of a DMA by its name; none hangs, none writes anything.
+// Every error of a DMA is reported by name; no such DMA hangs or writes anything.
 #include <errno.h>
 
 #include "tests/support/site.h"
@@ -8,7 +8,7 @@
 
 struct attempt {
     struct site site;
-    uint64_t source, destination; // 0: a good one
+    uint64_t source, destination; // 0: a valid address
     uint32_t bytes;
     unsigned error;
 };
@@ -44,7 +44,7 @@ static void expect_error(uint64_t source, uint64_t destination, uint32_t bytes, 
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(attempt.error, error);
     EXPECT_EQ(plat_machine_live_packets(attempt.site.machine), 0);
-    // Neither data nor the remote status word came; the last four bytes are those of the good one.
+    // Neither data nor the remote status word arrived; the four bytes are those of the valid DMA.
     EXPECT_EQ(site_counter(&attempt.site, "node1.memory", "written_bytes"), 4);
     site_fini(&attempt.site);
 }
@@ -137,7 +137,7 @@ TEST(DmaErrors, NameADescriptorOutsideTheBoardsMemory)
 
 TEST(DmaErrors, NameADescriptorThatNobodyAnswers)
 {
-    expect_chain_error(PEACH2_CHAIN_HOST, 1, 0x4000000, PEACH2_DMA_READ_UR); // 2 GiB on: above the memory
+    expect_chain_error(PEACH2_CHAIN_HOST, 1, 0x4000000, PEACH2_DMA_READ_UR); // 2 GiB further: above the memory
 }
 
 static void try_odd_descriptor(void *arg, peach2_handle_t *board)

@@ -9,7 +9,7 @@
 
 enum { PARTS_MAX = 16 };
 
-// What one series was spent on.
+// The time of one series, by part.
 struct opened {
     unsigned points, unlabelled;
     uint64_t total_ps;
@@ -108,7 +108,7 @@ TEST(Explain, ChangesNothingThatIsMeasured)
     scn_free(scenario);
 }
 
-// With `b` instead of `a`, the part takes more_ps more, and nothing else changes.
+// With setting `b` instead of `a`, the part takes more_ps more, and nothing else changes.
 static void only_part_grows(uint32_t run, const char *a, const char *b, const char *part, uint64_t more_ps)
 {
     const char *const sets[] = {a, b};
@@ -128,7 +128,8 @@ static void only_part_grows(uint32_t run, const char *a, const char *b, const ch
 
 enum { PIO, DMA, LIBTCA, TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_WRITE, IBSIM0_READ };
 
-// What it waits for comes over the cable; the loop that waits would be a path without end in itself.
+// The write that the loop waits for comes over the cable. If the path stayed in the loop, it would consist of
+// iterations alone.
 TEST(Explain, LeavesAPollingLoopByTheWriteThatEndedIt)
 {
     static const uint32_t runs[] = {TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_READ};
@@ -143,8 +144,8 @@ TEST(Explain, LeavesAPollingLoopByTheWriteThatEndedIt)
     scn_free(scenario);
 }
 
-// All that is added is a multiple of the board's clock and of the poll's period, and no packet meets a SKP ordered set
-// in one case and not in the other.
+// All added times are multiples of the board's clock period and of the poll's period, and the same packets meet SKP
+// ordered sets in both cases.
 TEST(Explain, GivesTheTimeOfALongerCableToTheCable)
 {
     only_part_grows(PIO, "cables.*.flight=40 ns", "cables.*.flight=80 ns", "cable", 2 * 40000);
@@ -202,7 +203,7 @@ static void write_a_word(void *arg, peach2_handle_t *board)
     EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
 }
 
-// value[0]: what the path of its looking spends on the cable.
+// value[0]: the time on the cable in the path of the polling loop.
 static void look_at_a_word(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;

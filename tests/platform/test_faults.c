@@ -1,5 +1,5 @@
-// Cables that are pulled at many instants: what was told to be there is there, whoever does not use the cable does not
-// notice, and everything ends. The program `stream` checks the data that it gets.
+// Cables that are pulled at many instants: data that were reported as arrived are there, nodes that do not use the
+// cable are not affected, and every run ends. The workload `stream` checks the data that arrive.
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void pull(struct scn_scenario *scenario, uint32_t cable, uint64_t at_ps, 
         (struct scn_fault){.cable = cable, .at_ps = at_ps, .after_tlps = after_tlps};
 }
 
-// The stream that begins at `node` is the one that is reported; all run.
+// The streams of all nodes run; the one that begins at `node` is reported.
 static struct scn_scenario *streams(enum scn_fidelity fidelity, enum scn_method method, uint32_t node)
 {
     struct scn_scenario *scenario = ring(fidelity);
@@ -76,12 +76,12 @@ static struct scn_scenario *streams(enum scn_fidelity fidelity, enum scn_method 
 
 static void expect_done(const struct outcome *outcome)
 {
-    EXPECT_STREQ(outcome->result.text, ""); // also when a packet is left over
+    EXPECT_STREQ(outcome->result.text, ""); // not empty also if a packet is left
     EXPECT_EQ(outcome->result.outcome, SIM_RUN_DONE);
     EXPECT_EQ(outcome->points, 1);
 }
 
-// Every packet that was sent arrived, was lost or was dropped, and what arrived are whole messages but for the last.
+// Every packet arrived, was lost or was dropped; the arrived packets are whole messages, except for the last message.
 static void expect_accounted(const struct outcome *outcome)
 {
     const struct plat_fault_end *from = &outcome->faults[0].ends[0], *to = &outcome->faults[0].ends[1];
@@ -124,14 +124,14 @@ TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAtAnyTime)
         EXPECT_EQ(outcome.faults[0].after_start_ps, outcome.faults[0].happened ? i * STEP_PS : 0);
         most = outcome.point.operations > most ? outcome.point.operations : most;
     }
-    EXPECT_EQ(most, MESSAGES); // the last pulls come too late to matter
+    EXPECT_EQ(most, MESSAGES); // the last pulls are after the end of the stream
 }
 
 TEST(PulledCable, LeavesTheMeanOfAStreamBetweenItsExtremes)
 {
     struct outcome outcome;
     run_pulled(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, SCN_NOT_GIVEN, TLPS_OF_STREAM / 2, &outcome);
-    EXPECT_EQ(outcome.point.operations, MESSAGES / 2 - 1); // the last packet was under way
+    EXPECT_EQ(outcome.point.operations, MESSAGES / 2 - 1); // the last packet was in flight
     EXPECT_TRUE(outcome.point.total_ps >= outcome.point.min_ps * outcome.point.operations);
     EXPECT_TRUE(outcome.point.total_ps <= (outcome.point.max_ps + 1) * outcome.point.operations);
 }
@@ -201,7 +201,7 @@ TEST(PulledCable, MayBeSeveral)
     platform_fixture_free(scenario);
 }
 
-// Neither waits for its moment: the series is as long as without it.
+// The series does not wait for these faults: it takes as long as without them.
 TEST(PulledCable, DoesNotComeAfterTheEnd)
 {
     struct scn_scenario *scenario = streams(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, 0);
@@ -228,7 +228,7 @@ TEST(PulledCable, GivesTheSameTwice)
 
 // --- programs that wait for what was lost ----------------------------------------------------------------------------
 
-// Whatever the program: it ends by itself, or says what it waits for; and never takes wrong data.
+// Every program ends by itself or reports what it waits for, and never accepts wrong data.
 static void expect_ended(enum scn_workload workload, enum scn_method method, enum scn_notify notify, uint64_t tlps,
                          const char *says)
 {

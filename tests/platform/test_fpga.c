@@ -1,4 +1,5 @@
-// The FPGA in a node: the program that measures it, its place beside the other devices, and what wrong descriptors get.
+// The FPGA in a node: the workload that measures it, its slot among those of the other devices, and errors of wrong
+// descriptors.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -222,13 +223,13 @@ TEST(FpgaErrors, NameGpuMemoryThatIsNotPinned)
 
 TEST(FpgaErrors, ForgetAWriteThatNobodyClaims)
 {
-    expect_error(FPGA_WRITE, NOWHERE, 0, 64, FPGA_OK); // posted: nothing tells
+    expect_error(FPGA_WRITE, NOWHERE, 0, 64, FPGA_OK); // a posted write has no answer
     expect_error(FPGA_WRITE, 0x1000000000ull, 0, 64, FPGA_OK);
 }
 
-// --- its place in the node ------------------------------------------------------------------------------------------
+// --- its slot in the node -------------------------------------------------------------------------------------------
 
-// The first row of devices.def: its second BAR.
+// The second BAR of the first row of devices.def.
 static const enum backend_bar control_bar = BACKEND_BAR_DEVICE0 + 1;
 
 static void access_control_wide(void *arg, peach2_handle_t *board)
@@ -240,7 +241,7 @@ static void access_control_wide(void *arg, peach2_handle_t *board)
     backend->ops->write(backend->ctx, control_bar, FPGA_DESCRIPTOR, 1, 8);
     EXPECT_EQ(backend->ops->read(backend->ctx, control_bar, FPGA_STATUS, 8, &value), -EIO);
     EXPECT_EQ(backend->ops->read(backend->ctx, control_bar, FPGA_WORDS, 4, &value), 0);
-    EXPECT_EQ(value, 0); // no word has come
+    EXPECT_EQ(value, 0); // no word has arrived
 }
 
 TEST(FpgaInANode, TakesNothingBut32BitsForControl)
@@ -274,7 +275,7 @@ static void site_load_with_board(struct site *site)
     site_build(site);
 }
 
-// Who asks through which link, as its requester says.
+// The requester IDs of reads on each link.
 struct askers {
     uint64_t fpga, board;
 };
@@ -303,7 +304,7 @@ TEST(FpgaInANode, HasARequesterIdOfItsOwn)
     sim_trace_set_sink(plat_machine_sim(site.machine), asker_note, &askers);
     site_run(&site, move_by_both);
     EXPECT_EQ(askers.board, 0x100);
-    EXPECT_EQ(askers.fpga, 0x200 + 0x100 * SCN_GPUS_MAX); // behind those of the GPUs
+    EXPECT_EQ(askers.fpga, 0x200 + 0x100 * SCN_GPUS_MAX); // after those of the GPUs
     site_unload(&site);
 }
 

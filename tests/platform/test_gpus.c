@@ -1,5 +1,4 @@
-// Programs that keep their data in GPU memory, and GPU memory that is not there: in the simulation, with boards or
-// without.
+// Workloads with data in GPU memory, and GPU memory that is not mapped: in the simulation, with boards or without.
 #include <cuda_runtime.h>
 #include <errno.h>
 
@@ -39,7 +38,7 @@ static struct scn_scenario *no_board(void)
     return scenario;
 }
 
-// Three sizes; the program checks every byte of each. Returns the time of an operation of the last one.
+// Measures three sizes, of which the workload checks every byte. Returns the time of an operation of the last size.
 static uint64_t moved_ps(struct scn_scenario *scenario, enum scn_workload workload, enum scn_method method,
                          enum scn_memory from, enum scn_memory to)
 {
@@ -76,7 +75,7 @@ TEST(GpuWorkloads, PollGpuMemoryThroughItsWindow)
 {
     uint64_t memory_ps = moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_HOST);
     uint64_t gpu_ps = moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
-    EXPECT_TRUE(gpu_ps > memory_ps); // a poll goes over the bus
+    EXPECT_TRUE(gpu_ps > memory_ps); // a poll crosses the bus
 }
 
 TEST(GpuWorkloads, StageCopiesInHostMemoryFasterThanTheBoardReadsAGpu)
@@ -109,7 +108,7 @@ TEST(GpuWorkloads, CopyThroughTheWindowOfANodeWithoutABoard)
     EXPECT_TRUE(up_ps > 2 * down_ps);
 }
 
-// A copy through the window of bytes from or to gpu1, which is on socket 1; load_uc and flush_wc_far are given.
+// A copy of the given bytes through the window, from or to gpu1, which is on socket 1.
 static uint64_t far_ps(bool down, uint64_t bytes, uint64_t load_uc_ps, uint64_t flush_far_ps)
 {
     struct scn_scenario *scenario = no_board();
@@ -140,7 +139,7 @@ TEST(GpuWindow, IsReadByTenLoadsAtOnceEachAsLongAsTheProcessorTakes)
 
 TEST(GpuWindow, OfTheOtherSocketIsWrittenByTenLinesAtOnce)
 {
-    // 1000 lines, ten in each 200 ns, or in the 60 ns of flush_wc and 50 of qpi.
+    // 1000 lines, ten in each 200 ns, or in each 60 ns of flush_wc plus 50 ns of qpi.
     EXPECT_BETWEEN(far_ps(true, 64000, 40000, 200000), 20000000, 20500000);
     EXPECT_BETWEEN(far_ps(true, 64000, 40000, 0), 11000000, 11500000);
 }
@@ -207,7 +206,7 @@ static void copies_time(void *arg, peach2_handle_t *board)
     // docs/component-facts.md: 6-7 us on Kepler.
     EXPECT_BETWEEN(copy_ps(device, host, 8, cudaMemcpyHostToDevice), 6000000, 7000000);
     EXPECT_BETWEEN(copy_ps(host, device, 8, cudaMemcpyDeviceToHost), 6000000, 7000000);
-    // What Gen2 x16 leaves for writes of 256 B and for completions, in MB/s.
+    // The bandwidth of Gen2 x16 for writes of 256 B and for completions, in MB/s.
     EXPECT_BETWEEN(bytes * 1000000 / copy_ps(device, host, bytes, cudaMemcpyHostToDevice), 7200, 7420);
     EXPECT_BETWEEN(bytes * 1000000 / copy_ps(host, device, bytes, cudaMemcpyDeviceToHost), 7200, 7320);
     EXPECT_EQ(cudaMemcpy(device, host, bytes + 1, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
@@ -248,15 +247,15 @@ static void copies_to_the_other(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cudaMalloc(&other, MIB), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
     uint64_t first_ps = peer_copy_ps(to, from), again_ps = peer_copy_ps(to, from);
-    EXPECT_BETWEEN(first_ps - again_ps, 450 * NS, 550 * NS); // a translation that is known by now
+    EXPECT_BETWEEN(first_ps - again_ps, 450 * NS, 550 * NS); // now the translation is cached
     EXPECT_BETWEEN(peer_copy_ps(to, from), again_ps - 20 * NS, again_ps + 20 * NS);
-    EXPECT_TRUE(peer_copy_ps(other, from) > again_ps + 450 * NS); // in the place of the first one
+    EXPECT_TRUE(peer_copy_ps(other, from) > again_ps + 450 * NS); // its window replaces the first one
     EXPECT_EQ(backend->ops->gpu->alloc(backend->ctx, 1, MIB, &device_address), 0);
-    // And that in its place.
+    // The pin replaces the window of `other`.
     EXPECT_EQ(backend->ops->gpu->pin(backend->ctx, 1, device_address, MIB, &offset, &bus_address), 0);
     EXPECT_EQ(backend->ops->gpu->unpin(backend->ctx, 1, offset), 0);
     EXPECT_TRUE(peer_copy_ps(to, from) > again_ps + 450 * NS);
-    EXPECT_EQ(cudaFree(to), cudaSuccess); // though it is shown
+    EXPECT_EQ(cudaFree(to), cudaSuccess); // although a window onto it is open
     EXPECT_EQ(cudaFree(other), cudaSuccess);
     EXPECT_EQ(cudaFree(from), cudaSuccess);
 }
@@ -277,7 +276,7 @@ struct attempt {
     unsigned error; // of the read
 };
 
-// Writes into the other node's GPU where nothing is pinned, and reads memory of the own one that was pinned and freed.
+// Writes to unpinned memory of the other node's GPU, and reads memory of its own GPU that was pinned and freed.
 static void reach_for_nothing(void *arg, peach2_handle_t *board)
 {
     struct attempt *attempt = arg;

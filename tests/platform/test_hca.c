@@ -17,14 +17,14 @@ enum {
 
 struct side {
     struct pair *pair;
-    bool on_gpu;   // where its buffer is
-    uint8_t *heap; // or here, unless NULL
+    bool on_gpu;   // its buffer is on the GPU
+    uint8_t *heap; // its buffer; NULL: pinned memory or the GPU
     struct ibv_context *context;
     struct ibv_pd *pd;
     struct ibv_cq *cq;
     struct ibv_qp *qp;
     struct ibv_mr *mr;
-    uint8_t *buffer, *copy; // copy: in host memory, what to_copy finds
+    uint8_t *buffer, *copy; // copy: in host memory, filled by to_copy
     bool ready, done;
 };
 struct pair {
@@ -91,7 +91,7 @@ static void side_connect(struct side *side, const struct side *peer, unsigned pe
               0);
 }
 
-// The buffer's bytes, as the program sees them.
+// Returns the buffer's bytes in host memory.
 static const uint8_t *to_copy(struct side *side)
 {
     if (side->on_gpu) {
@@ -111,7 +111,7 @@ static void fill(struct side *side, bool pattern)
     }
 }
 
-// A write goes from FROM here to TO there, a read the other way round.
+// A write moves bytes from near at FROM to far at TO, a read in the opposite direction.
 static void transfer(struct side *near, const struct side *far)
 {
     struct ibv_sge sge = {(uintptr_t)near->buffer + FROM, MOVED, near->mr->lkey};
@@ -127,7 +127,7 @@ static void transfer(struct side *near, const struct side *far)
     EXPECT_STREQ(ibv_wc_status_str(wc.status), ibv_wc_status_str(IBV_WC_SUCCESS));
 }
 
-// Leaves everything open: what the process has ends with it.
+// Leaves all objects open: they end with the process.
 static void program(void *arg, peach2_handle_t *board)
 {
     struct side *side = arg;
@@ -198,7 +198,7 @@ static uint64_t transfer_ps(bool from_heap)
 {
     struct pair pair = {.opcode = IBV_WR_RDMA_WRITE};
     for (unsigned i = 0; i < 2 && from_heap; i++) {
-        pair.sides[i].heap = aligned_alloc(4096, 25 * 4096); // as a pinned buffer lies in its pages
+        pair.sides[i].heap = aligned_alloc(4096, 25 * 4096); // aligned as a pinned buffer
     }
     struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
     EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
@@ -256,7 +256,7 @@ TEST(Hca, APacketThatNobodyGaveBackIsCounted)
 
 static void many_objects(void *arg, peach2_handle_t *board)
 {
-    enum { OBJECTS = 1500 }; // more than any table begins with
+    enum { OBJECTS = 1500 }; // more than the first size of any table
     static struct ibv_qp *qps[OBJECTS];
     static struct ibv_cq *cqs[OBJECTS];
     static struct ibv_mr *mrs[OBJECTS];

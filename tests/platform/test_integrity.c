@@ -1,4 +1,4 @@
-// Random sizes, offsets, methods and interleavings: every byte at its destination, every neighbour as it was.
+// Random sizes, offsets, methods and interleavings: every byte arrives at its destination, and no other byte changes.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@ struct shuffle {
     struct site site;
     struct sim_random random;
     struct backend_buffer source;
-    uint8_t *expected; // what the target should become
-    uint32_t next;     // free bytes of the target begin here
+    uint8_t *expected; // expected contents of the target
+    uint32_t next;     // offset of the first unused byte of the target
     unsigned rounds;
 };
 
@@ -68,7 +68,7 @@ static void round_by_chains(struct shuffle *s, peach2_handle_t *board, peach2_ch
     }
 }
 
-// Stores of the processor go on while the channels run.
+// The processor stores while the channels run.
 static void round_by_stores(struct shuffle *s, peach2_handle_t *board)
 {
     for (unsigned i = 0; i < 6; i++) {

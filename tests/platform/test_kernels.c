@@ -1,4 +1,4 @@
-// Kernels of programs inside, which compute what they were registered with.
+// Kernels of programs inside the simulation: each runs the function with which it was registered.
 #include <cuda_runtime.h>
 #include <tcasim_kernel.h>
 
@@ -16,7 +16,7 @@ static struct scn_scenario *no_board(void)
 
 // --- the kernel: y = a * x + y --------------------------------------------------------------------------------------
 
-static void saxpy(void) // what the program calls it by
+static void saxpy(void) // the program's handle of the kernel
 {
 }
 
@@ -99,7 +99,7 @@ static void in_order(void *arg, peach2_handle_t *board)
     EXPECT_EQ(launch(NUMBERS, 2, x, y, one), cudaSuccess);
     EXPECT_EQ(launch(NUMBERS, 3, x, y, one), cudaSuccess);
     EXPECT_EQ(cudaEventRecord(done, one), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyAsync(host, y, 4096, cudaMemcpyDeviceToHost, two), cudaSuccess); // beside them
+    EXPECT_EQ(cudaMemcpyAsync(host, y, 4096, cudaMemcpyDeviceToHost, two), cudaSuccess); // concurrent with the kernels
     EXPECT_EQ(cudaStreamSynchronize(two), cudaSuccess);
     EXPECT_EQ(runs, 0);
     EXPECT_TRUE(host[7] == 0);
@@ -175,7 +175,7 @@ static void refuse(void *arg, peach2_handle_t *board)
     bad = saxpy_definition;
     bad.argument_count = TCASIM_KERNEL_ARGUMENTS_MAX + 1;
     EXPECT_EQ(tcasimKernelRegister((const void *)refuse, &bad), cudaErrorInvalidValue);
-    // Memory that the kernel may not have: beyond its allocation, of the other GPU, of the host.
+    // Memory that the kernel may not access: beyond its allocation, of the other GPU, of the host.
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMalloc(&other, BYTES), cudaSuccess);
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
@@ -186,7 +186,7 @@ static void refuse(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(runs, 3);
     EXPECT_EQ(refusals, 3);
-    EXPECT_EQ(launch(NUMBERS, 1, x, y, NULL), cudaSuccess); // and it ends with this one under way
+    EXPECT_EQ(launch(NUMBERS, 1, x, y, NULL), cudaSuccess); // the program ends while this one runs
 }
 
 TEST(GpuKernels, RefuseWhatIsNoneAndMemoryThatIsNotTheirs)

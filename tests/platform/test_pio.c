@@ -5,7 +5,7 @@
 #define GUARD 0x5c
 #define BASE  (4 * MIB)
 
-// Stores `bytes` at `offset` of the neighbour's memory; nobody has allocated that, the test looks there itself.
+// Stores `bytes` at `offset` of the neighbour's memory, which no program has allocated; the test reads it directly.
 static void write_some(void *arg, peach2_handle_t *board)
 {
     struct site *site = arg;

@@ -1,4 +1,4 @@
-// The registers that the driver programs, followed from board to board as packets follow them.
+// The routing registers that the driver sets, followed from board to board as a packet would be.
 #include "sim/platform/routes.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void fabric_destroy(struct fabric *fabric)
     platform_fixture_free(fabric->scenario);
 }
 
-// What the board does: the lowest enabled entry whose bounds hold the masked offset.
+// The board's rule: the lowest enabled entry whose bounds contain the masked offset.
 static unsigned lookup(const struct peach2_route routes[PEACH2_ROUTES_MAX], uint64_t offset)
 {
     for (unsigned i = 0; i < PEACH2_ROUTES_MAX; i++) {
@@ -47,7 +47,7 @@ static unsigned lookup(const struct peach2_route routes[PEACH2_ROUTES_MAX], uint
     return PORT_NONE;
 }
 
-// Sends a packet from a node to an offset and returns the cables that it passed. *port_out: where it left the fabric.
+// Follows a packet from a node to an offset and returns the number of cables. *port_out: where it left the fabric.
 static uint32_t follow(const struct fabric *fabric, uint32_t node, uint64_t offset, uint32_t *node_out,
                        unsigned *port_out)
 {

@@ -9,7 +9,7 @@
 
 #define TEXT_MAX 16384
 
-// Everything that a series gave, as text.
+// All output of a series, as text.
 struct record {
     char text[TEXT_MAX];
     size_t used;

@@ -1,4 +1,4 @@
-// How boards share their cables when all of them send the same way.
+// The share of each board in the cables if all send in the same direction.
 #include "tests/support/site.h"
 
 #define BASE  (8 * MIB)
@@ -48,8 +48,8 @@ static void share(struct sharing *sharing, enum scn_fidelity fidelity)
     site_fini(&sharing->site);
 }
 
-// Node 2 sends half of what its cable carries, and the two behind it share the other half; their cable is half as fast
-// then, so that a hold has to be twice as long there.
+// Node 2 sends half of the bytes on its cable, and the two nodes behind it share the other half. Their cable is then
+// half as fast, so that a hold has to be twice as long there.
 static void expect_turns(enum scn_fidelity fidelity)
 {
     struct sharing sharing;

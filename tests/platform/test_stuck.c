@@ -1,4 +1,4 @@
-// Programs that never end: they are named, and what they hold is freed.
+// Programs that never end: the message names them, and what they hold is freed.
 #include "tests/support/site.h"
 
 static void wait_for_nobody(void *arg, peach2_handle_t *board)

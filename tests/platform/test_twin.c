@@ -1,5 +1,5 @@
-// The twin is held to the RTL: the same random programs on both leave the same memory, status words and counters,
-// errors included, at the same times.
+// Twin against RTL: the same random programs on both leave the same memory, status words and counters, errors included,
+// at the same times.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #define AREA         (64u << 10) // of a channel of a node, in the memory of each node
 #define ARENA        (NODES * CHANNELS * AREA)
 #define FLAGS        (BASE + ARENA)
-#define BOARD_BASE   0x4000u // of what goes to a board's memory, behind the chains
+#define BOARD_BASE   0x4000u // of data in a board's memory, after the chains
 #define BOARD_AREA   0x400u
 #define SOURCE_BYTES (64u << 10)
 #define HOLE         0x100000000ull // above the memory, below BAR 0
@@ -22,7 +22,7 @@
 #define WORDS_MAX    4096
 
 struct record {
-    uint64_t words[WORDS_MAX]; // what programs saw
+    uint64_t words[WORDS_MAX]; // values that programs read
     unsigned count;
     uint64_t end_ps;
     uint8_t *arenas[NODES];
@@ -44,7 +44,7 @@ struct play {
     struct site site;
     struct player players[NODES];
     unsigned rounds;
-    unsigned mistakes_in; // of so many transfers one is wrong; 0: none
+    unsigned mistakes_in; // one of this many transfers is wrong; 0: none
 };
 
 static uint32_t dice(struct player *player, uint32_t sides)
@@ -72,7 +72,7 @@ static uint64_t area_of(const struct player *player, unsigned channel)
     return (player->node * CHANNELS + channel) * (uint64_t)AREA;
 }
 
-// To some node's memory or board, into what belongs to this channel.
+// An address in the memory or board of a random node, in this channel's area.
 static uint64_t target(struct player *player, peach2_handle_t *board, unsigned channel, uint32_t offset)
 {
     uint32_t node = dice(player, NODES);
@@ -211,7 +211,7 @@ static void round_play(struct player *player, peach2_handle_t *board)
     }
 }
 
-// Counters stand still once everybody is done: who has another's flag has everything it sent before.
+// Waits until no counter changes any more: when a node has the flag of another, it has all data sent before the flag.
 static void meet(struct player *player, peach2_handle_t *board)
 {
     const struct backend *backend = peach2_backend(board);
@@ -386,7 +386,7 @@ TEST(Twin, SharesFewTagsAsTheRtlDoes)
 #define START_NONE  (PEACH2_DMAC_CONTROL_START_MASK | 3u << PEACH2_DMAC_CONTROL_MODE_LSB)
 #define START       PEACH2_DMAC_CONTROL_START_MASK
 
-// What is in the registers, and the descriptor at 0 of the board's memory.
+// Values of the registers, and of the descriptor at 0 of the board's memory.
 struct mistake {
     uint64_t source, destination;
     uint32_t bytes, control;
@@ -409,7 +409,7 @@ static const struct mistake mistakes[] = {
     {BASE, WINDOW + (3ull << 33) + 0x17fc0, 128, START, 0, 0, 0, 3}, // out of the board's memory
     {BASE, WINDOW + (3ull << 33), 64, START, 0, 0, 0, 3},            // to the board's registers
     {HOLE, REMOTE, 64, START, 0, 0, 0, 4},
-    {BASE, REMOTE, 64, START_HOST, HOLE, 0, 0, 4}, // a descriptor that nobody answers
+    {BASE, REMOTE, 64, START_HOST, HOLE, 0, 0, 4}, // no component answers the read of the descriptor
     {BASE, REMOTE, 64, START_BOARD, 0, 0, 0, 7},   // to itself
     {BASE, REMOTE, 64, START_BOARD, 16, 0, 0, 8},
     {BASE, REMOTE, 64, START_BOARD, 0, 0, 0x8000, 8},

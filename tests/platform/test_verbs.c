@@ -1,5 +1,5 @@
-// Devices of verbs in a scenario: tca0 of nodes with a board, on twins and on RTL, alone and beside ibsim0. Every byte
-// of the memory of both ends is compared with what a model in memory says.
+// Devices of verbs in a scenario: tca0 of nodes with a board, on twins and on RTL, alone and together with ibsim0.
+// Every byte of the memory of both ends is compared with a model in memory.
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool receives(const struct operation *operation)
 
 struct model {
     uint8_t near[VERBS_BYTES], far[VERBS_BYTES];
-    uint64_t compare; // of the atomic: what it finds
+    uint64_t compare; // of the atomic: the value in memory
 };
 
 static void model_apply(struct model *model, const struct operation *operation)

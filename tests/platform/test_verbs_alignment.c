@@ -1,5 +1,5 @@
-// tca0 moves every byte to where it belongs for each low 4 bits of source and destination, between all kinds of memory,
-// by copies through the rings and by the board itself.
+// tca0 moves every byte to its destination for each value of the low 4 bits of both addresses, between all kinds of
+// memory, by copies through the rings and by the board itself.
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static bool is_in_near(struct verbs_end *end, unsigned at, const uint8_t *data, 
     return memcmp(end->image, data, bytes) == 0;
 }
 
-// There, and back with what lies around it, at other low bits.
+// A write, and a read that returns it with the bytes around it, at other low bits.
 static void pairing(struct verbs_pair *pair, struct model *model, unsigned source, unsigned destination, unsigned bytes)
 {
     unsigned near_at = NEAR_AT + source, far_at = FAR_AT + destination,

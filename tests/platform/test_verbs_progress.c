@@ -1,4 +1,4 @@
-// Who makes progress of tca0: the program's calls, or a thread of its own as well.
+// Progress of tca0: by the program's calls, or also by a thread of the library.
 #include <string.h>
 
 #include "verbs.h"
@@ -6,7 +6,7 @@
 
 #define MS (1000ull * 1000 * NS)
 
-// As value[1] says it, and how long it took in value[0].
+// value[0]: the time of the operation, in ps. value[1]: its opcode. value[2]: its bytes, unless it is an atomic.
 static void asks(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
@@ -63,7 +63,7 @@ TEST(TcaProgress, OfATargetThatComputesWaitsForItsNextCall)
     EXPECT_BETWEEN(time_of(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, false, SCN_FIDELITY_TWIN), MS, MS + 10000 * NS);
 }
 
-// It meets its peer, too, though its program calls nothing but the set-up.
+// The thread also connects to its peer, although the program calls the library only for set-up.
 TEST(TcaProgress, OfATargetWithAThreadIsPrompt)
 {
     const enum scn_fidelity fidelities[] = {SCN_FIDELITY_TWIN, SCN_FIDELITY_RTL};
@@ -97,7 +97,7 @@ static void reopens(void *arg, peach2_handle_t *board)
     struct verbs_pair *pair = arg;
     for (unsigned i = 0; i < 20; i++) {
         struct ibv_context *context = verbs_open("tca0");
-        struct ibv_context *second = verbs_open("tca0"); // with the same thread
+        struct ibv_context *second = verbs_open("tca0"); // shares the thread
         ASSERT_TRUE(context != NULL && second != NULL);
         EXPECT_EQ(ibv_close_device(i % 2 == 0 ? context : second), 0);
         sim_thread_sleep(plat_machine_sim(pair->machine), i * 100 * NS);

@@ -1,5 +1,5 @@
-// A cable that is pulled while tca0 moves messages: what is told to be complete is there, the request that is not ends
-// with an error, and no byte outside of the messages changes.
+// A cable that is pulled while tca0 moves messages: messages that completed have arrived, other requests end with an
+// error, and no byte outside the messages changes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ static const struct message {
 } messages[] = {{11, 70}, {1008, 60001}, {70000, 5000}, {80001, 20000}, {110000, 8}};
 #define MESSAGES (sizeof messages / sizeof messages[0])
 
-// value[0]: how many were complete. value[1]: the status after them.
+// value[0]: the number of successful completions. value[1]: the status of the next one.
 static void writes(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
@@ -51,7 +51,7 @@ static uint8_t *expected(unsigned complete)
     return bytes;
 }
 
-// A message that is not told to be complete may be there in part.
+// A message that did not complete may have arrived in part.
 static void expect_image(const uint8_t *image, unsigned complete)
 {
     uint8_t *bytes = expected(complete);

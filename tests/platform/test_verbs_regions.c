@@ -20,15 +20,15 @@ static void transfer_post(struct verbs_pair *pair, struct verbs_end *end, enum i
     EXPECT_EQ(ibv_post_send(end->qp, &wr, &bad), 0);
 }
 
-// Whoever deregisters uses the memory for something else at once.
+// Deregisters the memory, and uses it for other data at once.
 static void reuse(struct verbs_end *end)
 {
     EXPECT_EQ(ibv_dereg_mr(end->mr), 0);
     memset(end->data, 0xee, VERBS_BYTES);
 }
 
-// value[0]: when, in ns. value[1]: the requester deregisters. value[2]: the opcode. value[3]: completions without
-// error.
+// value[0]: time of deregistration, in ns. value[1]: the requester deregisters. value[2]: the opcode. value[3]: the
+// number of successful completions.
 static void requests(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
@@ -57,7 +57,7 @@ static void owns(void *arg, peach2_handle_t *board)
     verbs_pair_meet(pair, 1);
 }
 
-// Returns how many were through before.
+// Returns the number of requests that completed before.
 static unsigned expect_unwritten(enum ibv_wr_opcode opcode, bool requester, bool thread)
 {
     unsigned through = 0;
@@ -70,7 +70,7 @@ static unsigned expect_unwritten(enum ibv_wr_opcode opcode, bool requester, bool
         pair.scenario->nodes[0].board.progress_thread = pair.scenario->nodes[1].board.progress_thread = thread;
         verbs_pair_run(&pair, requests, owns);
         through += pair.value[3] != 0;
-        // Pinned memory of the process goes with the machine, not with the process.
+        // Pinned memory of the process is freed with the machine, not with the process.
         EXPECT_TRUE(site_is_value(pair.ends[!requester][0].data, VERBS_BYTES, 0xee));
         verbs_pair_fini(&pair);
     }
@@ -91,7 +91,7 @@ TEST(TcaRegions, AreNotWrittenByAnAnsweredReadOnceTheyAreGone)
 
 // --- a board that is busy with other regions ------------------------------------------------------------------------
 
-// value[0]: how many of the eight writes were done when a region of which none is was gone.
+// value[0]: the number of the eight writes that had completed when a region that none of them uses was deregistered.
 static void deregisters_beside(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
@@ -101,7 +101,7 @@ static void deregisters_beside(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cudaMalloc(&device, 65536), cudaSuccess);
     struct ibv_mr *mr = ibv_reg_mr(end->pd, device, 65536, VERBS_RIGHTS);
     verbs_pair_meet(pair, 0);
-    (void)ibverbs_cq_wait(end->idle, 20000); // the libraries meet
+    (void)ibverbs_cq_wait(end->idle, 20000); // the libraries connect
     for (unsigned i = 0; i < 8; i++) {
         transfer_post(pair, end, IBV_WR_RDMA_WRITE);
     }
@@ -127,7 +127,7 @@ TEST(TcaRegions, OfAGpuDoNotWaitForWhatTheBoardSendsFromOthers)
     verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
     pair.memory[0] = VERBS_PLAIN;
     verbs_pair_run(&pair, deregisters_beside, serves);
-    EXPECT_BETWEEN(pair.value[0], 0, 3); // at most two writes were on their way
+    EXPECT_BETWEEN(pair.value[0], 0, 3); // at most two writes were in flight
     verbs_pair_fini(&pair);
 }
 
@@ -138,7 +138,7 @@ static void falls_silent(void *arg, peach2_handle_t *board)
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
     verbs_pair_meet(pair, 0);
-    (void)ibverbs_cq_wait(end->idle, 20000); // the libraries meet
+    (void)ibverbs_cq_wait(end->idle, 20000); // the libraries connect
     transfer_post(pair, end, IBV_WR_RDMA_WRITE);
     sim_thread_sleep(plat_machine_sim(pair->machine), 1500 * MS);
     EXPECT_EQ(verbs_wc(end).status, IBV_WC_SUCCESS);
@@ -150,7 +150,7 @@ static void is_refused(void *arg, peach2_handle_t *board)
     struct verbs_pair *pair = arg;
     struct verbs_end *end = verbs_enter(pair, peach2_node(board));
     verbs_pair_meet(pair, 1);
-    (void)ibverbs_cq_wait(end->idle, 40000); // it is asked for a place
+    (void)ibverbs_cq_wait(end->idle, 40000); // meanwhile the peer requests a target address
     EXPECT_EQ(ibv_dereg_mr(end->mr), EBUSY);
     verbs_pair_meet(pair, 1);
     EXPECT_TRUE(memcmp(end->data + AT, pair->ends[0][0].data + AT, BYTES) == 0);

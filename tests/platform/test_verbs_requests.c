@@ -1,5 +1,5 @@
-// What requests on tca0 may ask for: fences, draining, inline data, lists, lengths; and what is refused, by the face or
-// by the device, without a byte moved.
+// Features of requests on tca0: fences, draining, inline data, lists, lengths; and requests that libibverbs or the
+// device refuses, which move no byte.
 #include <cuda_runtime.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static struct ibv_sge sge_of(const struct verbs_end *end, unsigned at, unsigned 
     return (struct ibv_sge){(uintptr_t)end->data + at, bytes, end->mr->lkey};
 }
 
-// From node 0, with this list; returns what ibv_post_send does.
+// Posts a request of node 0 with this list; returns the result of ibv_post_send.
 static int post(struct verbs_pair *pair, enum ibv_wr_opcode opcode, struct ibv_sge *list, int count, unsigned far_at,
                 unsigned flags)
 {
@@ -54,7 +54,7 @@ static void run(plat_program_fn first, plat_program_fn second, struct verbs_pair
 
 // --- order ----------------------------------------------------------------------------------------------------------
 
-// What a read brings is written back behind it, with a fence and without.
+// A write sends the data of the read before it, once with a fence and once without.
 static void fences(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
@@ -75,7 +75,7 @@ TEST(TcaRequests, BehindAFenceSeeWhatReadsBrought)
     struct verbs_pair pair;
     run(fences, waits, &pair);
     EXPECT_MEMEQ(end_of(&pair, 1)->image + 2000, end_of(&pair, 1)->image + 1000, 64);
-    EXPECT_TRUE(site_is_value(end_of(&pair, 1)->image + 3000, 64, 0xdd)); // it did not wait
+    EXPECT_TRUE(site_is_value(end_of(&pair, 1)->image + 3000, 64, 0xdd)); // the write did not wait for the read
     verbs_pair_fini(&pair);
 }
 
@@ -92,7 +92,7 @@ static void drains(void *arg, peach2_handle_t *board)
     struct ibv_sge large = sge_of(end, 16, 50000), small = sge_of(end, 3, 8);
     struct ibv_async_event event;
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &large, 1, 16, 0), 0);
-    EXPECT_EQ(ibverbs_cq_wait(end->idle, 3000), ETIMEDOUT); // it is under way
+    EXPECT_EQ(ibverbs_cq_wait(end->idle, 3000), ETIMEDOUT); // the write is in progress
     state_set(end, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY);
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &small, 1, 100000, 0), 0);
     EXPECT_EQ(ibv_get_async_event(end->context, &event), 0);
@@ -100,7 +100,7 @@ static void drains(void *arg, peach2_handle_t *board)
     EXPECT_TRUE(event.element.qp == end->qp);
     ibv_ack_async_event(&event);
     expect_wc(pair, 0, 16, IBV_WC_SUCCESS);
-    EXPECT_EQ(ibverbs_cq_wait(end->cq, 100000), ETIMEDOUT); // the other one waits
+    EXPECT_EQ(ibverbs_cq_wait(end->cq, 100000), ETIMEDOUT); // the other request waits
     state_set(end, IBV_QPS_RTS, 0);
     expect_wc(pair, 0, 100000, IBV_WC_SUCCESS);
     verbs_pair_meet(pair, 0);
@@ -113,7 +113,7 @@ TEST(TcaRequests, InADrainedQueueWaitUntilItSendsAgain)
     verbs_pair_fini(&pair);
 }
 
-// The second opening looks first, and gets nothing of the other's queue pair.
+// The second context reads events first, and receives none of the other context's queue pair.
 static void opens_again(void *arg, peach2_handle_t *board)
 {
     struct verbs_pair *pair = arg;
@@ -151,10 +151,10 @@ static void inlines(void *arg, peach2_handle_t *board)
     (void)verbs_enter(pair, peach2_node(board));
     uint8_t data[200];
     for (unsigned bytes = 0; bytes <= 80; bytes += 8) {
-        struct ibv_sge sge = {(uintptr_t)data, bytes, 0}; // no key is needed
+        struct ibv_sge sge = {(uintptr_t)data, bytes, 0}; // inline data need no key
         site_fill(data, bytes, bytes);
         EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &sge, 1, 200 * bytes, IBV_SEND_INLINE), 0);
-        memset(data, 0, sizeof data); // it is the program's again
+        memset(data, 0, sizeof data); // the program may reuse the memory
         expect_wc(pair, 0, 200 * bytes, IBV_WC_SUCCESS);
     }
     struct ibv_sge sge = {(uintptr_t)data, sizeof data, 0};
@@ -334,7 +334,7 @@ TEST(TcaRequests, OfNoBytesNeedNoKey)
 
 // --- length ---------------------------------------------------------------------------------------------------------
 
-enum { LONG_BYTES = (17 << 20) + 5, LONG_AT = 3 }; // more than one descriptor of the board moves
+enum { LONG_BYTES = (17 << 20) + 5, LONG_AT = 3 }; // more than one descriptor of the board can move
 
 struct long_memory {
     uint8_t *data;

@@ -1,4 +1,4 @@
-// The programs on libibverbs: every operation on both devices, each checks every byte that it receives.
+// The workloads on libibverbs: every operation on both devices; each workload checks every received byte.
 #include <string.h>
 
 #include "sim/platform/platform.h"
@@ -31,7 +31,7 @@ static struct scn_scenario *pair_load(void)
     return scenario;
 }
 
-// Of the nodes of the file: its only run becomes this one.
+// Replaces the only run of the file's scenario by this one.
 static struct scn_run *run_make(struct scn_scenario *scenario, enum scn_workload workload, enum scn_device device,
                                 enum scn_operation operation)
 {
@@ -101,7 +101,7 @@ TEST(VerbsBandwidth, MeasuresEveryOperationOnGpuMemory)
     expect_all(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_MEMORY_GPU0);
 }
 
-// Both directions over three queue pairs, which are shallower than the repetitions are many.
+// Both directions over three queue pairs, with more repetitions than the queues are deep.
 static void expect_both_ways(enum scn_device device)
 {
     struct scn_scenario *scenario = pair_load();
@@ -163,7 +163,7 @@ TEST(VerbsLatency, KnowsUnreliableConnectionsAndDatagrams)
     scn_free(scenario);
 }
 
-// An unreliable message that comes before its receive is lost, and the run would never end.
+// An unreliable message that arrives before its receive is posted is lost, and the run would never end.
 TEST(VerbsLatency, WaitsForAPeerThatIsSlowToGetReady)
 {
     struct scn_scenario *scenario = pair_load();
@@ -197,7 +197,7 @@ TEST(VerbsLatency, IsHalfARoundTripOfAMessageAndAllOfARead)
     EXPECT_TRUE(read_ps > send_ps && read_ps < 2 * send_ps);
 }
 
-// Half a round trip of 8 B with these costs of a library.
+// The time of half a round trip of 8 B with these costs of a library.
 static uint64_t library_ps(uint64_t device_line_ps, uint64_t lock_ps)
 {
     struct scn_scenario *scenario = pair_load();
@@ -213,8 +213,8 @@ static uint64_t library_ps(uint64_t device_line_ps, uint64_t lock_ps)
     return outcome.last.total_ps / outcome.last.operations;
 }
 
-// Slot and pair at the sender, pair and packet at the receiver are on the way of a message, and the status word at
-// times; a post, and the poll that finds it.
+// The path of a message has the lines of slot and pair at the sender, of pair and packet at the receiver, and sometimes
+// of the status word; and the locks of a post and of the poll that finds the message.
 TEST(VerbsLatency, OfALibraryCountsItsLocksAndTheLinesThatABoardHadLast)
 {
     const uint64_t cost_ps = 100000;

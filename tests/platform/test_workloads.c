@@ -1,4 +1,4 @@
-// Programs that run on more than two nodes, and those on libtca: each moves its bytes, checks them, and reports.
+// Workloads that run on more than two nodes, and those on libtca: each moves its bytes, checks them, and reports.
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static struct scn_scenario *ring(unsigned nodes)
     return scenario;
 }
 
-// Three sizes, moved `factor` times in a repetition.
+// Measures three sizes, each moved `factor` times in a repetition.
 static void expect_program(struct scn_scenario *scenario, enum scn_workload workload, enum scn_method method,
                            enum scn_notify notify, uint64_t factor)
 {
@@ -127,7 +127,7 @@ TEST(Workloads, RefuseWhatTheyCannotDo)
     expect_refused(2, SCN_WORKLOAD_TWO_FLOWS, 8, SIM_ERR_INVALID, "needs a node between");
     expect_refused(2, SCN_WORKLOAD_TCA_PINGPONG, 6, SIM_OK, "multiple of 4 B");
     expect_refused(3, SCN_WORKLOAD_HALO, 6, SIM_OK, "multiple of 4 B");
-    expect_refused(3, SCN_WORKLOAD_HALO, 8, SIM_OK, "no grid of 2 columns"); // holds libtca's memory by then
+    expect_refused(3, SCN_WORKLOAD_HALO, 8, SIM_OK, "no grid of 2 columns"); // refused after it got libtca's memory
 }
 
 TEST(Workloads, GiveTheSameTimesTwice)

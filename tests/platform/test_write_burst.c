@@ -22,7 +22,7 @@ struct burst {
     struct backend_buffer sources[NODES];
     struct scn_routes routes;
     struct plat_fault fault;
-    bool arrived[MESSAGES]; // told to be complete
+    bool arrived[MESSAGES]; // reported as complete
 };
 
 static uint32_t message_of(uint32_t node, unsigned channel, unsigned round)
@@ -162,11 +162,11 @@ TEST(FullRing, LosesOnlyWhatPassesThePulledCable)
             fault.at_ps = sim_random_below(&random, (i % 4 == 1 ? 70000 : 400000) * NS);
         }
         struct burst burst;
-        burst_run(&burst, SCN_FIDELITY_TWIN, i % 4 < 2 ? 8 : 1, &fault); // by one lane its buffers are full
+        burst_run(&burst, SCN_FIDELITY_TWIN, i % 4 < 2 ? 8 : 1, &fault); // with one lane the link's buffers are full
         least = arrivals(&burst) < least ? arrivals(&burst) : least;
         most = arrivals(&burst) > most ? arrivals(&burst) : most;
     }
-    EXPECT_TRUE(least < most); // the pulls differed
+    EXPECT_TRUE(least < most); // the pulls had different effects
 }
 
 TEST(FullRing, IsTheSameToTheRtlAndItsTwin)

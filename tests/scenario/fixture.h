@@ -1,4 +1,4 @@
-// Scenarios in text for the tests, and loading them.
+// Loads scenarios from text for the tests.
 #pragma once
 
 #include "sim/scenario/scenario.h"
@@ -6,7 +6,7 @@
 
 #define FIXTURE_TEXT_MAX 65536
 
-// A load and what came of it. scenario is NULL where it failed.
+// A load and its result. scenario is NULL if it failed.
 struct fixture {
     enum sim_status status;
     struct scn_scenario *scenario;
@@ -22,7 +22,7 @@ void fixture_load_file(struct fixture *fixture, const char *path, const char *co
 // The text as a file "case.yaml" in a folder of its own. set: one --set, or NULL.
 void fixture_load_text(struct fixture *fixture, const char *text, const char *set);
 
-// Two nodes joined by a cable, one ping-pong; each part may be replaced (NULL: as is).
+// Two nodes joined by a cable, one ping-pong; each part may be replaced (NULL: unchanged).
 struct fixture_parts {
     const char *top, *nodes, *cables, *run, *rest;
 };
@@ -30,24 +30,24 @@ void fixture_load_parts(struct fixture *fixture, const struct fixture_parts *par
 
 void fixture_fini(struct fixture *fixture);
 
-// One message, the first, without file and place; "" if there is none.
+// The first message without file and location; "" if there is none.
 const char *fixture_message(const struct fixture *fixture);
 
-// Loads, expects the one message, and ends the fixture.
+// Loads, expects exactly this message, and frees the fixture.
 void fixture_expect_refused(const struct fixture_parts *parts, const char *message);
 void fixture_expect_accepted(const struct fixture_parts *parts);
 
 // All lines, each ended by a newline; the caller frees.
 char *fixture_lines(const struct fixture *fixture);
 
-// The resolved text; the caller frees.
+// The resolved scenario as text; the caller frees.
 char *fixture_resolved(const struct scn_scenario *scenario);
 
-// A whole file; the caller frees. NULL: cannot be read.
+// The contents of a file; the caller frees. NULL: it cannot be read.
 char *fixture_read(const char *path);
 
 void fixture_write(const char *path, const char *text, size_t length);
 
-// A new folder under /tmp; the caller gives room for the name. fixture_folder_remove empties and removes it.
+// Creates a folder under /tmp and stores its name in path. fixture_folder_remove empties and removes it.
 void fixture_folder_create(char path[64]);
 void fixture_folder_remove(const char *path);

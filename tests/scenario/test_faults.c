@@ -1,4 +1,4 @@
-// Faults: which cable each one means, and when. What is refused is in scenarios/invalid/fault-*.yaml.
+// Faults: the cable that each one means, and its time. Refused ones are in scenarios/invalid/fault-*.yaml.
 #include "fixture.h"
 
 TEST(Faults, NameACableFromEitherEnd)

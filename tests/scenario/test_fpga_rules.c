@@ -1,4 +1,4 @@
-// Rules about FPGAs and fpga-transfer, each beside its refusing twin.
+// Rules about FPGAs and fpga-transfer, each with an accepted and a refused case.
 #include "fixture.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Random damage to a valid scenario: whatever comes of it, the loader answers. Meant for the sanitizer build.
+// Random damage to a valid scenario: the loader accepts or refuses the result. Meant for the sanitizer build.
 #include "fixture.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-// One edit: a byte changed, a piece removed, a piece repeated, or a token put in.
+// One edit: changes a byte, removes a piece, repeats a piece, or inserts a token.
 static size_t mutate(char *text, size_t length, uint64_t *state)
 {
     static const char *const tokens[] = {

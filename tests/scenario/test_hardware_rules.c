@@ -1,4 +1,4 @@
-// Rules about nodes and cables, each beside its refusing twin.
+// Rules about nodes and cables, each with an accepted and a refused case.
 #include "fixture.h"
 
 #define NODE(name, with) "{name: " name ", preset: ha-pacs-tca-2013, with: " with "}"

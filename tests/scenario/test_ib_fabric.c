@@ -1,4 +1,4 @@
-// Ways between HCAs, through switches.
+// Routes between HCAs, through switches.
 #include <string.h>
 
 #include "fixture.h"

@@ -1,4 +1,4 @@
-// The table of keys against itself.
+// Consistency of the table of keys.
 #include "fixture.h"
 
 #include <string.h>

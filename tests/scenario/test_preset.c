@@ -1,4 +1,4 @@
-// Presets in a folder of the test's own.
+// Presets in a folder that the test creates.
 #include "fixture.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// What joins the other nodes, whole without a preset.
+// The cable between the other nodes, complete without a preset.
 #define OTHERS                                                                                                         \
     "{from: node1.E, to: ring0.W, generation: Gen2, lanes: x8, flight: 1 ns}, "                                        \
     "{from: ring0.E, to: ring1.W, generation: Gen2, lanes: x8, flight: 1 ns}"
@@ -30,7 +30,7 @@ static void write_link(const struct presets *presets, const char *name, const ch
     fixture_write(path, text, strlen(text));
 }
 
-// Loads a scenario whose only preset is the cable's; the nodes stand there in full, from a resolved scenario.
+// Loads a scenario whose only preset is that of the cable; the nodes are complete, from a resolved scenario.
 static void load(struct fixture *fixture, const struct presets *presets, const char *cable)
 {
     char path[128];

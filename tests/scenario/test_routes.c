@@ -1,4 +1,4 @@
-// Ways through fabrics, with hop counts worked out by hand.
+// Routes through fabrics, with hop counts computed by hand.
 #include "fixture.h"
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static uint32_t max_hops(const struct scn_routes *routes, uint32_t *sum_out)
     return most;
 }
 
-// Of one node to all: a ring of 8 has 1 1 2 2 3 3 4 = 16 hops, two rings of 4 have 1 1 2 and 1 2 2 3 = 12.
+// From one node to all: a ring of 8 has 1 1 2 2 3 3 4 = 16 hops, two rings of 4 have 1 1 2 and 1 2 2 3 = 12.
 TEST(Hops, AreThoseOfTheShapes)
 {
     static const struct {

@@ -1,4 +1,4 @@
-// Rules about runs and values, each beside its refusing twin.
+// Rules about runs and values, each with an accepted and a refused case.
 #include "fixture.h"
 
 #define VALUE "value: {series: s, column: latency_us}"

@@ -1,4 +1,4 @@
-// What `topology:` writes out, and what it refuses.
+// Nodes and cables that `topology:` makes, and what it refuses.
 #include "fixture.h"
 
 #include <stdio.h>
@@ -205,7 +205,7 @@ TEST(Topology, IsWrittenOutInTheResolvedText)
     fixture_load_text(&again, text, NULL);
     EXPECT_STREQ(fixture_message(&again), "");
     ASSERT_EQ(again.status, SIM_OK);
-    again.scenario->directory = fixture.scenario->directory; // of another file
+    again.scenario->directory = fixture.scenario->directory; // the other scenario is in another folder
     EXPECT_MEMEQ(again.scenario, fixture.scenario, sizeof *fixture.scenario);
     free(text);
     fixture_fini(&again);
