@@ -79,7 +79,7 @@ struct fixture {
     bool abandon;            // programs end without releasing anything
     bool pageable;           // regions are memory that the device did not know before, if it supports this
     uint64_t harass_ps;      // 0: no. Otherwise the average time between damaged or lost TLPs
-    unsigned loss_every;     // 0: no. Otherwise one of so many InfiniBand packets is lost
+    unsigned loss_every;     // 0: no. Otherwise one of this many InfiniBand packets is lost
     uint64_t seed;           // for harass_ps
     uint64_t cut_ps;         // 0: no. Otherwise the run ends at this time
     unsigned cq_entries;

@@ -4,8 +4,8 @@
 #include "fixture.h"
 #include "sim/platform/machine.h"
 
-// loss_every: one of so many packets on InfiniBand cables is lost, and one of a few more is damaged; 0: none. cut_ps:
-// the run ends at this time, whatever its programs do; 0: by itself.
+// loss_every: one of this many packets on InfiniBand cables is lost, and one of a slightly larger number is damaged;
+// 0: none. cut_ps: the run ends at this time, whatever its programs do; 0: it ends by itself.
 struct machine *machine_create(enum device device, unsigned nodes, unsigned loss_every, uint64_t cut_ps);
 void machine_destroy(struct machine *machine); // fails the test if a packet is left after a complete run
 // Runs program(args[i]) as the process of node i, which has its device.
@@ -21,7 +21,7 @@ unsigned machine_live(const struct machine *machine);
 void machine_corrupt_slot(struct machine *machine, unsigned node, bool from_device);
 // The next packet that the node sends on its cable is damaged (tca0: a TLP) or lost.
 void machine_damage_cable(struct machine *machine, unsigned node, bool lost);
-// From now on TLPs on slots and boards' cables are damaged and lost at random, until everything has ended.
+// From now on TLPs on slots and boards' cables are damaged and lost at random, until all programs have ended.
 void machine_harass(struct machine *machine, uint64_t seed, uint64_t every_ps);
 void machine_pull(struct machine *machine); // the cable of node 0
 // The number of TLPs that were replayed on slots.

@@ -184,7 +184,7 @@ static void go_on_before_it_is_drained(struct side *side)
     for (unsigned i = 0; i < 3; i++) {
         fixture_send(side, i, IBV_WR_RDMA_READ, i * 65536, 60000, 0);
     }
-    fixture_sleep(side, 5 * US); // some of it begins
+    fixture_sleep(side, 5 * US); // some of the requests begin
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
     attr.qp_state = IBV_QPS_RTS;
     EXPECT_EQ(ibv_modify_qp(side->qp, &attr, IBV_QP_STATE), EBUSY);

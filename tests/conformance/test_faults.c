@@ -144,7 +144,7 @@ static void have_no_receive(struct side *side)
     fixture_expect_only(side, 0, side->peer, 0, 0);
 }
 
-// IBA 9.7.5.2.8, table 45: code 11 is 480 us; so many pauses, then the error.
+// IBA 9.7.5.2.8, table 45: code 11 is a pause of 480 us; after rnr_retry pauses the request fails.
 TIMED_RULE(Faults, AReceiverWithoutBuffersUsesUpTheRetriesInTheirTime)
 {
     for (unsigned retries = 0; retries <= 6; retries += 2) {

@@ -46,7 +46,7 @@ static void notified(struct side *side)
     }
 }
 
-// IBA 9.5: o9-... a receive completion shows all earlier writes; a read sees the earlier writes.
+// IBA 9.5, o9-...: after a receive completion all earlier writes are visible; a read sees the earlier writes.
 RULE(Order, AWriteIsThereBeforeTheMessageAndTheReadBehindIt)
 {
     fixture_play(device, write_then_notify, notified);

@@ -1,4 +1,4 @@
-// Addresses of nodes, and who has which port.
+// Addresses of nodes, and the owners of ports.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -181,7 +181,7 @@ TEST(RdmaSocket, OfAFullListenerTriesLater)
     doubles_end();
 }
 
-// A process that was killed leaves its name; its claim ends with it.
+// A killed process leaves its name, but its claim to the name ends with the process.
 TEST(RdmaSocket, TakesTheNameThatAKilledProcessLeft)
 {
     doubles_begin();

@@ -1,4 +1,4 @@
-// rdma_getaddrinfo: what is found for a name, and of which kind a connection will be.
+// rdma_getaddrinfo: the addresses of a name, and the kind of a connection.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Requests of the connection manager: who is asked, how often, and what the program is told.
+// Requests of the connection manager: their receivers, their retries, and their results for the program.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ TEST(RdmaMessage, ToAPortWithoutListenerIsRejectedOrForDatagramsUnreachable)
     doubles_end();
 }
 
-// 16 requests, as Linux sends, each after the time in which the one before was not answered.
+// 16 requests, as in Linux, each after the timeout of the previous one.
 TEST(RdmaMessage, ToAListenerWhoseQueueIsFullIsSentAgainUntilItIsGivenUp)
 {
     doubles_begin();

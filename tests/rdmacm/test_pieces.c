@@ -1,4 +1,4 @@
-// rsockets: data in several pieces.
+// rsockets: data in several buffers.
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -55,7 +55,7 @@ TEST(RsocketPieces, OfAStreamFailOnlyWhereNothingWasMoved)
     EXPECT_EQ(errno, ECONNRESET);
 }
 
-// Only the first piece waits for data: what came is given at once.
+// Only the first buffer waits for data; data that have arrived are returned at once.
 TEST(RsocketPieces, OfAStreamThatAreReceivedWaitForTheFirst)
 {
     begin(false);

@@ -38,8 +38,8 @@ unsigned memory_world_live(const struct memory_world *world);
 unsigned memory_world_abandoned(const struct memory_world *world);
 // Sets the memory of a bus address, for regions of GPU memory.
 void memory_world_set_bus(struct memory_world *world, uint8_t *(*at)(void *arg, uint64_t bus_address), void *arg);
-// Called when a process waits for an event and there is none: it does what other processes do meanwhile. Then the wait
-// ends with -EINTR if there is still no event. NULL: nothing happens.
+// Called when a process waits for an event and there is none: `wait` does the work of other processes. If there is
+// still no event afterwards, the wait ends with -EINTR. NULL: nothing happens.
 void memory_world_set_wait(struct memory_world *world, void (*wait)(void *arg), void *arg);
 void memory_world_cable(struct memory_world *world, unsigned lid, bool connected);
 // The creation of the next object fails with -ENOMEM.

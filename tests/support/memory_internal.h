@@ -137,7 +137,7 @@ void memory_qp_event(struct memory_qp *qp, enum ibv_event_type type);
 
 // --- transfer -------------------------------------------------------------------------------------------------------
 
-// Moves it to ERR: what is in the queues is flushed. event: IBV_EVENT_QP_*, or -1.
+// Moves it to ERR and flushes its queues. event: IBV_EVENT_QP_*, or -1.
 void memory_qp_fail(struct memory_qp *qp, int event);
 // Executes all requests of all queue pairs that can continue.
 void memory_world_progress(struct memory_world *world);

@@ -8,7 +8,7 @@
 // Node names are node0, node1, ...; free with platform_fixture_free. Without runs.
 struct scn_scenario *platform_fixture_line(unsigned nodes);
 void platform_fixture_free(struct scn_scenario *scenario);
-// Gives the node so many GPUs, as configs/gpu/k20.yaml has them but with 64 MB. The board, if it has one, stays.
+// Gives the node this many GPUs with the values of configs/gpu/k20.yaml, but with 64 MB. Does not change the board.
 void platform_fixture_gpus(struct scn_scenario *scenario, uint32_t node, unsigned count);
 // Appends a series; its sizes follow with platform_fixture_size_add.
 struct scn_run *platform_fixture_run_add(struct scn_scenario *scenario, enum scn_workload workload,

@@ -1,5 +1,5 @@
-// Sets up GPUs for programs on libtca, with pinned host memory as device memory: what a board writes to a GPU through
-// the window arrives there over the simulated fabric. Work of the GPU itself takes no time.
+// Sets up GPUs for programs on libtca, with pinned host memory as device memory: data that a board writes to a GPU
+// through the window arrive there over the simulated fabric. Work of the GPU itself takes no time.
 #pragma once
 
 #include "cluster.h"

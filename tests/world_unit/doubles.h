@@ -1,4 +1,4 @@
-// Doubles of what the units under test ask of the simulator, in place of libtcasim-attach.so.
+// Test doubles of the functions of libtcasim-attach.so by which the units under test query the simulator.
 #pragma once
 
 #include "verbs-shim/world/world.h"
@@ -8,11 +8,11 @@
 
 extern struct doubles {
     bool timed;
-    unsigned asked; // questions to the simulator
+    unsigned asked; // number of queries to the simulator
 } doubles;
 
-// Timed, with nothing asked.
+// Timed mode, without queries so far.
 void doubles_reset(void);
-// What the simulator knows of: one process of the run beside this one.
+// The other process of the run that the simulator knows.
 #define DOUBLE_OTHER_ID   (ATTACH_ID_BASE + 77)
 #define DOUBLE_OTHER_REAL 4321

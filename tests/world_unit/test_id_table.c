@@ -1,4 +1,4 @@
-// Numbers of processes: the run's for the machine's, and the reverse.
+// Numbers of processes: the machine's to the run's, and the reverse.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ TEST(WorldIds, OfChildrenAreKnownUntilTheMachineGivesTheirNumberAgain)
     EXPECT_EQ(doubles.asked, 1);
 }
 
-// Those of the newest children are kept; of others the simulator is asked.
+// The table keeps the numbers of the newest children; others are queried from the simulator.
 TEST(WorldIds, OfManyChildrenStayRight)
 {
     doubles_reset();

@@ -1,5 +1,5 @@
-// What the instructions of polling loops read and change. The bytes come from the GNU assembler, for the text beside
-// them.
+// The operands that instructions of polling loops read and change. The bytes come from the GNU assembler; their source
+// is the comment on the line.
 #include "tests/shim/test.h"
 #include "verbs-shim/world/instruction.h"
 

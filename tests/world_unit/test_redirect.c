@@ -1,4 +1,4 @@
-// Where paths of an attached program lead.
+// Redirection of paths of an attached program.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ TEST(WorldPaths, OfProcessesOfTheRunAreThoseOfTheMachine)
     EXPECT_STREQ(path_of(path), expected);
     snprintf(path, sizeof path, "/proc/%u", DOUBLE_OTHER_ID);
     EXPECT_STREQ(path_of(path), "/proc/4321");
-    snprintf(path, sizeof path, "/proc/%ux/maps", DOUBLE_OWN_ID); // no number
+    snprintf(path, sizeof path, "/proc/%ux/maps", DOUBLE_OWN_ID); // not a number
     EXPECT_STREQ(path_of(path), path);
     EXPECT_STREQ(path_of("/proc/99999999999999999999/maps"), "/proc/99999999999999999999/maps");
 }

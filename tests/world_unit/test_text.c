@@ -1,4 +1,4 @@
-// Which code may be overwritten: what a file holds and the program cannot write to.
+// Code that may be overwritten: mapped from a file, and not writable by the program.
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ TEST(WorldText, ThatTheProgramMadeItselfIsNotFixed)
     munmap(made, PAGE_BYTES);
 }
 
-// A page of this program's file, mapped executable with an unmapped page behind it.
+// A page of this program's file, mapped executable, followed by an unmapped page.
 TEST(WorldText, EndsWithItsMapping)
 {
     int fd = open("/proc/self/exe", O_RDONLY);
