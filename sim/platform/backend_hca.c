@@ -61,7 +61,7 @@ static int settle(const struct plat_backend_inproc *backend)
     return 0;
 }
 
-// --- an HCA that goes away -------------------------------------------------------------------------------------------
+// --- removal of an HCA -----------------------------------------------------------------------------------------------
 // As mlx4_core after a fatal error: every process is notified, no object can be created, and objects can be destroyed.
 
 static bool event_there(host_memory_t *memory, const struct hca_eq_init *init, uint32_t count)

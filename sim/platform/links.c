@@ -103,7 +103,7 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
     return SIM_OK;
 }
 
-// --- all of them ---------------------------------------------------------------------------------------------------
+// --- slots and cables ----------------------------------------------------------------------------------------------
 
 enum sim_status plat_links_create(plat_machine_t *machine, struct plat_error *error)
 {

@@ -21,7 +21,7 @@ enum sim_status plat_error_set(struct plat_error *error, enum sim_status status,
     return status;
 }
 
-// --- what nodes share ----------------------------------------------------------------------------------------------
+// --- shared by nodes -----------------------------------------------------------------------------------------------
 
 // The nearest even number of picoseconds, because the clock needs an even one; exact for every divisor of 500 MHz.
 uint64_t plat_clock_period_ps(uint32_t mhz)
@@ -252,7 +252,7 @@ void plat_machine_fail(plat_machine_t *machine, const char *format, ...)
     sim_stop(machine->sim);
 }
 
-// --- looking at it -------------------------------------------------------------------------------------------------
+// --- access --------------------------------------------------------------------------------------------------------
 
 const char *plat_machine_failure(const plat_machine_t *machine)
 {

@@ -256,7 +256,7 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
     return SIM_OK;
 }
 
-// --- what a workload calls -----------------------------------------------------------------------------------------
+// --- functions for workloads ---------------------------------------------------------------------------------------
 
 static void rank_exchange(void *ctx, const void *mine, void *theirs, size_t bytes)
 {

@@ -14,7 +14,7 @@ static struct scn_location location_of(const struct scn_loader *loader, const st
     return scn_loader_location(loader, field, expect);
 }
 
-// --- keys beside one another ----------------------------------------------------------------------------------------
+// --- combinations of keys -------------------------------------------------------------------------------------------
 
 // Keys that only an expectation with value: uses.
 static void check_keys_of_values(struct scn_loader *loader, const struct scn_check *expect)

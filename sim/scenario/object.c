@@ -256,7 +256,7 @@ static void load_with(struct scn_loader *loader, const struct scn_kind *kind, co
     loader->sourced = sourced;
 }
 
-// --- what the file puts over presets -------------------------------------------------------------------------------
+// --- values over presets -------------------------------------------------------------------------------------------
 
 struct scn_given {
     struct scn_given *next;

@@ -238,7 +238,7 @@ bool scn_set_is_preset(const char *text)
     return equals != NULL && (size_t)(equals + 1 - text) >= length && strncmp(equals + 1 - length, preset, length) == 0;
 }
 
-// --- on the tree ---------------------------------------------------------------------------------------------------
+// --- settings of the tree ------------------------------------------------------------------------------------------
 
 bool scn_set_is_early(const char *text)
 {

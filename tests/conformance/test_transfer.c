@@ -249,7 +249,7 @@ RULE(Transfer, AtomicsChangeTheWordAndReturnWhatItWas)
     fixture_play(device, atomics, NULL);
 }
 
-// --- the own node ----------------------------------------------------------------------------------------------------
+// --- loopback --------------------------------------------------------------------------------------------------------
 
 static void talk_to_itself(struct side *side)
 {

@@ -160,7 +160,7 @@ TEST(DmaErrors, NameADescriptorAddressThatIsNoMultipleOfItsSize)
     site_fini(&attempt.site);
 }
 
-// --- what the chip counts -------------------------------------------------------------------------------------------
+// --- counters of the chip -------------------------------------------------------------------------------------------
 
 static void write_beyond_the_nodes(void *arg, peach2_handle_t *board)
 {

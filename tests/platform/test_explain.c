@@ -181,7 +181,7 @@ TEST(Explain, GivesTheTimeOfASlowerPollToThePolling)
     EXPECT_EQ(opened[1].total_ps, opened[0].total_ps + more_ps);
 }
 
-// --- programs that look by themselves -------------------------------------------------------------------------------
+// --- programs with their own polling loops --------------------------------------------------------------------------
 
 static uint64_t *word_of(struct verbs_pair *pair)
 {

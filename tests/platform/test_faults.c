@@ -226,7 +226,7 @@ TEST(PulledCable, GivesTheSameTwice)
     expect_same(&first, &second);
 }
 
-// --- programs that wait for what was lost ----------------------------------------------------------------------------
+// --- programs that wait for lost data --------------------------------------------------------------------------------
 
 // Every program ends by itself or reports what it waits for, and never accepts wrong data.
 static void expect_ended(enum scn_workload workload, enum scn_method method, enum scn_notify notify, uint64_t tlps,

@@ -269,7 +269,7 @@ TEST(GpuCopies, ToAnotherGpuKeepItsWindowOpen)
     site_fini(&site);
 }
 
-// --- GPU memory that is not there ------------------------------------------------------------------------------------
+// --- unmapped GPU memory ---------------------------------------------------------------------------------------------
 
 struct attempt {
     struct site site;

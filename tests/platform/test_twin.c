@@ -249,7 +249,7 @@ static void player_run(void *arg, peach2_handle_t *board)
     }
 }
 
-// --- a run of all ---------------------------------------------------------------------------------------------------
+// --- runs -----------------------------------------------------------------------------------------------------------
 
 static void play(struct record *record, uint64_t seed, unsigned rounds, unsigned mistakes_in,
                  void (*change)(struct scn_scenario *scenario), const enum scn_fidelity fidelities[NODES])

@@ -204,7 +204,7 @@ TEST(TcaDevice, WorksBesideTheHcaInOneProcess)
     }
 }
 
-// --- which devices there are ----------------------------------------------------------------------------------------
+// --- existing devices -----------------------------------------------------------------------------------------------
 
 static void lists(void *arg, peach2_handle_t *board)
 {

@@ -249,7 +249,7 @@ TEST(TcaRequests, GatherAndScatterListsOfAsManyElementsAsDeclaredAndNoMore)
     lists(&pair, VERBS_PLAIN, VERBS_GPU);
 }
 
-// --- what is refused ------------------------------------------------------------------------------------------------
+// --- refused requests -----------------------------------------------------------------------------------------------
 
 static void posts_too_early(void *arg, peach2_handle_t *board)
 {

@@ -237,7 +237,7 @@ TEST(VerbsLatency, GoesThroughTheAdapterFromANodeToItself)
     EXPECT_TRUE(own_ps < far_ps && own_ps > far_ps / 2);
 }
 
-// --- a flow beside --------------------------------------------------------------------------------------------------
+// --- the interfering flow -------------------------------------------------------------------------------------------
 
 static struct outcome beside_run(enum scn_workload workload, enum scn_operation beside, uint64_t bytes)
 {
@@ -274,7 +274,7 @@ TEST(VerbsBeside, GivesTheSameTimesTwice)
     EXPECT_EQ(first.result.events, second.result.events);
 }
 
-// --- what is not possible --------------------------------------------------------------------------------------------
+// --- refused runs ----------------------------------------------------------------------------------------------------
 
 static void expect_refused(void (*change)(struct scn_scenario *scenario, struct scn_run *run), enum scn_device device,
                            enum sim_status status, const char *why)

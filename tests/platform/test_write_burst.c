@@ -190,7 +190,7 @@ TEST(FullRing, IsTheSameToTheRtlAndItsTwin)
     }
 }
 
-// --- nobody writes the word any more ---------------------------------------------------------------------------------
+// --- words that are never written again ------------------------------------------------------------------------------
 
 static void send_for_ever(void *arg, peach2_handle_t *board)
 {
