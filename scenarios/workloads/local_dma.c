@@ -44,8 +44,8 @@ static int chain_prepare(struct local_dma *l, const struct peach2_notify *notify
     for (uint64_t i = 0; i < l->descriptors; i++) {
         transfers[i] = piece(l, i);
     }
-    enum peach2_chain_memory place = w->method == WORKLOAD_CHAIN_BOARD ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
-    int error = peach2_chain_create(w->board, place, 0, transfers, (uint32_t)l->descriptors, &l->chain);
+    enum peach2_chain_memory memory = w->method == WORKLOAD_CHAIN_BOARD ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
+    int error = peach2_chain_create(w->board, memory, 0, transfers, (uint32_t)l->descriptors, &l->chain);
     if (error != 0) {
         return give_up(l, error, "building the chain");
     }

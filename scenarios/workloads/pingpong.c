@@ -168,8 +168,8 @@ static int chain_prepare(struct pingpong *p, const struct peach2_notify *notify)
             .bytes = (uint32_t)p->bytes,
         };
     }
-    enum peach2_chain_memory place = w->method == WORKLOAD_CHAIN_BOARD ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
-    int error = peach2_chain_create(w->board, place, 0, transfers, (uint32_t)p->descriptors, &p->chain);
+    enum peach2_chain_memory memory = w->method == WORKLOAD_CHAIN_BOARD ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
+    int error = peach2_chain_create(w->board, memory, 0, transfers, (uint32_t)p->descriptors, &p->chain);
     if (error != 0) {
         return give_up(p, error, "building the chain");
     }

@@ -8,7 +8,7 @@
 #include "scenarios/workloads/region.h"
 
 struct letter {
-    struct peach2_proxy_address place;
+    struct peach2_proxy_address address;
     uint64_t source;
 };
 
@@ -99,7 +99,7 @@ int workload_proxy_read(struct workload *workload)
     const struct letter mine = {*w->proxy, region_bus_address(&p.region)};
     w->exchange(w->ctx, &mine, &p.owner, sizeof mine);
     if (w->rank == 0) {
-        error = peach2_reader_create(w->board, &p.owner.place, &p.reader);
+        error = peach2_reader_create(w->board, &p.owner.address, &p.reader);
     }
     error = error == 0 ? points_run(&p) : give_up(&p, error, 0, "no reader");
     peach2_reader_destroy(p.reader);

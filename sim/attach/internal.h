@@ -80,12 +80,12 @@ struct attach_thread {
 
 // Counts of what devices have written to the memory of the process.
 struct attach_writes {
-    uint64_t all;    // except writes to quiet ranges
+    uint64_t all;    // except writes to ranges in `ignored`
     uint64_t pinned; // of `all`, those to pinned memory
-    uint64_t events; // from the first to the last of its event queues, or to ranges in `news`
+    uint64_t events; // from the first to the last of its event queues, or to ranges in `event_ranges`
     uint64_t events_from, events_to;
-    struct attach_ranges quiet; // where a write wakes only threads that poll the very word
-    struct attach_ranges news;  // where a write counts as an event
+    struct attach_ranges ignored;      // where a write wakes only threads that poll the very word
+    struct attach_ranges event_ranges; // where a write counts as an event
 };
 
 // The objects that the process has in kernel drivers.

@@ -234,7 +234,7 @@ static void start_await(struct attach_server *server, uint32_t index)
 {
     const struct sim_wait_reason reason = {"exec", "program %llu to be started", index, 0};
     while (server->launch.started < index) {
-        (void)sim_condition_wait(server->sim, &server->launch.quiet, SIM_NEVER_PS, &reason);
+        (void)sim_condition_wait(server->sim, &server->launch.all_external, SIM_NEVER_PS, &reason);
     }
     if (server->options->functional) {
         sim_thread_sleep(server->sim, index > 0 ? FREE_START_PS : 0);
@@ -243,7 +243,7 @@ static void start_await(struct attach_server *server, uint32_t index)
     uint64_t latest_ps = sim_now_ps(server->sim) + START_LATEST_PS;
     bool in_time = index > 0 && !server->options->together;
     while (in_time && !attach_all_blocked_outside(server)) {
-        in_time = sim_condition_wait(server->sim, &server->launch.quiet, latest_ps, &reason);
+        in_time = sim_condition_wait(server->sim, &server->launch.all_external, latest_ps, &reason);
     }
 }
 
@@ -257,7 +257,7 @@ void attach_node_main(void *arg, peach2_handle_t *board)
             start_await(server, i);
             program_start(server, i);
             server->launch.started++;
-            sim_condition_signal(server->sim, &server->launch.quiet);
+            sim_condition_signal(server->sim, &server->launch.all_external);
         }
     }
     const struct sim_wait_reason reason = {server->scenario->nodes[node->node].name, "its %llu processes to end",

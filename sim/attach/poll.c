@@ -14,7 +14,7 @@ bool attach_loop_written(struct attach_thread *thread, const struct attach_writt
         named = (struct poll_region){region->kind, region->number};
     }
     return poll_loop_sees(&thread->loop, &(struct poll_write){.pinned = written->pinned,
-                                                              .quiet = written->quiet,
+                                                              .ignored = written->ignored,
                                                               .address = written->address,
                                                               .bytes = written->bytes,
                                                               .region = region != NULL ? &named : NULL,
@@ -73,9 +73,9 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
     }
     const struct poll_loop before = thread->loop;
     thread->loop = poll_loop_of(&request->args.poll, request->own_ps, host_core_config(thread->core)->poll_ps);
-    enum attach_shared_news news = attach_shared_begin(thread, request);
-    bool unseen = news == ATTACH_SHARED_OTHER_PAGES && thread->loop.poll_count != 0; // else it has just read them
-    poll_loop_continue(&thread->loop, &before, goes_on, news == ATTACH_SHARED_STORED || unseen, now_ps);
+    enum attach_shared_change change = attach_shared_begin(thread, request);
+    bool unseen = change == ATTACH_SHARED_OTHER_PAGES && thread->loop.poll_count != 0; // else it has just read them
+    poll_loop_continue(&thread->loop, &before, goes_on, change == ATTACH_SHARED_STORED || unseen, now_ps);
 }
 
 // Has anything happened since the thread was scheduled, except what it did itself?

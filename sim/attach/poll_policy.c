@@ -33,10 +33,10 @@ struct poll_loop poll_loop_of(const struct attach_args_poll *args, uint64_t own_
     return loop;
 }
 
-void poll_loop_continue(struct poll_loop *loop, const struct poll_loop *before, bool goes_on, bool news,
+void poll_loop_continue(struct poll_loop *loop, const struct poll_loop *before, bool goes_on, bool new_memory,
                         uint64_t now_ps)
 {
-    loop->others = before->others || news;
+    loop->others = before->others || new_memory;
     loop->poll_seen = goes_on && before->poll_seen && before->region_polls != 0;
     loop->region = before->region;
     loop->region_polls = goes_on ? before->region_polls : 0;
@@ -71,13 +71,13 @@ static bool poll_hit(struct poll_loop *loop, const struct poll_write *write)
 static bool sees(struct poll_loop *loop, const struct poll_write *write)
 {
     if (loop->word_count != 0) {
-        return word_hit(loop, write) || (loop->any_pinned && write->pinned && !write->quiet);
+        return word_hit(loop, write) || (loop->any_pinned && write->pinned && !write->ignored);
     }
     if (write->pinned && poll_hit(loop, write)) {
         loop->poll_seen = true;
         return true;
     }
-    if (write->quiet) {
+    if (write->ignored) {
         return false;
     }
     const struct poll_region *region = write->region;

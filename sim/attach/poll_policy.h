@@ -4,7 +4,7 @@
 // A loop consists of iterations. An iteration has one or several polls, each at its offset. If a program reads memory
 // without calls, the loop consists of the words that it reads. A write is seen by the first poll after it that reads
 // what was written. What else the loop reads between its polls is not known: any write to memory that devices write
-// counts as seen, except writes to quiet memory, and to regions in which many consecutive writes led to nothing
+// counts as seen, except writes to ignored memory, and to regions in which many consecutive writes led to nothing
 // (unrelated writes).
 //
 // Pure: it knows no simulator, process or thread. The caller reports what happens and when. Times are simulated time in
@@ -46,7 +46,7 @@ struct poll_loop {
 
 struct poll_write {
     bool pinned; // address: on the bus; else in the program
-    bool quiet;  // the program has declared that writes there are no news
+    bool ignored; // the program has declared that writes there are to be ignored
     uint64_t address;
     uint32_t bytes;
     const struct poll_region *region; // the region of the address; NULL: none
@@ -56,9 +56,9 @@ struct poll_write {
 // The loop that a request describes. own_ps: time spent by the thread since its last call; least_ps: the cost of a
 // poll.
 struct poll_loop poll_loop_of(const struct attach_args_poll *args, uint64_t own_ps, uint64_t least_ps);
-// Continues from `before` with the next poll. goes_on: of the same streak. news: memory that the thread has not read
-// may have changed.
-void poll_loop_continue(struct poll_loop *loop, const struct poll_loop *before, bool goes_on, bool news,
+// Continues from `before` with the next poll. goes_on: of the same streak. new_memory: memory that the thread has not
+// read may have changed.
+void poll_loop_continue(struct poll_loop *loop, const struct poll_loop *before, bool goes_on, bool new_memory,
                         uint64_t now_ps);
 
 // A device writes: does the loop see it? Notes which poll sees it.

@@ -138,8 +138,8 @@ static void pinned_free(struct attach_thread *thread, const struct attach_object
     struct backend_buffer buffer = {NULL, object->bus_address, object->bytes};
     host_memory_t *memory = thread->backend.memory;
     (void)host_memory_watch(memory, object->bus_address, object->bytes, NULL);
-    attach_ranges_remove(&thread->process->writes.quiet, object->bus_address, object->bytes);
-    attach_ranges_remove(&thread->process->writes.news, object->bus_address, object->bytes);
+    attach_ranges_remove(&thread->process->writes.ignored, object->bus_address, object->bytes);
+    attach_ranges_remove(&thread->process->writes.event_ranges, object->bus_address, object->bytes);
     host_memory_unshare(memory, object->bus_address, object->bytes);
     thread->backend.ops.free_pinned(&thread->backend, &buffer);
 }
@@ -185,18 +185,18 @@ int64_t attach_serve_free(struct attach_thread *thread, const struct attach_args
     return attach_object_release(thread, OBJECT_PINNED, 0, args->bus_address);
 }
 
-int64_t attach_serve_quiet(struct attach_thread *thread, const struct attach_args_quiet *args,
-                           struct attach_reply_quiet *reply)
+int64_t attach_serve_ignore_writes(struct attach_thread *thread, const struct attach_args_ignore_writes *args,
+                                   struct attach_reply_ignore_writes *reply)
 {
     (void)reply;
-    return attach_ranges_add(thread->process, &thread->process->writes.quiet, args->bus_address, args->bytes);
+    return attach_ranges_add(thread->process, &thread->process->writes.ignored, args->bus_address, args->bytes);
 }
 
-int64_t attach_serve_news(struct attach_thread *thread, const struct attach_args_news *args,
-                          struct attach_reply_news *reply)
+int64_t attach_serve_event_writes(struct attach_thread *thread, const struct attach_args_event_writes *args,
+                                  struct attach_reply_event_writes *reply)
 {
     (void)reply;
-    return attach_ranges_add(thread->process, &thread->process->writes.news, args->bus_address, args->bytes);
+    return attach_ranges_add(thread->process, &thread->process->writes.event_ranges, args->bus_address, args->bytes);
 }
 
 // The board does not know of processes: channels, descriptors and the words by which nodes synchronise exist once. So

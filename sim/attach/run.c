@@ -217,7 +217,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         return status;
     }
     sim_condition_init(&server.launch.process_ended);
-    sim_condition_init(&server.launch.quiet);
+    sim_condition_init(&server.launch.all_external);
     server.ipc_trace = ipc_trace_open(options, result);
     attach_settle_init(&server);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

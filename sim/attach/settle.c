@@ -62,7 +62,7 @@ static void settle(void *ctx)
         attach_outside_wake(server, server->settling.ends != server->settling.settled_ends);
         settled(server);
     } else if (server->launch.started < server->options->program_count && attach_all_blocked_outside(server)) {
-        sim_condition_signal(server->sim, &server->launch.quiet);
+        sim_condition_signal(server->sim, &server->launch.all_external);
     } else if ((server->settling.idle_asks < IDLE_ASKS || server->settling.idle_at_ps != sim_now_ps(server->sim)) &&
                only_deadlines(server)) {
         server->settling.idle_asks =
@@ -99,8 +99,8 @@ bool attach_idle(struct attach_server *server)
         return false;
     }
     world_poll(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
-    bool news = server->settling.wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
-    if (outside_waiters(server) == 0 && !news) {
+    bool changed = server->settling.wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
+    if (outside_waiters(server) == 0 && !changed) {
         return false;
     }
     attach_outside_wake(server, true);

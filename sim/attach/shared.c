@@ -68,7 +68,7 @@ static bool pages_take(struct attach_shared *shared, const uint64_t *described, 
     return same;
 }
 
-enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request)
+enum attach_shared_change attach_shared_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_shared *shared = &thread->shared;
     const struct attach_polled *polled = &request->args.poll.polled;

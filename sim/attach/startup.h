@@ -43,7 +43,7 @@ struct attach_launch {
     uint32_t started;                    // number of programs
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX]; // of programs; 0: not started, or reaped
     sim_condition_t process_ended;
-    sim_condition_t quiet;                  // all wait for the outside, or another program was started
+    sim_condition_t all_external;           // all wait for the outside, or another program was started
     unsigned node_processes[SCN_NODES_MAX]; // number of live ones
     uint32_t numbers[SCN_NODES_MAX];        // given to processes so far
     struct rlimit files;                    // descriptors that programs may have

@@ -46,9 +46,9 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
     if ((flags & ATTACH_WAIT_OTHERS) != 0 && process->scheduled != thread->seen.scheduled) {
         return true;
     }
-    bool news = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->settling.ends != thread->seen.ends
-                                                : process->server->settling.wakes != thread->seen.wakes;
-    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && news;
+    bool changed = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->settling.ends != thread->seen.ends
+                                                   : process->server->settling.wakes != thread->seen.wakes;
+    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && changed;
 }
 
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps)

@@ -27,7 +27,7 @@ struct attach_ranges {
 
 // A write by a device.
 struct attach_written {
-    bool pinned, quiet;
+    bool pinned, ignored;
     uint64_t address; // on the bus, if the memory is pinned; else in the program
     uint32_t bytes;
     struct attach_object *region; // the region of the address; NULL: none
@@ -92,8 +92,8 @@ bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool sa
 
 // For POLL: takes the pages that the thread reads. STORED: one of them has changed since the thread's last poll.
 // OTHER_PAGES: the pages differ from those of the last poll, so the thread has to read them once more by itself.
-enum attach_shared_news { ATTACH_SHARED_SAME, ATTACH_SHARED_STORED, ATTACH_SHARED_OTHER_PAGES };
-enum attach_shared_news attach_shared_begin(struct attach_thread *thread, const struct attach_request *request);
+enum attach_shared_change { ATTACH_SHARED_SAME, ATTACH_SHARED_STORED, ATTACH_SHARED_OTHER_PAGES };
+enum attach_shared_change attach_shared_begin(struct attach_thread *thread, const struct attach_request *request);
 // Before the thread is scheduled: changes since the last comparison are reported with its next poll.
 void attach_shared_check(struct attach_thread *thread);
 // Another process was scheduled: has it changed one of the thread's pages?

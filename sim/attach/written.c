@@ -68,7 +68,7 @@ static void thread_notify(struct attach_thread *thread, const struct attach_writ
     bool waits_for_it =
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (written->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, written);
-    if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !written->quiet) ||
+    if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !written->ignored) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
@@ -78,9 +78,9 @@ static void notify(struct attach_process *process, const struct attach_written *
 {
     bool event = written->pinned &&
                  ((written->address >= process->writes.events_from && written->address < process->writes.events_to) ||
-                  is_within(&process->writes.news, written->address, written->bytes));
-    process->writes.all += !written->quiet;
-    process->writes.pinned += !written->quiet && written->pinned;
+                  is_within(&process->writes.event_ranges, written->address, written->bytes));
+    process->writes.all += !written->ignored;
+    process->writes.pinned += !written->ignored && written->pinned;
     process->writes.events += event;
     for (unsigned i = 0; i < process->slots; i++) {
         if (process->threads[i] != NULL) {
@@ -93,7 +93,7 @@ void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
 {
     struct attach_process *process = ctx;
     notify(process, &(struct attach_written){.pinned = true,
-                                             .quiet = is_within(&process->writes.quiet, bus_address, bytes),
+                                             .ignored = is_within(&process->writes.ignored, bus_address, bytes),
                                              .address = bus_address,
                                              .bytes = bytes,
                                              .region = region_find(process, true, bus_address)});
@@ -106,5 +106,6 @@ void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
     if (process->server->options->explain) {
         observe_written(process->observed, va, bytes);
     }
-    notify(process, &(struct attach_written){.quiet = region == NULL, .address = va, .bytes = bytes, .region = region});
+    notify(process,
+           &(struct attach_written){.ignored = region == NULL, .address = va, .bytes = bytes, .region = region});
 }

@@ -274,8 +274,8 @@ static void mistake_report(observe_process_t *process, const struct observe_call
              mistakes[check->mistake]);
         return;
     }
-    const uint64_t there[2] = {record->place, 0};
-    bool known = record->place != 0;
+    const uint64_t there[2] = {record->instruction, 0};
+    bool known = record->instruction != 0;
     find(process, call->at_ps, known ? there : call->frames, known ? 1 : OBSERVE_FRAMES, "in",
          "qp %u: the buffer of the %s request wr_id 0x%" PRIx64 " (%s at 0x%" PRIx64 ") %s%s", check->qp,
          check->is_receive ? "RECV" : observe_opcode_name(check->opcode), check->wr_id, bytes, check->address,

@@ -19,7 +19,7 @@ static struct poll_loop two_polls(void)
 static bool write_to(struct poll_loop *loop, uint64_t address, const struct poll_region *region, int unrelated)
 {
     return poll_loop_sees(loop, &(struct poll_write){.pinned = true,
-                                                     .quiet = region == NULL,
+                                                     .ignored = region == NULL,
                                                      .address = address,
                                                      .bytes = 8,
                                                      .region = region,

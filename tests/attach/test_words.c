@@ -1,4 +1,4 @@
-// Words of pinned memory: which writes are news, and waits whose condition holds before they begin.
+// Words of pinned memory: which writes count, and waits whose condition holds before they begin.
 #include <stdlib.h>
 
 #include "tests/support/attach_fixture.h"
@@ -7,8 +7,8 @@ static int wakes(const char *argument)
 {
     struct attach_fixture fixture;
     attach_fixture_init(&fixture);
-    attach_fixture_add(&fixture, 1, "quiet", argument, NULL);
-    attach_fixture_add(&fixture, 0, "quiet", NULL);
+    attach_fixture_add(&fixture, 1, "ignored", argument, NULL);
+    attach_fixture_add(&fixture, 0, "ignored", NULL);
     attach_fixture_run(&fixture);
     EXPECT_STREQ(fixture.result.text, "");
     EXPECT_EQ(fixture.result.statuses[0], 0);

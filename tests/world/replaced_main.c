@@ -27,12 +27,12 @@ static void on_alarm(int number)
 }
 
 // The code in memory of a file, at this address; NULL: at any address.
-static unsigned char *code_map(void *place, const unsigned char *code, size_t bytes)
+static unsigned char *code_map(void *address, const unsigned char *code, size_t bytes)
 {
     int fd = memfd_create("code", 0);
     void *at =
         ftruncate(fd, PAGE_BYTES) == 0 && write(fd, code, bytes) == (ssize_t)bytes
-            ? mmap(place, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | (place != NULL ? MAP_FIXED : 0), fd, 0)
+            ? mmap(address, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | (address != NULL ? MAP_FIXED : 0), fd, 0)
             : MAP_FAILED;
     (void)close(fd);
     return at != MAP_FAILED ? at : NULL;

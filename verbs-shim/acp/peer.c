@@ -229,8 +229,8 @@ static void meeting_take(struct acpb_process *process, const struct meeting *mee
     if (peer == NULL) {
         return; // the process has failed
     }
-    bool news = peer->link < ACPB_LINK_CAN_GET;
-    if (news) {
+    bool changed = peer->link < ACPB_LINK_CAN_GET;
+    if (changed) {
         int error = queue_pair_connect(process, peer, meeting->qpn);
         if (error != 0) {
             acpb_fail(process, "the connection to rank %u: %s", peer->rank, strerror(-error));
@@ -238,7 +238,7 @@ static void meeting_take(struct acpb_process *process, const struct meeting *mee
         }
         peer->link = ACPB_LINK_CAN_GET;
     }
-    if (meeting->ask != 0 || news) {
+    if (meeting->ask != 0 || changed) {
         (void)meeting_send(process, peer, false);
     }
     if (meeting->ready != 0 && peer->link == ACPB_LINK_CAN_GET) {

@@ -126,21 +126,21 @@ static void free_pinned(void *ctx, struct backend_buffer *buffer)
     *buffer = (struct backend_buffer){0};
 }
 
-static void quiet(void *ctx, const void *address, size_t bytes)
+static void ignore_writes(void *ctx, const void *address, size_t bytes)
 {
     uint64_t bus_address;
     (void)ctx;
     if (attach_pinned_find(address, bytes, &bus_address)) {
-        (void)attach_request(quiet, NULL, .bus_address = bus_address, .bytes = bytes);
+        (void)attach_request(ignore_writes, NULL, .bus_address = bus_address, .bytes = bytes);
     }
 }
 
-static void news(void *ctx, const void *address, size_t bytes)
+static void event_writes(void *ctx, const void *address, size_t bytes)
 {
     uint64_t bus_address;
     (void)ctx;
     if (attach_pinned_find(address, bytes, &bus_address)) {
-        (void)attach_request(news, NULL, .bus_address = bus_address, .bytes = bytes);
+        (void)attach_request(event_writes, NULL, .bus_address = bus_address, .bytes = bytes);
     }
 }
 
@@ -423,8 +423,8 @@ static const struct backend_ops process_ops = {
     .board_release = board_release,
     .alloc_pinned = alloc_pinned,
     .free_pinned = free_pinned,
-    .quiet = quiet,
-    .news = news,
+    .ignore_writes = ignore_writes,
+    .event_writes = event_writes,
     .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,

@@ -38,7 +38,7 @@ static uint64_t now_ps(void *ctx)
     return attach_own.began.now_ps;
 }
 
-static const _Atomic uint64_t *turn_ps(void *ctx)
+static const _Atomic uint64_t *slot_ps(void *ctx)
 {
     (void)ctx;
     return &attach_client.scheduled_ps;
@@ -195,7 +195,7 @@ const struct backend_journal_ops attach_journal_ops = {
     .all = all,
     .checks = checks,
     .now_ps = now_ps,
-    .turn_ps = turn_ps,
+    .slot_ps = slot_ps,
     .note = note,
     .watch = attach_watch,
     .unwatch = attach_unwatch,

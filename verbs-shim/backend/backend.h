@@ -209,12 +209,12 @@ struct backend_ops {
     // Device writes to this part of a pinned buffer need no reaction by themselves: a word that is written after them
     // notifies. Until the buffer is freed, they do not wake a thread that waits for any device write. NULL: device
     // writes wake no thread.
-    void (*quiet)(void *ctx, const void *address, size_t bytes);
+    void (*ignore_writes)(void *ctx, const void *address, size_t bytes);
 
     // Device writes to this part of a pinned buffer are work for the library, even while no thread of the program polls
     // for them: until the buffer is freed, a thread that waits for a file descriptor polls for the library. NULL: no
     // thread does so.
-    void (*news)(void *ctx, const void *address, size_t bytes);
+    void (*event_writes)(void *ctx, const void *address, size_t bytes);
 
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);

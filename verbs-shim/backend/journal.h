@@ -237,7 +237,7 @@ struct journal_record {
     int32_t error;     // an errno value; 0: the call succeeded
     uint64_t a, b;     // numbers of the reason
     uint64_t began_ps; // the caller's own time when the call began
-    uint64_t place;    // of CHECK: the instruction that did it, where that is known; else 0
+    uint64_t instruction; // of CHECK: the instruction that did it, where that is known; else 0
     uint32_t context;
     uint32_t follows; // of a call with several records (a list, a poll): this is not the first one
     union {
@@ -295,13 +295,13 @@ struct backend_journal_ops {
     bool (*checks)(void *ctx); // must mistakes be detected? This takes real time of the libraries, no simulated time
     uint64_t (*now_ps)(void *ctx); // the caller's own time; the call takes none
     // When a thread of the process was last scheduled: cheap to record at every call, for a time that is seldom needed.
-    const _Atomic uint64_t *(*turn_ps)(void *ctx);
+    const _Atomic uint64_t *(*slot_ps)(void *ctx);
     void (*note)(void *ctx, const struct journal_record *record); // copied
     // For checks. watch: from now on accesses of the calling thread to the first and the last bytes of the memory are
     // counted; a number for unwatch, or -1: there is no room for another one, or the machine cannot. unwatch: have
-    // there been any? place_out: the instruction behind the first, or 0.
+    // there been any? instruction_out: the instruction behind the first, or 0.
     int (*watch)(void *ctx, const void *address, size_t bytes);
-    bool (*unwatch)(void *ctx, int watch, uint64_t *place_out);
+    bool (*unwatch)(void *ctx, int watch, uint64_t *instruction_out);
     // The memory is registered, or no longer registered. Freeing it while it is registered is reported.
     void (*memory)(void *ctx, const void *address, size_t bytes, bool registered);
     // From now on the backend calls describe() to learn the state of queues. A thread of the process calls it at any

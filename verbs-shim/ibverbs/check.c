@@ -113,9 +113,9 @@ static bool is_registered(const struct ibverbs_qp *qp, uint64_t address, uint64_
 // --- posted ---------------------------------------------------------------------------------------------------------
 
 static void mistake_note(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive,
-                         enum journal_mistake mistake, uint64_t place)
+                         enum journal_mistake mistake, uint64_t instruction)
 {
-    struct journal_record record = {.place = place,
+    struct journal_record record = {.instruction = instruction,
                                     .check = {.address = posted->address,
                                               .bytes = posted->bytes,
                                               .wr_id = posted->wr_id,
@@ -130,10 +130,10 @@ static void mistake_note(struct ibverbs_qp *qp, const struct posted *posted, boo
 static void posted_end(struct ibverbs_qp *qp, const struct posted *posted, bool is_receive, bool verify)
 {
     void *ctx;
-    uint64_t place = 0;
+    uint64_t instruction = 0;
     const struct backend_journal_ops *journal = journal_of(qp, &ctx);
-    if (posted->watch >= 0 && journal->unwatch(ctx, posted->watch, &place) && verify) {
-        mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_ACCESSED, place);
+    if (posted->watch >= 0 && journal->unwatch(ctx, posted->watch, &instruction) && verify) {
+        mistake_note(qp, posted, is_receive, JOURNAL_MISTAKE_ACCESSED, instruction);
     }
     uint64_t hash;
     if (verify && posted->is_hashed && is_registered(qp, posted->address, posted->bytes) &&

@@ -43,7 +43,7 @@ struct ibverbs_library {
     bool abandoned; // the process has ended
     const struct backend_journal_ops *journal; // NULL: no journal is kept
     bool journal_all;                          // posts, polls and waits are reported as well
-    const _Atomic uint64_t *turn_ps;           // of the process; set if there is a journal
+    const _Atomic uint64_t *slot_ps;           // of the process; set if there is a journal
     bool checks;                               // mistakes must be detected
     struct ibverbs_refusal refused;
     uint32_t contexts_opened;

@@ -28,7 +28,7 @@ static struct ibverbs_library *library_make(struct backend_process *process)
             library->process = process;
             library->journal = process->backend.ops->journal;
             if (library->journal != NULL) {
-                library->turn_ps = library->journal->turn_ps(process->backend.ctx);
+                library->slot_ps = library->journal->slot_ps(process->backend.ctx);
                 library->journal->describe_by(process->backend.ctx, ibverbs_describe, library);
             }
             library->checks = library->journal != NULL && library->journal->checks(process->backend.ctx);

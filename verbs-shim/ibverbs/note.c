@@ -333,7 +333,7 @@ void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int coun
     const struct ibv_wc *last = &wc[count - 1];
     library->polled = library->polled == cq ? NULL : library->polled;
     cq->taken += (unsigned)count;
-    cq->taken_ps = atomic_load_explicit(library->turn_ps, memory_order_relaxed);
+    cq->taken_ps = atomic_load_explicit(library->slot_ps, memory_order_relaxed);
     cq->last = (struct journal_request){last->wr_id, last->qp_num, last->opcode, last->status};
 }
 

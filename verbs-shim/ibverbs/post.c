@@ -196,7 +196,7 @@ int ibverbs_post_recv(struct ibv_qp *ibv_qp, struct ibv_recv_wr *wr, struct ibv_
     unsigned taken = receives_taken(wr, refused);
     if (taken > 0 && ibverbs_notes(entered)) {
         qp->receives_posted += taken;
-        qp->last_receive_ps = atomic_load_explicit(entered->turn_ps, memory_order_relaxed);
+        qp->last_receive_ps = atomic_load_explicit(entered->slot_ps, memory_order_relaxed);
     }
     return error;
 }

@@ -36,4 +36,4 @@ bool tca_board_take(struct tca_context *context, uint32_t units, uint32_t *first
 void tca_board_give(struct tca_context *context, uint32_t first, uint32_t units);
 
 // true: refusals are not reported, because a library makes the calls and not the program.
-void tca_note_quiet(bool quiet);
+void tca_note_suppress(bool suppress);

@@ -81,7 +81,7 @@ struct tca_context {
     bool board_units_used[TCA_BOARD_SLOTS];  // units of the board's memory, 32 B each
     uint64_t timeout_ns;                     // timeout of waits; 0: none
     bool notify_internal;                    // the latest notification, received or sent, is in the board's memory
-    bool quiet; // refusals are not reported: a library makes the calls
+    bool notes_suppressed;                   // refusals are not reported: a library makes the calls
     char message[TCA_MESSAGE_MAX];
 };
 

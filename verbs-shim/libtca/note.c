@@ -27,7 +27,7 @@ void tca_note_dma(const struct tca_context *context, uint64_t began_ps, enum jou
 void tca_note_refusal(const struct tca_context *context)
 {
     const struct backend_journal_ops *journal = journal_of(context, false);
-    if (journal != NULL && !context->quiet) {
+    if (journal != NULL && !context->notes_suppressed) {
         struct journal_record record = {.call = JOURNAL_TCA_REFUSED};
         (void)snprintf(record.refusal.sentence, sizeof record.refusal.sentence, "%.*s", JOURNAL_SENTENCE_BYTES - 1,
                        context->message);
@@ -35,10 +35,10 @@ void tca_note_refusal(const struct tca_context *context)
     }
 }
 
-void tca_note_quiet(bool quiet)
+void tca_note_suppress(bool suppress)
 {
     struct tca_context *context = tca_context_current();
     if (context != NULL) {
-        context->quiet = quiet;
+        context->notes_suppressed = suppress;
     }
 }

@@ -43,8 +43,8 @@ int tcav_channels_open(struct tcav_context *context)
         return -EBUSY;
     }
     int error = backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status);
-    if (error == 0 && backend->ops->news != NULL) {
-        backend->ops->news(backend->ctx, context->status.address, context->status.bytes);
+    if (error == 0 && backend->ops->event_writes != NULL) {
+        backend->ops->event_writes(backend->ctx, context->status.address, context->status.bytes);
     }
     for (unsigned i = 0; error == 0 && i < 2; i++) {
         error = chain_make(context, BATCH_RUNS, &context->batches[i]);

@@ -135,12 +135,12 @@ static int peer_start(struct tcav_peer *peer)
     peer->area = &memory->receive;
     peer->send = &memory->send;
     peer->pairs = memory->pairs;
-    if (context->backend.ops->quiet != NULL) { // each packet is followed by the pair
+    if (context->backend.ops->ignore_writes != NULL) { // each packet is followed by the pair
         size_t rings = sizeof(struct tcav_area) - offsetof(struct tcav_area, small);
-        context->backend.ops->quiet(context->backend.ctx, memory->receive.small, rings);
+        context->backend.ops->ignore_writes(context->backend.ctx, memory->receive.small, rings);
     }
-    if (context->backend.ops->news != NULL) {
-        context->backend.ops->news(context->backend.ctx, &memory->receive, offsetof(struct tcav_area, small));
+    if (context->backend.ops->event_writes != NULL) {
+        context->backend.ops->event_writes(context->backend.ctx, &memory->receive, offsetof(struct tcav_area, small));
     }
     // Allocated here and not when the chains are built: the progress thread must never call libtca, which is the
     // program's.

@@ -90,9 +90,9 @@ int tcav_datagrams_begin(struct tcav_context *context)
         return error;
     }
     context->datagrams = true;
-    if (context->backend.ops->news != NULL) {
+    if (context->backend.ops->event_writes != NULL) {
         const volatile uint64_t *word = peach2_interrupt_word(context->board);
-        context->backend.ops->news(context->backend.ctx, (void *)(uintptr_t)word, sizeof *word);
+        context->backend.ops->event_writes(context->backend.ctx, (void *)(uintptr_t)word, sizeof *word);
     }
     for (uint32_t node = 0; node < PEACH2_NODES_MAX; node++) {
         if (context->peers[node] != NULL && node != context->node) {

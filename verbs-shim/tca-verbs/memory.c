@@ -16,9 +16,9 @@ static struct tcav_location host_location(const struct ibverbs_region *region)
 {
     tcaHandle handle;
     uintptr_t before = (uintptr_t)region->address % 4; // pages begin at a multiple of 4
-    tca_note_quiet(true);                              // memory of another kind is no mistake of the program
+    tca_note_suppress(true);                           // memory of another kind is no mistake of the program
     int error = tcaCreateHandle(&handle, (char *)region->address - before, region->bytes + before, tcaMemoryCPU);
-    tca_note_quiet(false);
+    tca_note_suppress(false);
     if (error != tcaSuccess) {
         return (struct tcav_location){.block = TCAV_NOWHERE};
     }

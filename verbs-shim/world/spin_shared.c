@@ -40,7 +40,7 @@ static __thread struct {
     unsigned next;
     unsigned accesses; // accesses that are still to be checked
     unsigned calls;
-    unsigned backoff, quiet; // backoff: checks without a window; quiet: how many are left
+    unsigned backoff, skip; // backoff: checks without a window; skip: how many are left
 } spin;
 
 static bool begin(unsigned accesses)
@@ -57,8 +57,8 @@ static bool begin(unsigned accesses)
 
 bool world_spin_shared_begin(void)
 {
-    if (spin.quiet > 0) {
-        spin.quiet--;
+    if (spin.skip > 0) {
+        spin.skip--;
         return false;
     }
     return begin(ACCESSES_MAX);
@@ -69,7 +69,7 @@ void world_spin_shared_end(void)
     // A thread that accesses no shared memory computes: it is checked more and more rarely.
     bool idle = spin.on && spin.accesses == ACCESSES_MAX;
     spin.backoff = !idle ? 0 : spin.backoff < BACKOFF_MAX ? 2 * spin.backoff + 1 : spin.backoff;
-    spin.quiet = spin.on ? spin.backoff : spin.quiet;
+    spin.skip = spin.on ? spin.backoff : spin.skip;
     spin.on = spin.stepping = false;
     attach_window_close();
 }

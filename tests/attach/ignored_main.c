@@ -1,5 +1,5 @@
 // Side 1 counts how often it is woken until its last word is written. Side 0 writes to the page before it, which side 1
-// has declared quiet, and then that word. "aloud": side 1 has not declared it. "events": it has not, and waits for
+// has declared ignored, and then that word. "aloud": side 1 has not declared it. "events": it has not, and waits for
 // events.
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/peach2/peach2_driver.h"
 
-enum { QUIET_BYTES = 4096, WRITES = 20 };
+enum { IGNORED_BYTES = 4096, WRITES = 20 };
 
 static unsigned wakes_count(const volatile uint64_t *word, bool events)
 {
@@ -26,13 +26,13 @@ int main(int argc, char **argv)
     struct backend_process *process = backend_current();
     const struct backend_ops *ops = process != NULL ? process->backend.ops : NULL;
     struct backend_buffer buffer;
-    if (ops == NULL || ops->alloc_pinned(process->backend.ctx, 2 * QUIET_BYTES, &buffer) != 0) {
+    if (ops == NULL || ops->alloc_pinned(process->backend.ctx, 2 * IGNORED_BYTES, &buffer) != 0) {
         return 3;
     }
-    const volatile uint64_t *word = (const volatile uint64_t *)((char *)buffer.address + QUIET_BYTES);
+    const volatile uint64_t *word = (const volatile uint64_t *)((char *)buffer.address + IGNORED_BYTES);
     if (attach_environment()->node_index == 1) {
         if (argc == 1) {
-            ops->quiet(process->backend.ctx, buffer.address, QUIET_BYTES);
+            ops->ignore_writes(process->backend.ctx, buffer.address, IGNORED_BYTES);
         }
         printf("%u\n", wakes_count(word, argc > 1 && strcmp(argv[1], "events") == 0));
         return 0;
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     const uint64_t value = 1;
     (void)attach_wait(0, attach_now_ps() + 200000000000); // the other side has begun
     for (unsigned i = 0; i <= WRITES; i++) {
-        uint64_t at = i < WRITES ? i * sizeof value : QUIET_BYTES;
+        uint64_t at = i < WRITES ? i * sizeof value : IGNORED_BYTES;
         (void)peach2_pio_write(process->board, remote + at, &value, sizeof value);
         (void)attach_wait(0, attach_now_ps() + 10000000);
     }
