@@ -1,6 +1,6 @@
 // Acknowledges of the responder (IBA 9.7.5): one pending for each queue pair, positive or negative. A later positive
 // one replaces an earlier one (coalescing); a negative one stays. No acknowledge leaves before the responses of earlier
-// reads and atomics.
+// reads and atomics. Duplicate requests are answered again.
 #include <stddef.h>
 
 #include "models/hca/internal.h"
@@ -137,5 +137,33 @@ void hca_responder_ack_left(struct hca_qp *qp)
     rsp->ack_pending = false;
     if (rsp->dead) {
         hca_qp_fail(qp); // the peer is notified; 9.9.3: the responder's queue pair goes to the error state
+    }
+}
+
+void hca_responder_duplicate(struct hca_qp *qp, const ib_packet_t *packet)
+{
+    struct hca_rsp *rsp = &qp->rsp;
+    qp->hca->counters[HCA_DUPLICATES]++;
+    if ((ib_packet_flags(packet) & IB_HAS_PAYLOAD) != 0) {
+        if (rsp->order_done == rsp->order_issued) {
+            hca_responder_acknowledge(qp, (rsp->psn - 1) & IB_PSN_MASK);
+        }
+        return;
+    }
+    uint32_t kept = rsp->slot_next < rsp->slot_count ? rsp->slot_next : rsp->slot_count;
+    for (uint32_t count = rsp->slot_next - kept; count != rsp->slot_next; count++) {
+        struct hca_slot *slot = &rsp->slots[count % rsp->slot_count];
+        int32_t at = ib_psn_distance(slot->psn, packet->psn);
+        bool same = slot->atomic == (packet->opcode != IB_READ_REQUEST);
+        if (!same || at < 0 || at >= (int32_t)slot->packets || slot->state == HCA_SLOT_EXECUTING) {
+            continue;
+        }
+        if (slot->sent_packets > (uint32_t)at) {
+            slot->sent_packets = (uint32_t)at;
+            slot->state = HCA_SLOT_READY;
+        }
+        rsp->slot_send = (int32_t)(rsp->slot_send - count) > 0 ? count : rsp->slot_send;
+        hca_reader_kick(qp);
+        return;
     }
 }

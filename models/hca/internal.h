@@ -328,6 +328,9 @@ void hca_receiver_discard(hca_t *hca, ib_packet_t *packet);
 // Keeps the packet.
 void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet);
 void hca_responder_resume(struct hca_qp *qp, bool fresh);
+// A duplicate request (9.7.5.1.4). Reads are executed again from the requested point, atomics return their old answer;
+// writes and sends are acknowledged again once everything accepted is in memory.
+void hca_responder_duplicate(struct hca_qp *qp, const ib_packet_t *packet);
 void hca_responder_acknowledge(struct hca_qp *qp, uint32_t psn);
 void hca_responder_ack_list(struct hca_qp *qp); // if one is pending and no response must go before it
 bool hca_responder_ack_may_leave(const struct hca_qp *qp);

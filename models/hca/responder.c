@@ -342,36 +342,6 @@ static enum verdict atomic_handle(struct hca_qp *qp, ib_packet_t *packet)
 
 // --- sequence ------------------------------------------------------------------------------------------------------
 
-// A duplicate request (9.7.5.1.4). Reads are executed again from the requested point, atomics return their old answer;
-// writes and sends are acknowledged again once everything accepted is in memory.
-static void duplicate_handle(struct hca_qp *qp, const ib_packet_t *packet)
-{
-    struct hca_rsp *rsp = &qp->rsp;
-    qp->hca->counters[HCA_DUPLICATES]++;
-    if ((ib_packet_flags(packet) & IB_HAS_PAYLOAD) != 0) {
-        if (rsp->order_done == rsp->order_issued) {
-            hca_responder_acknowledge(qp, (rsp->psn - 1) & IB_PSN_MASK);
-        }
-        return;
-    }
-    uint32_t kept = rsp->slot_next < rsp->slot_count ? rsp->slot_next : rsp->slot_count;
-    for (uint32_t count = rsp->slot_next - kept; count != rsp->slot_next; count++) {
-        struct hca_slot *slot = &rsp->slots[count % rsp->slot_count];
-        int32_t at = ib_psn_distance(slot->psn, packet->psn);
-        bool same = slot->atomic == (packet->opcode != IB_READ_REQUEST);
-        if (!same || at < 0 || at >= (int32_t)slot->packets || slot->state == HCA_SLOT_EXECUTING) {
-            continue;
-        }
-        if (slot->sent_packets > (uint32_t)at) {
-            slot->sent_packets = (uint32_t)at;
-            slot->state = HCA_SLOT_READY;
-        }
-        rsp->slot_send = (int32_t)(rsp->slot_send - count) > 0 ? count : rsp->slot_send;
-        hca_reader_kick(qp);
-        return;
-    }
-}
-
 // 9.7.4.1.2: an operation that the queue pair does not allow is an unsupported opcode.
 static bool allowed(const struct hca_qp *qp, const ib_packet_t *packet)
 {
@@ -416,7 +386,7 @@ static enum verdict reliable_handle(struct hca_qp *qp, ib_packet_t *packet)
         return discard(qp, packet);
     }
     if (ahead < 0) {
-        duplicate_handle(qp, packet);
+        hca_responder_duplicate(qp, packet);
         return discard(qp, packet);
     }
     if (ahead > 0) {

@@ -2,8 +2,7 @@
 // stencil of 19 points in single precision, split over i and j, as sato2015 (5.2) measured it. MPI sends the halos from
 // and to device memory; a kernel packs faces of j. Then MPI_Allreduce adds the 4 B of the residual. Nothing overlaps.
 //
-//     himeno SIZE SPLIT NAME [check]        small, middle, large (sato2015 table 3), tiny; 2x4: 2 ranks along i, 4
-//     along j
+//     himeno SIZE SPLIT NAME [check]    tiny, small, middle, large (sato2015 table 3); 2x4: 2 ranks along i, 4 along j
 //
 // Ranks form a ladder of pairs, 2c and 2c+1 on its rung c, so that with hosts in this order neighbours of the grid are
 // neighbours of the network; only 4x4 has no such order. Iterations differ a little because of polls and other
