@@ -42,12 +42,38 @@ static struct preset_text *read_presets(struct printer *printer, const char *fol
     return presets;
 }
 
-static void print_preset_value(struct printer *printer, const struct preset_text *preset, const char *key)
+static const char *text_of(const struct scn_tree *tree, const char *key)
 {
-    const struct scn_tree *entry = preset->tree != NULL ? scn_tree_find(preset->tree, key) : NULL;
+    const struct scn_tree *found = tree != NULL ? scn_tree_find(tree, key) : NULL;
+    return found != NULL && found->kind == SCN_TREE_SCALAR ? found->text : NULL;
+}
+
+// The preset that gives a key its value: the preset itself, or the one that it builds on (`preset:` and `with:`). NULL:
+// none does. A preset that builds on itself ends the search; loading it reports the mistake.
+static const struct preset_text *entry_find(const struct preset_text *presets, const struct preset_text *preset,
+                                            const char *key, const struct scn_tree **entry_out)
+{
+    for (size_t steps = 0; preset->tree != NULL && presets[steps].name != NULL; steps++) {
+        const char *base = text_of(preset->tree, "preset");
+        const struct scn_tree *own = base == NULL ? preset->tree : scn_tree_find(preset->tree, "with");
+        *entry_out = own != NULL ? scn_tree_find(own, key) : NULL;
+        if (*entry_out != NULL || base == NULL) {
+            return *entry_out != NULL ? preset : NULL;
+        }
+        for (preset = presets; preset->name != NULL && strcmp(preset->name, base) != 0;) {
+            preset++;
+        }
+    }
+    return NULL;
+}
+
+static void print_preset_value(struct printer *printer, const struct preset_text *presets,
+                               const struct preset_text *preset, const char *key)
+{
+    const struct scn_tree *entry = NULL;
+    const struct preset_text *owner = entry_find(presets, preset, key, &entry);
     const struct scn_tree *value = entry != NULL ? scn_tree_find(entry, "value") : NULL;
-    const struct scn_tree *source = entry != NULL ? scn_tree_find(entry, "source") : NULL;
-    const struct scn_tree *assumption = entry != NULL ? scn_tree_find(entry, "assumption") : NULL;
+    const char *source = text_of(entry, "source"), *assumption = text_of(entry, "assumption");
     if (entry != NULL && value == NULL) {
         value = entry;
     }
@@ -55,10 +81,12 @@ static void print_preset_value(struct printer *printer, const struct preset_text
         return;
     }
     fprintf(printer->out, "      %-24s %-14s", preset->name, value->text);
-    if (source != NULL && source->kind == SCN_TREE_SCALAR) {
-        fprintf(printer->out, " source: %s", source->text);
-    } else if (assumption != NULL && assumption->kind == SCN_TREE_SCALAR) {
-        fprintf(printer->out, " assumption: %s", assumption->text);
+    if (owner != preset) {
+        fprintf(printer->out, " as %s", owner->name);
+    } else if (source != NULL) {
+        fprintf(printer->out, " source: %s", source);
+    } else if (assumption != NULL) {
+        fprintf(printer->out, " assumption: %s", assumption);
     }
     fputc('\n', printer->out);
 }
@@ -86,7 +114,7 @@ static void print_key(struct printer *printer, const struct scn_key *key, const 
             range[0] != '\0' ? range : "-", key->doc);
     free(range);
     for (size_t i = 0; presets[i].name != NULL; i++) {
-        print_preset_value(printer, &presets[i], key->name);
+        print_preset_value(printer, presets, &presets[i], key->name);
     }
 }
 

@@ -59,6 +59,15 @@ TEST(Params, ShowsValueAndSourceOfEachPreset)
     free(text);
 }
 
+TEST(Params, ShowsWhatAPresetTakesFromTheOneItBuildsOn)
+{
+    char *text = params(TCASIM_SOURCE_DIR "/configs", "hca.mps");
+    EXPECT_CONTAINS(text, "connectx-qdr             128 B          as connectx-ddr\n");
+    EXPECT_CONTAINS(text, "connectx2-qdr            128 B          as connectx-ddr\n");
+    EXPECT_CONTAINS(text, "connectx3-qdr            256 B          source: sato2015");
+    free(text);
+}
+
 TEST(Params, PrintNothingForAFilterThatFitsNoKey)
 {
     char *text = params_printed(FIXTURE_CONFIGS, "no-such-key", SIM_ERR_NOT_FOUND);
