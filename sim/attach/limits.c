@@ -151,8 +151,10 @@ static void still_fail(struct attach_server *server, const char *who, uint64_t s
 {
     char waiters[sizeof server->result->text];
     attach_waiters_print(server, waiters, sizeof waiters);
-    attach_fail(server, "%sno program has found or done anything for %llu s of %s time:\n%s", who,
-                (unsigned long long)seconds, of, waiters);
+    attach_fail(server,
+                "livelock: %sno program has made progress for %llu s of %s time; they poll for data that no peer will "
+                "send:\n%s",
+                who, (unsigned long long)seconds, of, waiters);
 }
 
 // Notes an attach call that is no progress. sleeps: it is a wait with a deadline. Clocks are checked now and then.

@@ -160,7 +160,7 @@ TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
         attach_fixture_add(&fixture, 0, "gone", "poll", NULL);
         attach_fixture_run_before_limit(&fixture);
         EXPECT_TRUE(fixture.result.failed);
-        EXPECT_CONTAINS(fixture.result.text, "no program has found or done anything for 1000 s of simulated time");
+        EXPECT_CONTAINS(fixture.result.text, "no program has made progress for 1000 s of simulated time");
         EXPECT_CONTAINS(fixture.result.text, ") waits for a device to write to its memory (since");
         EXPECT_EQ(fixture.result.outside, 0);
         hashes[i] = fixture.result.hash;
@@ -176,14 +176,14 @@ TEST(AttachedLife, EndsShortSleepsForNothingUnlessSomebodySleepsLong)
     attach_fixture_init(&fixture);
     attach_fixture_add(&fixture, 0, "gone", "naps", NULL);
     attach_fixture_run_before_limit(&fixture);
-    EXPECT_CONTAINS(fixture.result.text, "no program has found or done anything for 100 s of simulated time");
+    EXPECT_CONTAINS(fixture.result.text, "no program has made progress for 100 s of simulated time");
     EXPECT_EQ(fixture.result.outside, 0);
     attach_fixture_fini(&fixture);
     attach_fixture_init(&fixture);
     attach_fixture_add(&fixture, 0, "gone", "naps", NULL);
     attach_fixture_add(&fixture, 1, "gone", "sleep", NULL);
     attach_fixture_run_before_limit(&fixture);
-    EXPECT_CONTAINS(fixture.result.text, "no program has found or done anything for 100 s of simulated time");
+    EXPECT_CONTAINS(fixture.result.text, "no program has made progress for 100 s of simulated time");
     EXPECT_CONTAINS(fixture.result.text, ") waits for a time (since 300");
     attach_fixture_fini(&fixture);
 }
