@@ -23,7 +23,7 @@ module peach2_dmac (
     output logic [4*peach2_regs_pkg::DMAC_RO_BITS-1:0]    ro_o,
 
     // routes
-    input  logic [24:0]  window_base_i,
+    input  logic [63:peach2_regs_pkg::WINDOW_BITS]  window_base_i,
     input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
 
     // the board's memory, one descriptor at a time

@@ -20,7 +20,7 @@ module peach2_dmac_channel #(
     output peach2_regs_pkg::dmac_ro_t    regs_o,
 
     // routes, for the checks
-    input  logic [24:0]  window_base_i,
+    input  logic [63:peach2_regs_pkg::WINDOW_BITS]  window_base_i,
     input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
 
     // descriptor fetch
@@ -85,9 +85,9 @@ module peach2_dmac_channel #(
     logic [21:0] source_pitch_q, destination_pitch_q;
     logic        stride_q;
     logic        interrupt_q;    // of the descriptor
-    logic [30:0] block_q;            // 8 GB block of the destination: bits 63:33
+    logic [63:peach2_regs_pkg::BLOCK_BITS] block_q; // 8 GB block of the destination
     logic        in_window_q;    // the destination lies in the window
-    logic [30:0] source_block_q; // the same for the source
+    logic [63:peach2_regs_pkg::BLOCK_BITS] source_block_q; // the same for the source
     logic        source_in_window_q;
     logic        length_bad_q;
     logic        reserved_q;      // reserved bits of the descriptor are set
@@ -161,11 +161,11 @@ module peach2_dmac_channel #(
             segment_bytes = row_left_q < {14'd0, to_boundary} ? row_left_q[9:0] : to_boundary;
             source_end = source_q + {54'd0, segment_bytes} - 64'd1;
             destination_end = destination_q + {54'd0, segment_bytes} - 64'd1;
-            leaves_window = (destination_end[63:39] == window_base_i) != in_window_q ||
-                     (in_window_q && destination_end[63:33] != block_q) ||
+            leaves_window = (destination_end[63:peach2_regs_pkg::WINDOW_BITS] == window_base_i) != in_window_q ||
+                     (in_window_q && destination_end[63:peach2_regs_pkg::BLOCK_BITS] != block_q) ||
                      (dest_q[peach2_pkg::DEST_LOCAL] && !in_memory(destination_end[16:15])) ||
-                     (source_end[63:39] == window_base_i) != source_in_window_q ||
-                     (source_in_window_q && source_end[63:33] != source_block_q);
+                     (source_end[63:peach2_regs_pkg::WINDOW_BITS] == window_base_i) != source_in_window_q ||
+                     (source_in_window_q && source_end[63:peach2_regs_pkg::BLOCK_BITS] != source_block_q);
         end
     end
 
@@ -348,15 +348,15 @@ module peach2_dmac_channel #(
             // a chain's first descriptor waits in source_q for the fetch unit to begin
             source_q <= start_mode == peach2_regs_pkg::MODE_REGISTER ? regs_i.source : regs_i.descriptor;
             destination_q <= regs_i.destination;
-            left_q <= regs_i.length[23:0];
+            left_q <= regs_i.length[peach2_regs_pkg::LENGTH_BITS-1:0];
             stride_q <= regs_i.control.stride;
-            width_q <= regs_i.stride_width[17:0];
-            source_pitch_q <= regs_i.stride_source_pitch[21:0];
-            destination_pitch_q <= regs_i.stride_destination_pitch[21:0];
-            length_bad_q <= regs_i.length == 32'd0 || regs_i.length[31:24] != 8'd0 ||
+            width_q <= regs_i.stride_width[peach2_regs_pkg::WIDTH_BITS-1:0];
+            source_pitch_q <= regs_i.stride_source_pitch[peach2_regs_pkg::PITCH_BITS-1:0];
+            destination_pitch_q <= regs_i.stride_destination_pitch[peach2_regs_pkg::PITCH_BITS-1:0];
+            length_bad_q <= regs_i.length == 32'd0 || regs_i.length[31:peach2_regs_pkg::LENGTH_BITS] != '0 ||
                             (regs_i.control.stride &&
-                             (regs_i.stride_width == 32'd0 || regs_i.stride_width[31:18] != 14'd0 || regs_i.stride_source_pitch[31:22] != 10'd0 ||
-                              regs_i.stride_destination_pitch[31:22] != 10'd0));
+                             (regs_i.stride_width == 32'd0 || regs_i.stride_width[31:peach2_regs_pkg::WIDTH_BITS] != '0 || regs_i.stride_source_pitch[31:peach2_regs_pkg::PITCH_BITS] != '0 ||
+                              regs_i.stride_destination_pitch[31:peach2_regs_pkg::PITCH_BITS] != '0));
             reserved_q <= 1'b0;
             interrupt_q <= 1'b0;
             last_q <= 1'b1;
@@ -375,12 +375,12 @@ module peach2_dmac_channel #(
             last_q <= descriptor.last;
         end
         if (state_q == CHANNEL_CHECK_SOURCE) begin
-            source_block_q <= source_q[63:33];
+            source_block_q <= source_q[63:peach2_regs_pkg::BLOCK_BITS];
             source_in_window_q <= in_window;
         end
         if (state_q == CHANNEL_CHECK_DESTINATION) begin
             dest_q <= route_dest;
-            block_q <= destination_q[63:33];
+            block_q <= destination_q[63:peach2_regs_pkg::BLOCK_BITS];
             in_window_q <= in_window;
             row_source_q <= source_q;
             row_destination_q <= destination_q;

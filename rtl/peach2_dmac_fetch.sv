@@ -51,7 +51,8 @@ module peach2_dmac_fetch #(
     input  logic [255:0] imem_rdata_i
 );
     localparam int unsigned DEPTH_BITS = $clog2(DEPTH);
-    localparam int unsigned TIMEOUT_BITS = 18; // about 1 ms at 250 MHz
+    localparam int unsigned MEMORY_BITS = $clog2(peach2_regs_pkg::MEMORY_DESCRIPTORS) + 5; // bytes
+    localparam int unsigned TIMEOUT_BITS = $clog2(peach2_regs_pkg::TIMEOUT_CYCLES);
 
     generate
         if (DEPTH < 8 || (DEPTH & (DEPTH - 1)) != 0) begin : g_illegal_depth
@@ -95,7 +96,7 @@ module peach2_dmac_fetch #(
 
     assign count = write_q - read_q;
     assign room = count + {1'b0, cfg_prefetch_i} <= DEPTH[DEPTH_BITS:0];
-    assign address_bad = next_q[4:0] != 5'd0 || (board_q && next_q[63:15] != 49'd0);
+    assign address_bad = next_q[4:0] != 5'd0 || (board_q && next_q[63:MEMORY_BITS] != '0);
     assign to_boundary = 8'd128 - {1'b0, next_q[11:5]};
     assign burst = board_q ? 3'd1 : (to_boundary < {5'd0, cfg_prefetch_i} ? to_boundary[2:0] : cfg_prefetch_i);
 
@@ -104,7 +105,7 @@ module peach2_dmac_fetch #(
     assign read_bytes_o = {burst, 5'd0};
     assign read_generation_o = generation_q;
     assign imem_valid_o = state_q == FETCH_REQUEST && board_q && !address_bad && room && !stop_i;
-    assign imem_index_o = next_q[14:5];
+    assign imem_index_o = next_q[MEMORY_BITS-1:5];
 
     // --- what arrives ---
     logic                   arrived; // one whole descriptor

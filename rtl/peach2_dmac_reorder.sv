@@ -54,7 +54,7 @@ module peach2_dmac_reorder (
 );
     localparam int unsigned SLOTS = 32;
     localparam int unsigned META_BITS = 64 + 10 + 1 + 1 + 2 + 7 + 5;
-    localparam int unsigned TIMEOUT_BITS = 18; // about 1 ms at 250 MHz
+    localparam int unsigned TIMEOUT_BITS = $clog2(peach2_regs_pkg::TIMEOUT_CYCLES);
 
     logic [127:0]           data_q [0:SLOTS*32-1];
     logic [META_BITS-1:0]   meta_q [0:SLOTS-1];

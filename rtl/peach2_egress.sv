@@ -24,7 +24,7 @@ module peach2_egress #(
     input  peach2_pkg::beat_t              beat_read_i,
     input  peach2_pkg::beat_t              beat_write_i,
     output logic [peach2_pkg::SOURCES-1:0] ready_o,       // source k's beat is taken
-    input  logic [24:0]                    window_base_i, // bits 63:39
+    input  logic [63:peach2_regs_pkg::WINDOW_BITS]                    window_base_i,
     input  logic [peach2_regs_pkg::OFFSET_COUNT*peach2_regs_pkg::OFFSET_RW_BITS-1:0] offsets_i,
     output logic                           tx_valid_o,
     output peach2_pkg::beat_t              tx_beat_o,
@@ -120,7 +120,7 @@ module peach2_egress #(
 
     assign request = chosen.data;
     assign address = {request.address_hi, request.address_lo, 2'b00};
-    assign block = address[peach2_pkg::BLOCK_BITS +: 2];
+    assign block = address[peach2_regs_pkg::BLOCK_BITS +: 2];
 
     always_comb begin
         translated = chosen;
@@ -128,7 +128,7 @@ module peach2_egress #(
         target = '0;
         moved = request;
         if (NORTH && push && chosen.sop && request.dw0.typ == peach2_pkg::TYPE_MEMORY &&
-            address[63:peach2_pkg::WINDOW_BITS] == window_base_i) begin
+            address[63:peach2_regs_pkg::WINDOW_BITS] == window_base_i) begin
             offset = offsets_i[peach2_regs_pkg::OFFSET_RW_BITS*block +: peach2_regs_pkg::OFFSET_RW_BITS];
             target = address - offset.subtract;
             moved.address_hi = target[63:32];

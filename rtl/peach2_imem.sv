@@ -4,7 +4,7 @@
 // cycle and a write of the same cycle is not seen. Contents are zero at power-up and survive a reset.
 module peach2_imem #(
     // Rows of 32 bytes, a power of two.
-    parameter int unsigned ROWS = 1024
+    parameter int unsigned ROWS = peach2_regs_pkg::MEMORY_DESCRIPTORS
 ) (
     input  logic                      clk_i,
     input  logic                      rst_i,

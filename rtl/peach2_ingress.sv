@@ -22,7 +22,7 @@ module peach2_ingress #(
     input  peach2_pkg::beat_t            rx_beat_i,
     input  logic                         rx_bar0_i,     // the packet hit BAR 0 (N; valid with the header)
     output logic                         rx_ready_o,
-    input  logic [24:0]                  window_base_i,
+    input  logic [63:peach2_regs_pkg::WINDOW_BITS]                  window_base_i,
     input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
     output logic                         valid_o,
     output peach2_pkg::beat_t            beat_o,

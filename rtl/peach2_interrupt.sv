@@ -12,7 +12,7 @@ module peach2_interrupt (
     input  logic        ready_i,
     output logic        idle_o
 );
-    localparam logic [31:0] RAISED_BITS = 32'hffffff00;
+    localparam logic [31:0] RAISED_BITS = 32'hffffffff << peach2_regs_pkg::INTERRUPT_RAISED_LSB;
 
     logic [31:0] pending_d, pending_q;
     logic        sent_d, sent_q; // a message is outstanding

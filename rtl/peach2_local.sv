@@ -41,7 +41,7 @@ module peach2_local (
 );
     localparam int unsigned OFFSET_BITS = 17;
     localparam int unsigned REGISTER_BITS = 12; // 4 KB of registers
-    localparam int unsigned MEMORY_BITS = 15;   // 32 KB of memory
+    localparam int unsigned MEMORY_BITS = $clog2(peach2_regs_pkg::MEMORY_DESCRIPTORS) + 5;
     localparam int unsigned REGISTER_READ_MAX = 16;
 
     typedef enum logic [3:0] {

@@ -82,9 +82,4 @@ package peach2_pkg;
     localparam int unsigned SOURCE_WRITE = 6;
     localparam int unsigned SOURCES = 7;
 
-    // The shared window: 512 GB, 16 nodes of 32 GB, four blocks of 8 GB each (host memory, GPU0, GPU1, board).
-    localparam int unsigned WINDOW_BITS = 39;
-    localparam int unsigned NODE_BITS = 35;
-    localparam int unsigned BLOCK_BITS = 33;
-
 endpackage

@@ -4,7 +4,7 @@
 // contain its masked window offset; an address outside the window has no output.
 module peach2_route (
     input  logic [63:0] address_i,
-    input  logic [24:0] window_base_i, // bits 63:39
+    input  logic [63:peach2_regs_pkg::WINDOW_BITS] window_base_i,
     // 0 N, 1 E, 2 W, 3 S, 4 this board, 5 E, 6 W, 7 S. A cable port has two entries, because the range of one direction
     // of a ring wraps around.
     input  logic [peach2_regs_pkg::ROUTE_COUNT*peach2_regs_pkg::ROUTE_RW_BITS-1:0] routes_i,
@@ -22,7 +22,7 @@ module peach2_route (
     peach2_regs_pkg::route_rw_t   route;
     logic [ROUTES-1:0] match, first;
 
-    assign in_window_o = address_i[63:peach2_pkg::WINDOW_BITS] == window_base_i;
+    assign in_window_o = address_i[63:peach2_regs_pkg::WINDOW_BITS] == window_base_i;
     assign address = address_i;
 
     always_comb begin

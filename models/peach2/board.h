@@ -9,12 +9,13 @@
 
 #include "models/pcie/link.h"
 #include "models/peach2/core.h"
+#include "rtl/peach2_regs.h"
 #include "sim/kernel/sim.h"
 
 typedef struct peach2_board peach2_board_t;
 
 #define PEACH2_BAR0_BYTES   (128ull << 10)
-#define PEACH2_WINDOW_BYTES (512ull << 30)
+#define PEACH2_WINDOW_BYTES (1ull << PEACH2_WINDOW_BITS)
 
 // beat_ps: the chip's clock period, in which it moves 16 bytes.
 enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_base, uint64_t window_base,

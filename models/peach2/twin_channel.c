@@ -96,7 +96,7 @@ static bool in_memory(uint64_t address)
 
 static bool in_window(const struct twin_channel *channel, uint64_t address)
 {
-    return address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS == channel->twin->window_base;
+    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == channel->twin->window_base;
 }
 
 // A transfer may not leave the 8 GB block, or the space outside the window, for which it was checked at its beginning;
@@ -107,10 +107,10 @@ static bool leaves_window(const struct twin_channel *channel)
     uint32_t bytes = twin_channel_segment_bytes(channel);
     uint64_t source_end = transfer->source + bytes - 1, end = transfer->destination + bytes - 1;
     return in_window(channel, end) != transfer->in_window ||
-           (transfer->in_window && end >> TWIN_BLOCK_BITS != transfer->block) ||
+           (transfer->in_window && end >> PEACH2_BLOCK_BITS != transfer->block) ||
            (transfer->dest == TWIN_LOCAL && !in_memory(end)) ||
            in_window(channel, source_end) != transfer->source_in_window ||
-           (transfer->source_in_window && source_end >> TWIN_BLOCK_BITS != transfer->source_block);
+           (transfer->source_in_window && source_end >> PEACH2_BLOCK_BITS != transfer->source_block);
 }
 
 // A segment is ready from that edge on.
@@ -170,7 +170,7 @@ static enum peach2_dma_error source_check(struct twin_channel *channel)
 {
     struct twin_transfer *transfer = &channel->transfer;
     uint8_t hit = twin_route_find(channel->twin, transfer->source, &transfer->source_in_window);
-    transfer->source_block = transfer->source >> TWIN_BLOCK_BITS;
+    transfer->source_block = transfer->source >> PEACH2_BLOCK_BITS;
     if (transfer->reserved) {
         return PEACH2_DMA_INVALID;
     }
@@ -205,7 +205,7 @@ static void transfer_begin(struct twin_channel *channel, uint64_t from)
         transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + CHECK_CYCLES);
         return;
     }
-    transfer->block = transfer->destination >> TWIN_BLOCK_BITS;
+    transfer->block = transfer->destination >> PEACH2_BLOCK_BITS;
     transfer->row_source = transfer->source;
     transfer->row_destination = transfer->destination;
     bool short_rows = transfer->stride && transfer->width < transfer->left;
@@ -222,16 +222,18 @@ static void register_take(struct twin_channel *channel)
     uint32_t source_pitch = reg32(channel, PEACH2_DMAC_STRIDE_SOURCE_PITCH);
     uint32_t destination_pitch = reg32(channel, PEACH2_DMAC_STRIDE_DESTINATION_PITCH);
     bool stride = (reg32(channel, PEACH2_DMAC_CONTROL) & PEACH2_DMAC_CONTROL_STRIDE_MASK) != 0;
-    bool stride_bad = width == 0 || width >> 18 != 0 || source_pitch >> 22 != 0 || destination_pitch >> 22 != 0;
-    channel->transfer = (struct twin_transfer){.source = reg64(channel, PEACH2_DMAC_SOURCE),
-                                               .destination = reg64(channel, PEACH2_DMAC_DESTINATION),
-                                               .left = length & 0xffffff,
-                                               .width = width & 0x3ffff,
-                                               .source_pitch = source_pitch & 0x3fffff,
-                                               .destination_pitch = destination_pitch & 0x3fffff,
-                                               .stride = stride,
-                                               .length_bad = length == 0 || length >> 24 != 0 || (stride && stride_bad),
-                                               .last = true};
+    bool stride_bad = width == 0 || width >> PEACH2_WIDTH_BITS != 0 || source_pitch >> PEACH2_PITCH_BITS != 0 ||
+                      destination_pitch >> PEACH2_PITCH_BITS != 0;
+    channel->transfer =
+        (struct twin_transfer){.source = reg64(channel, PEACH2_DMAC_SOURCE),
+                               .destination = reg64(channel, PEACH2_DMAC_DESTINATION),
+                               .left = length % (1u << PEACH2_LENGTH_BITS),
+                               .width = width % (1u << PEACH2_WIDTH_BITS),
+                               .source_pitch = source_pitch % (1u << PEACH2_PITCH_BITS),
+                               .destination_pitch = destination_pitch % (1u << PEACH2_PITCH_BITS),
+                               .stride = stride,
+                               .length_bad = length == 0 || length >> PEACH2_LENGTH_BITS != 0 || (stride && stride_bad),
+                               .last = true};
 }
 
 static void descriptor_take(struct twin_channel *channel, const struct twin_descriptor *held, uint64_t edge)

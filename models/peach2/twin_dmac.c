@@ -64,7 +64,7 @@ static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     slot->report = (struct twin_report){PEACH2_DMA_OK, (uint8_t)index, last, last && transfer->interrupt};
     uint8_t tag = reorder->tail++ & 0x7f;
     if (reorder->used++ == 0) {
-        twin_event_by(twin, &reorder->timeout, edge + 1 + TWIN_TIMEOUT_CYCLES);
+        twin_event_by(twin, &reorder->timeout, edge + 1 + PEACH2_TIMEOUT_CYCLES);
     }
     twin->reader.segment_owner = index;
     request_offer(twin, tag, address, bytes, edge);
@@ -234,13 +234,13 @@ static void timeout_run(void *ctx)
     peach2_twin_t *twin = ctx;
     struct twin_slot *head = twin_reorder_head(twin);
     uint64_t edge = twin_edge(twin);
-    uint64_t due = twin_later(head->take_edge, twin->reorder.last_pop) + 1 + TWIN_TIMEOUT_CYCLES;
+    uint64_t due = twin_later(head->take_edge, twin->reorder.last_pop) + 1 + PEACH2_TIMEOUT_CYCLES;
     if (head->done_from != TWIN_NEVER) {
-        due = edge + TWIN_TIMEOUT_CYCLES;
+        due = edge + PEACH2_TIMEOUT_CYCLES;
     } else if (due <= edge) {
         head->report.error = PEACH2_DMA_READ_LOST;
         head->done_from = edge + 1;
-        due = edge + 2 + TWIN_TIMEOUT_CYCLES;
+        due = edge + 2 + PEACH2_TIMEOUT_CYCLES;
         twin_writer_plan(twin);
     }
     twin_event_set(twin, &twin->reorder.timeout, due);

@@ -183,7 +183,7 @@ static void wait_begin(struct twin_fetch *fetch, uint32_t due, uint64_t edge)
 void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge)
 {
     wait_begin(fetch, twin_fetch_burst(fetch), edge);
-    twin_event_set(fetch->twin, &fetch->event, edge + 1 + TWIN_TIMEOUT_CYCLES);
+    twin_event_set(fetch->twin, &fetch->event, edge + 1 + PEACH2_TIMEOUT_CYCLES);
 }
 
 // Beat by beat: each beat is half a descriptor.

@@ -124,7 +124,7 @@ static void route_decode(peach2_twin_t *twin, unsigned index)
 static void interrupt_written(peach2_twin_t *twin, uint32_t offset, uint32_t value, uint64_t edge)
 {
     if (offset == PEACH2_INTERRUPT_RAISE) {
-        (void)twin_interrupt_raise(twin, value & 0xffffff00, edge + 1);
+        (void)twin_interrupt_raise(twin, value & UINT32_MAX << PEACH2_INTERRUPT_RAISED_LSB, edge + 1);
         return;
     }
     if (offset == PEACH2_INTERRUPT_CLEAR) {

@@ -26,7 +26,7 @@ _Static_assert(sizeof route_dest == TWIN_ROUTES && TWIN_ROUTES <= 8, "every rout
 
 uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out)
 {
-    uint64_t offset = address & ((1ull << TWIN_WINDOW_BITS) - 1);
+    uint64_t offset = address & ((1ull << PEACH2_WINDOW_BITS) - 1);
     *in_window_out = address - offset == twin->window_base;
     for (unsigned left = *in_window_out ? twin->routes_enabled : 0; left != 0; left &= left - 1) {
         unsigned k = (unsigned)__builtin_ctz(left);
@@ -191,13 +191,13 @@ static void leave_begin(struct twin_output *output, uint64_t first)
 static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp)
 {
     return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION &&
-           tlp->address >> TWIN_WINDOW_BITS << TWIN_WINDOW_BITS == output->twin->window_base;
+           tlp->address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == output->twin->window_base;
 }
 
 // At N, a request to the shared window leaves with the offset of its block subtracted.
 static pcie_tlp_t *translated(peach2_twin_t *twin, pcie_tlp_t *tlp)
 {
-    uint32_t block = tlp->address >> TWIN_BLOCK_BITS & (TWIN_BLOCKS - 1);
+    uint32_t block = tlp->address >> PEACH2_BLOCK_BITS & (TWIN_BLOCKS - 1);
     tlp->address -= twin_register64(twin, PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT);
     tlp->address &= ~3ull;
     return tlp;

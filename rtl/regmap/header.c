@@ -33,7 +33,7 @@ static void fields_write(FILE *out)
     fprintf(out, "\nenum {\n");
     for (EACH(field)) {
         const struct field *field = &fields[field_i];
-        uint64_t mask = ((UINT64_C(1) << field->width) - 1) << field->lsb;
+        uint64_t mask = UINT64_MAX >> (64 - field->width) << field->lsb;
         fprintf(out, "    // %s\n", field->doc);
         fprintf(out, "    PEACH2_%s_%s_%s_LSB = %" PRIu32 ",\n", field->block, field->reg, field->name, field->lsb);
         if (mask <= INT32_MAX) {
@@ -48,7 +48,7 @@ static void fields_write(FILE *out)
             "\n// The field of a register's value: PEACH2_FIELD(status, DMAC_STATUS_ERROR)\n"
             "#define PEACH2_FIELD(value, field) (((value)&PEACH2_##field##_MASK) >> PEACH2_##field##_LSB)\n"
             "// The value as that field of a register: PEACH2_PUT(error, DMAC_STATUS_ERROR)\n"
-            "#define PEACH2_PUT(value, field) ((uint32_t)(value) << PEACH2_##field##_LSB & PEACH2_##field##_MASK)\n");
+            "#define PEACH2_PUT(value, field) ((uint64_t)(value) << PEACH2_##field##_LSB & PEACH2_##field##_MASK)\n");
 }
 
 static void resets_write(FILE *out)

@@ -206,6 +206,26 @@ static bool complain(const char *group, const char *name, const char *what)
     return false;
 }
 
+// Of the register in a repetition of its block.
+static uint32_t reg_address(const struct reg *reg, uint32_t repetition)
+{
+    const struct block *block = block_find(reg->block);
+    return block->base + repetition * block->stride + reg->offset;
+}
+
+static bool regs_overlap(const struct reg *a, const struct reg *b)
+{
+    for (uint32_t i = 0; i < block_find(a->block)->count; i++) {
+        for (uint32_t j = 0; j < block_find(b->block)->count; j++) {
+            uint32_t at_a = reg_address(a, i), at_b = reg_address(b, j);
+            if (at_a < at_b + b->width / 8 && at_b < at_a + a->width / 8) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool reg_check(const struct reg *reg)
 {
     const struct block *block = block_find(reg->block);
@@ -224,9 +244,11 @@ static bool reg_check(const struct reg *reg)
     if (block->count > 1 && reg->offset + reg->width / 8 > block->stride) {
         return complain(reg->block, reg->name, "lies beyond the stride of its block");
     }
+    if (reg_address(reg, block->count - 1) + reg->width / 8 > MAP_BYTES) {
+        return complain(reg->block, reg->name, "lies beyond the map");
+    }
     for (const struct reg *other = regs; other < reg; other++) {
-        if (strcmp(other->block, reg->block) == 0 && other->offset < reg->offset + reg->width / 8 &&
-            reg->offset < other->offset + other->width / 8) {
+        if (regs_overlap(reg, other)) {
             return complain(reg->block, reg->name, "overlaps another register");
         }
     }
@@ -244,6 +266,10 @@ static bool field_check(const struct field *field)
     }
     if (field->lsb + field->width > reg->width) {
         return complain(field->block, field->name, "lies beyond its register");
+    }
+    if (field->access == ACCESS_WO && field->lsb + field->width > 32) {
+        return complain(field->block, field->name,
+                        "a WO field lies in the lower 32 bits, so that a write is one pulse");
     }
     if (field->access != reg->access && !(reg->access == ACCESS_RW && field->access == ACCESS_WO)) {
         return complain(field->block, field->name, "the access is not that of its register");

@@ -8,6 +8,8 @@
 
 enum access { ACCESS_RW, ACCESS_RO, ACCESS_WO, ACCESS_ID };
 
+#define MAP_BYTES 4096u // of the register file
+
 struct block {
     const char *name;
     uint32_t base, stride, count;

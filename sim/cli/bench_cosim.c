@@ -15,7 +15,7 @@
 #define PERIOD_PS      4000u
 #define RATIO_LIMIT    0.6
 #define WINDOW_BASE    (1ull << 40)
-#define WINDOW_BYTES   (1ull << 39)
+#define WINDOW_BYTES   (1ull << PEACH2_WINDOW_BITS)
 #define ROUTE_E        (PEACH2_ROUTE_BASE + 1u * PEACH2_ROUTE_STRIDE)
 
 static const struct cosim_peach2_config CONFIG = {.mps_bytes = 256, .read_bytes = 512, .read_tags = 16, .prefetch = 4};

@@ -9,8 +9,6 @@
 #include "tests/shim/test.h"
 #include "tests/support/platform_fixture.h"
 
-#define NODE_SHIFT  35 // of an offset in the window: 512 GiB over 16 nodes
-#define BLOCK_SHIFT 33
 #define BLOCK_BOARD 3
 
 enum { PORT_HOST, PORT_E, PORT_W, PORT_S, PORT_BOARD, PORT_NONE };
@@ -89,14 +87,15 @@ static void expect_arrival(const struct fabric *fabric, uint32_t from, uint32_t 
 {
     uint32_t at = SCN_NODE_NONE;
     unsigned left = PORT_NONE;
-    EXPECT_EQ(follow(fabric, from, (uint64_t)to << NODE_SHIFT | in_node, &at, &left), hops);
+    EXPECT_EQ(follow(fabric, from, (uint64_t)to << PEACH2_NODE_BITS | in_node, &at, &left), hops);
     EXPECT_EQ(at, to);
     EXPECT_EQ(left, port);
 }
 
 static void expect_all_arrive(enum scn_topology topology, uint32_t nodes)
 {
-    static const uint64_t last_of_host = (1ull << BLOCK_SHIFT) - 1, board = (uint64_t)BLOCK_BOARD << BLOCK_SHIFT;
+    static const uint64_t last_of_host = (1ull << PEACH2_BLOCK_BITS) - 1,
+                          board = (uint64_t)BLOCK_BOARD << PEACH2_BLOCK_BITS;
     struct fabric fabric;
     fabric_create(&fabric, topology, nodes);
     for (uint32_t from = 0; from < nodes; from++) {
@@ -134,8 +133,8 @@ TEST(RouteRegisters, TakeNothingForNodesThatAreNotThere)
     struct fabric fabric;
     fabric_create(&fabric, SCN_TOPOLOGY_RING, 5);
     for (uint32_t node = 0; node < 5; node++) {
-        EXPECT_EQ(lookup(fabric.routes[node], 5ull << NODE_SHIFT), PORT_NONE);
-        EXPECT_EQ(lookup(fabric.routes[node], 15ull << NODE_SHIFT), PORT_NONE);
+        EXPECT_EQ(lookup(fabric.routes[node], 5ull << PEACH2_NODE_BITS), PORT_NONE);
+        EXPECT_EQ(lookup(fabric.routes[node], 15ull << PEACH2_NODE_BITS), PORT_NONE);
     }
     fabric_destroy(&fabric);
 }

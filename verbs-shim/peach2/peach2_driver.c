@@ -124,7 +124,7 @@ uint32_t peach2_node_count(const peach2_handle_t *handle)
 
 uint64_t peach2_block_address(const peach2_handle_t *handle, uint32_t node, enum peach2_block block)
 {
-    return handle->window_base + ((uint64_t)node << PEACH2_NODE_SHIFT) + ((uint64_t)block << PEACH2_BLOCK_SHIFT);
+    return handle->window_base + ((uint64_t)node << PEACH2_NODE_BITS) + ((uint64_t)block << PEACH2_BLOCK_BITS);
 }
 
 uint64_t peach2_window_address(const peach2_handle_t *handle, uint32_t node, uint64_t bus_address)

@@ -152,7 +152,7 @@ int peach2_dma_poll(peach2_handle_t *handle, unsigned channel, unsigned *error_o
 // --- interrupts --------------------------------------------------------------------------------------------------
 
 // Bits 0..3 belong to the DMA channels; the own host and other boards raise the others.
-#define PEACH2_INTERRUPT_RAISED 0xffffff00u
+#define PEACH2_INTERRUPT_RAISED (UINT32_MAX << PEACH2_INTERRUPT_RAISED_LSB)
 
 // From now on the board interrupts the own host for the bits of `mask` (0: none). Bits that were pending before are
 // dropped. -ENOMEM: no pinned memory for the board's message.

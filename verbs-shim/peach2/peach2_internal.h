@@ -4,9 +4,7 @@
 #include "verbs-shim/peach2/peach2_driver.h"
 #include "verbs-shim/peach2/peach2_poll_timer.h"
 
-// The window: 512 GiB over 16 nodes, each with four blocks of 8 GiB (rtl/peach2_pkg.sv).
-#define PEACH2_NODE_SHIFT  35
-#define PEACH2_BLOCK_SHIFT 33
+// The window: 512 GiB over 16 nodes, each with four blocks of 8 GiB (rtl/registers.def).
 enum peach2_block { PEACH2_BLOCK_HOST, PEACH2_BLOCK_GPU0, PEACH2_BLOCK_GPU1, PEACH2_BLOCK_BOARD };
 
 struct peach2_board_handle {

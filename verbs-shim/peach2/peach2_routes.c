@@ -11,18 +11,18 @@ enum entry { ENTRY_N, ENTRY_E, ENTRY_W, ENTRY_S, ENTRY_LOCAL, ENTRY_SECOND };
 _Static_assert((int)PEACH2_ROUTE_COUNT <= PEACH2_ROUTES_MAX, "the driver knows every entry of the ROUTE block");
 
 // Bits of a window offset that name a node, and those that name a block of a node.
-static const uint64_t node_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT;
-static const uint64_t block_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_SHIFT | (uint64_t)PEACH2_BLOCK_BOARD
-                                                                                               << PEACH2_BLOCK_SHIFT;
+static const uint64_t node_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_BITS;
+static const uint64_t block_mask = (uint64_t)(PEACH2_NODES_MAX - 1) << PEACH2_NODE_BITS | (uint64_t)PEACH2_BLOCK_BOARD
+                                                                                              << PEACH2_BLOCK_BITS;
 
 static uint64_t node_offset(uint32_t node)
 {
-    return (uint64_t)node << PEACH2_NODE_SHIFT;
+    return (uint64_t)node << PEACH2_NODE_BITS;
 }
 
 static uint64_t block_offset(uint32_t node, enum peach2_block block)
 {
-    return node_offset(node) | (uint64_t)block << PEACH2_BLOCK_SHIFT;
+    return node_offset(node) | (uint64_t)block << PEACH2_BLOCK_BITS;
 }
 
 // Starts a new range of nodes for a cable port. NULL: the port has no entry left.
