@@ -308,13 +308,9 @@ int flow_wait_received(struct flow_end *end, int most)
 static enum ibv_wr_opcode opcode_of(enum workload_operation operation)
 {
     static const enum ibv_wr_opcode opcodes[] = {
-        [WORKLOAD_SEND] = IBV_WR_SEND,
-        [WORKLOAD_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
-        [WORKLOAD_WRITE] = IBV_WR_RDMA_WRITE,
-        [WORKLOAD_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
-        [WORKLOAD_READ] = IBV_WR_RDMA_READ,
-        [WORKLOAD_COMPARE_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
-        [WORKLOAD_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+#define VERBS_OPERATION(ID, name, verb) [WORKLOAD_##ID] = IBV_WR_##verb,
+#define ACP_OPERATION(ID, name)
+#include "sim/scenario/operations.def"
     };
     return opcodes[operation];
 }

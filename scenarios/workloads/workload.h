@@ -25,19 +25,11 @@ enum workload_method {
     WORKLOAD_VIA_CPU // or to host memory, with a copy to or from the GPU
 };
 
-// The operation of a program on libibverbs, with perftest's options.
+// The operation of a program on libibverbs or ACP.
 enum workload_operation {
-    WORKLOAD_SEND,
-    WORKLOAD_SEND_IMM,
-    WORKLOAD_WRITE,
-    WORKLOAD_WRITE_IMM,
-    WORKLOAD_READ,
-    WORKLOAD_COMPARE_SWAP,
-    WORKLOAD_FETCH_ADD,
-    WORKLOAD_PUT, // on ACP
-    WORKLOAD_GET,
-    WORKLOAD_REMOTE_COPY,
-    WORKLOAD_BARRIER
+#define VERBS_OPERATION(ID, name, verb) WORKLOAD_##ID,
+#define ACP_OPERATION(ID, name)         WORKLOAD_##ID,
+#include "sim/scenario/operations.def"
 };
 enum workload_transport { WORKLOAD_RC, WORKLOAD_UC, WORKLOAD_UD };
 struct workload_verbs {

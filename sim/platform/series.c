@@ -117,17 +117,9 @@ static enum workload_operation operation_of(enum scn_operation operation)
 {
     static const enum workload_operation operations[] = {
         [SCN_OPERATION_NONE] = WORKLOAD_SEND,
-        [SCN_OPERATION_SEND] = WORKLOAD_SEND,
-        [SCN_OPERATION_SEND_IMM] = WORKLOAD_SEND_IMM,
-        [SCN_OPERATION_WRITE] = WORKLOAD_WRITE,
-        [SCN_OPERATION_WRITE_IMM] = WORKLOAD_WRITE_IMM,
-        [SCN_OPERATION_READ] = WORKLOAD_READ,
-        [SCN_OPERATION_COMPARE_SWAP] = WORKLOAD_COMPARE_SWAP,
-        [SCN_OPERATION_FETCH_ADD] = WORKLOAD_FETCH_ADD,
-        [SCN_OPERATION_PUT] = WORKLOAD_PUT,
-        [SCN_OPERATION_GET] = WORKLOAD_GET,
-        [SCN_OPERATION_REMOTE_COPY] = WORKLOAD_REMOTE_COPY,
-        [SCN_OPERATION_BARRIER] = WORKLOAD_BARRIER,
+#define VERBS_OPERATION(ID, name, verb) [SCN_OPERATION_##ID] = WORKLOAD_##ID,
+#define ACP_OPERATION(ID, name)         [SCN_OPERATION_##ID] = WORKLOAD_##ID,
+#include "sim/scenario/operations.def"
     };
     return operations[operation];
 }

@@ -30,7 +30,7 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
     } else if (!memory && operation == SCN_OPERATION_NONE) {
         scn_mistakes_add(&loader->mistakes, location, "missing key 'operation' in run: %s needs one",
                          scn_workload_name(run->workload));
-    } else if (!memory && operation < SCN_OPERATION_FETCH_ADD) {
+    } else if (!memory && !scn_operation_is_acp(operation)) {
         scn_mistakes_add(&loader->mistakes, location,
                          "operation: %s is libibverbs'; ACP has put, get, remote-copy, "
                          "fetch-add and barrier",

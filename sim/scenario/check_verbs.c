@@ -196,7 +196,7 @@ static void check_operation(struct scn_loader *loader, const struct scn_run *run
         require(loader, run, &verbs->operation, "operation");
         return;
     }
-    if (verbs->operation > SCN_OPERATION_FETCH_ADD) {
+    if (!scn_operation_is_verbs(verbs->operation)) {
         scn_mistakes_add(&loader->mistakes, location, "operation: %s is an operation of programs on ACP",
                          scn_operation_name(verbs->operation));
         return;
@@ -232,7 +232,7 @@ static void check_beside(struct scn_loader *loader, const struct scn_run *run)
     if (beside->operation == SCN_OPERATION_NONE) {
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &beside->operation, beside),
                          "operation: a flow beside needs one");
-    } else if (beside->operation > SCN_OPERATION_FETCH_ADD) {
+    } else if (!scn_operation_is_verbs(beside->operation)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &beside->operation, beside),
                          "operation: a flow beside is on libibverbs, which has no %s",
                          scn_operation_name(beside->operation));

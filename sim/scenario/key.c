@@ -133,6 +133,31 @@ const char *scn_method_name(enum scn_method method)
     return choice_name(&scn_kind_run, "method", method);
 }
 
+bool scn_operation_is_verbs(enum scn_operation operation)
+{
+    switch (operation) {
+#define VERBS_OPERATION(ID, name, verb) case SCN_OPERATION_##ID:
+#define ACP_OPERATION(ID, name)
+#include "sim/scenario/operations.def"
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool scn_operation_is_acp(enum scn_operation operation)
+{
+    switch (operation) {
+#define VERBS_OPERATION(ID, name, verb)
+#define BOTH_OPERATION(ID, name, verb) case SCN_OPERATION_##ID:
+#define ACP_OPERATION(ID, name)        case SCN_OPERATION_##ID:
+#include "sim/scenario/operations.def"
+        return true;
+    default:
+        return false;
+    }
+}
+
 const char *scn_operation_name(enum scn_operation operation)
 {
     return choice_name(&scn_kind_verbs, "operation", operation);

@@ -218,17 +218,9 @@ enum scn_notify { SCN_NOTIFY_HOST, SCN_NOTIFY_BOARD };
 enum scn_device { SCN_DEVICE_NONE, SCN_DEVICE_TCA0, SCN_DEVICE_IBSIM0 };
 enum scn_operation {
     SCN_OPERATION_NONE,
-    SCN_OPERATION_SEND,
-    SCN_OPERATION_SEND_IMM,
-    SCN_OPERATION_WRITE,
-    SCN_OPERATION_WRITE_IMM,
-    SCN_OPERATION_READ,
-    SCN_OPERATION_COMPARE_SWAP,
-    SCN_OPERATION_FETCH_ADD, // the last one of libibverbs; also ACP's
-    SCN_OPERATION_PUT,       // ACP's from here on
-    SCN_OPERATION_GET,
-    SCN_OPERATION_REMOTE_COPY,
-    SCN_OPERATION_BARRIER
+#define VERBS_OPERATION(ID, name, verb) SCN_OPERATION_##ID,
+#define ACP_OPERATION(ID, name)         SCN_OPERATION_##ID,
+#include "sim/scenario/operations.def"
 };
 enum scn_transport { SCN_TRANSPORT_RC, SCN_TRANSPORT_UC, SCN_TRANSPORT_UD };
 
@@ -493,3 +485,5 @@ const char *scn_port_name(enum scn_port port);
 const char *scn_method_name(enum scn_method method);
 const char *scn_workload_name(enum scn_workload workload);
 const char *scn_operation_name(enum scn_operation operation);
+bool scn_operation_is_verbs(enum scn_operation operation);
+bool scn_operation_is_acp(enum scn_operation operation);

@@ -5,17 +5,9 @@
 static const struct scn_choice devices[] = {
     {"none", SCN_DEVICE_NONE}, {"tca0", SCN_DEVICE_TCA0}, {"ibsim0", SCN_DEVICE_IBSIM0}, {NULL, 0}};
 const struct scn_choice scn_choices_operation[] = {{"none", SCN_OPERATION_NONE},
-                                                   {"send", SCN_OPERATION_SEND},
-                                                   {"send-imm", SCN_OPERATION_SEND_IMM},
-                                                   {"write", SCN_OPERATION_WRITE},
-                                                   {"write-imm", SCN_OPERATION_WRITE_IMM},
-                                                   {"read", SCN_OPERATION_READ},
-                                                   {"compare-swap", SCN_OPERATION_COMPARE_SWAP},
-                                                   {"fetch-add", SCN_OPERATION_FETCH_ADD},
-                                                   {"put", SCN_OPERATION_PUT},
-                                                   {"get", SCN_OPERATION_GET},
-                                                   {"remote-copy", SCN_OPERATION_REMOTE_COPY},
-                                                   {"barrier", SCN_OPERATION_BARRIER},
+#define VERBS_OPERATION(ID, name, verb) {name, SCN_OPERATION_##ID},
+#define ACP_OPERATION(ID, name)         {name, SCN_OPERATION_##ID},
+#include "sim/scenario/operations.def"
                                                    {NULL, 0}};
 static const struct scn_choice transports[] = {
     {"rc", SCN_TRANSPORT_RC}, {"uc", SCN_TRANSPORT_UC}, {"ud", SCN_TRANSPORT_UD}, {NULL, 0}};
