@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "models/hca/abi/hca_abi.h"
 #include "sim/observe/internal.h"
 
 // At most this many objects of a side are listed.
@@ -116,14 +117,14 @@ static void rkey_explain(struct observe_text *text, const struct observe_object 
                          const struct journal_completion *completion)
 {
     const struct observe_object *region = observe_object_find(qp->process, OBSERVE_MR, qp->context, completion->rkey);
-    if (completion->vendor_error == JOURNAL_FAULT_KEY && region != NULL && region->ended) {
+    if (completion->vendor_error == HCA_FAULT_KEY && region != NULL && region->ended) {
         observe_text_add(text, ": it was deregistered at ");
         observe_text_time(text, region->ended_ps);
     }
-    if (completion->vendor_error == JOURNAL_FAULT_RANGE && region != NULL) {
+    if (completion->vendor_error == HCA_FAULT_RANGE && region != NULL) {
         range_print(text, &region->mr, completion->remote_address, completion->posted_bytes);
     }
-    if (completion->vendor_error == JOURNAL_FAULT_RIGHTS && region != NULL) {
+    if (completion->vendor_error == HCA_FAULT_RIGHTS && region != NULL) {
         observe_text_add(text, ": %s is missing in ", access_name(completion));
         region_print(text, region, "rkey");
         return;
@@ -154,10 +155,10 @@ static void lkey_explain(struct observe_text *text, const struct observe_object 
     if (region != NULL && region->ended) {
         observe_text_add(text, ": it was deregistered at ");
         observe_text_time(text, region->ended_ps);
-    } else if (region != NULL && completion->vendor_error == JOURNAL_FAULT_RANGE &&
+    } else if (region != NULL && completion->vendor_error == HCA_FAULT_RANGE &&
                (completion->address < region->mr.iova || end > region->mr.iova + region->mr.bytes)) {
         range_print(text, &region->mr, completion->address, completion->first_bytes);
-    } else if (completion->vendor_error == JOURNAL_FAULT_RIGHTS) {
+    } else if (completion->vendor_error == HCA_FAULT_RIGHTS) {
         observe_text_add(text, ": local write is missing");
     }
     observe_text_add(text, "; regions here: ");
@@ -271,16 +272,15 @@ static void no_receive_explain(struct observe_text *text, const struct observe_o
 // --- completions ----------------------------------------------------------------------------------------------------
 
 static const char *const faults[] = {
+    "",
 #define FAULT(name, text) text,
-    JOURNAL_FAULTS(FAULT)
+#include "models/hca/abi/faults.def"
 #undef FAULT
 };
 
 static bool has_remote(const struct journal_completion *completion)
 {
-    return !completion->is_receive &&
-           (completion->opcode == IBV_WC_RDMA_WRITE || completion->opcode == IBV_WC_RDMA_READ ||
-            completion->opcode == IBV_WC_COMP_SWAP || completion->opcode == IBV_WC_FETCH_ADD);
+    return !completion->is_receive && observe_wc_opcode_has(completion->opcode, HCA_HAS_REMOTE);
 }
 
 static void request_print(struct observe_text *text, const struct journal_completion *completion)
@@ -308,10 +308,10 @@ static void cause_explain(struct observe_text *text, const struct observe_object
 {
     bool remote = is_remote(completion->status);
     switch (completion->vendor_error) {
-    case JOURNAL_FAULT_KEY:
-    case JOURNAL_FAULT_DOMAIN:
-    case JOURNAL_FAULT_RANGE:
-    case JOURNAL_FAULT_RIGHTS:
+    case HCA_FAULT_KEY:
+    case HCA_FAULT_DOMAIN:
+    case HCA_FAULT_RANGE:
+    case HCA_FAULT_RIGHTS:
         if (!remote) {
             lkey_explain(text, qp, completion);
         } else if (!has_remote(completion)) {
@@ -320,18 +320,18 @@ static void cause_explain(struct observe_text *text, const struct observe_object
             rkey_explain(text, peer, completion);
         }
         break;
-    case JOURNAL_FAULT_REQUEST:
+    case HCA_FAULT_REQUEST:
         if (qp->qp.made.type == IBV_QPT_UD) {
             observe_text_add(text, ": a datagram has at most the bytes of the port's active_mtu");
         }
         break;
-    case JOURNAL_FAULT_NO_RECEIVE:
+    case HCA_FAULT_NO_RECEIVE:
         no_receive_explain(text, qp, peer);
         break;
-    case JOURNAL_FAULT_NO_ANSWER:
+    case HCA_FAULT_NO_ANSWER:
         silence_explain(text, qp, peer);
         break;
-    case JOURNAL_FAULT_READS:
+    case HCA_FAULT_READS:
         if (peer != NULL) {
             observe_text_add(text, ": max_rd_atomic is %u here, max_dest_rd_atomic %u there", qp->qp.path.reads,
                              peer->qp.path.dest_reads);
@@ -379,7 +379,7 @@ static void completion_diagnose(observe_process_t *process, uint64_t at_ps, cons
     }
     request_print(&text, completion);
     observe_text_add(&text, ": %s", observe_status_name(completion->status));
-    if (completion->vendor_error > 0 && completion->vendor_error < JOURNAL_FAULT_COUNT) {
+    if (completion->vendor_error > 0 && completion->vendor_error < HCA_FAULTS) {
         observe_text_add(&text, ": %s", faults[completion->vendor_error]);
     }
     cause_explain(&text, qp, peer, completion);

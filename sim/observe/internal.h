@@ -174,6 +174,7 @@ const char *observe_call_name(unsigned call);
 const char *observe_state_name(uint64_t state);
 const char *observe_opcode_name(uint64_t opcode);    // of a send request
 const char *observe_wc_opcode_name(uint64_t opcode); // of a completion
+bool observe_wc_opcode_has(uint64_t opcode, unsigned traits); // any of these, of enum hca_opcode_trait
 const char *observe_status_name(uint64_t status);    // of a completion, as the header calls it
 const char *observe_qp_type_name(uint64_t type);
 // The sentence of a refusal, with its numbers. An unknown reason: the text of the errno value.

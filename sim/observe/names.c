@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "models/hca/abi/hca_abi.h"
 #include "sim/observe/internal.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
@@ -31,33 +32,64 @@ const char *observe_state_name(uint64_t state)
     return name_of(names, COUNT(names), state);
 }
 
+// Operations that no device here has.
+static const char *opcode_of_others(uint64_t opcode)
+{
+    switch (opcode) {
+    case IBV_WR_LOCAL_INV:
+        return "LOCAL_INV";
+    case IBV_WR_BIND_MW:
+        return "BIND_MW";
+    case IBV_WR_SEND_WITH_INV:
+        return "SEND_WITH_INV";
+    case IBV_WR_TSO:
+        return "TSO";
+    default:
+        return "unknown";
+    }
+}
+
 const char *observe_opcode_name(uint64_t opcode)
 {
     static const char *const names[] = {
 #define OPCODE(id, verb, completion, packet, transports, operands) [IBV_WR_##verb] = #verb,
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE
-        // no device here has these
-        [IBV_WR_LOCAL_INV] = "LOCAL_INV",
-        [IBV_WR_BIND_MW] = "BIND_MW",
-        [IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
-        [IBV_WR_TSO] = "TSO",
     };
-    return name_of(names, COUNT(names), opcode);
+    return opcode < COUNT(names) && names[opcode] != NULL ? names[opcode] : opcode_of_others(opcode);
 }
+
+// Operations with and without immediate data have the same completion.
+static const struct {
+    uint64_t opcode; // IBV_WC_*
+    unsigned traits; // HCA_*
+    const char *name;
+} completions[] = {
+#define OPCODE(id, verb, completion, packet, transports, operands)                                                     \
+    {IBV_WC_##completion, (transports) | (operands), #completion},
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
+    {IBV_WC_RECV, 0, "RECV"},
+    {IBV_WC_RECV_RDMA_WITH_IMM, 0, "RECV_RDMA_WITH_IMM"},
+};
 
 const char *observe_wc_opcode_name(uint64_t opcode)
 {
-    static const char *const names[] = {
-        [IBV_WC_SEND] = "SEND",
-        [IBV_WC_RDMA_WRITE] = "RDMA_WRITE",
-        [IBV_WC_RDMA_READ] = "RDMA_READ",
-        [IBV_WC_COMP_SWAP] = "COMP_SWAP",
-        [IBV_WC_FETCH_ADD] = "FETCH_ADD",
-        [IBV_WC_RECV] = "RECV",
-        [IBV_WC_RECV_RDMA_WITH_IMM] = "RECV_RDMA_WITH_IMM",
-    };
-    return name_of(names, COUNT(names), opcode);
+    for (size_t i = 0; i < COUNT(completions); i++) {
+        if (completions[i].opcode == opcode) {
+            return completions[i].name;
+        }
+    }
+    return "unknown";
+}
+
+bool observe_wc_opcode_has(uint64_t opcode, unsigned traits)
+{
+    bool has = false;
+    for (size_t i = 0; i < COUNT(completions); i++) {
+        has = has || (completions[i].opcode == opcode && (completions[i].traits & traits) != 0);
+    }
+    return has;
 }
 
 const char *observe_status_name(uint64_t status)

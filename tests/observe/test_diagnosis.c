@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "fixture.h"
+#include "models/hca/abi/hca_abi.h"
 #include "models/hca/loss.h"
 #include "tests/shim/test.h"
 
@@ -35,7 +36,7 @@ static struct journal_record failed_write(uint32_t fault, uint64_t address, uint
 TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
 {
     connected();
-    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x999);
     fixture_note(fixture.node1, 2000, &record);
     EXPECT_CONTAINS(fixture.lines,
                     "node1 qp 1 -> node0 qp 1: RDMA_WRITE of 64 B to 0x1000, rkey 0x999 (wr_id 0x7): "
@@ -48,7 +49,7 @@ TEST(Diagnosis, OfAWrongKeyListsTheRegionsOfTheOtherSide)
 TEST(Diagnosis, OfAnAddressAndAKeyOfZeroPrintsThem)
 {
     connected();
-    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0, 0);
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0, 0);
     fixture_note(fixture.node1, 2000, &record);
     EXPECT_CONTAINS(fixture.lines, "RDMA_WRITE of 64 B to 0x0, rkey 0x0 (wr_id 0x7): REM_ACCESS_ERR: no such region; "
                                    "regions there: rkey 0x100 [");
@@ -58,7 +59,7 @@ TEST(Diagnosis, OfAnAddressAndAKeyOfZeroPrintsThem)
 TEST(Diagnosis, OfAMissingRightShowsTheRegion)
 {
     connected();
-    struct journal_record record = failed_write(JOURNAL_FAULT_RIGHTS, 0x1000, 0x100);
+    struct journal_record record = failed_write(HCA_FAULT_RIGHTS, 0x1000, 0x100);
     record.completion.opcode = IBV_WC_RDMA_READ;
     fixture_note(fixture.node1, 2000, &record);
     EXPECT_CONTAINS(fixture.lines,
@@ -70,7 +71,7 @@ TEST(Diagnosis, OfAMissingRightShowsTheRegion)
 TEST(Diagnosis, OfALocalKeyShowsTheSegmentAndTheRegionsHere)
 {
     connected();
-    struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x100);
+    struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x100);
     record.completion.status = IBV_WC_LOC_PROT_ERR;
     record.completion.lkey = 0x777;
     record.completion.address = 0x5000;
@@ -88,7 +89,7 @@ TEST(Diagnosis, OfAReceiverWithASharedQueueSaysSo)
     connected();
     struct journal_record record = {.call = JOURNAL_CREATE_QP, .qp = {.number = 1, .type = IBV_QPT_RC, .srq = 1}};
     fixture_note(fixture.node0, 100, &record);
-    record = failed_write(JOURNAL_FAULT_NO_RECEIVE, 0, 0);
+    record = failed_write(HCA_FAULT_NO_RECEIVE, 0, 0);
     record.completion.opcode = IBV_WC_SEND;
     record.completion.status = IBV_WC_RNR_RETRY_EXC_ERR;
     fixture_note(fixture.node1, 2000, &record);
@@ -115,7 +116,7 @@ TEST(Diagnosis, OfSilenceNamesACompletionQueueThatWasFull)
     const struct hca_loss loss = {.kind = HCA_LOSS_CQ_OVERRUN, .qpn = 1, .entries = 16};
     observe_lost(fixture.observe, "node0.hca", &loss);
     EXPECT_CONTAINS(fixture.lines, "node0 qp 1: a completion found its completion queue full (16 entries");
-    struct journal_record record = failed_write(JOURNAL_FAULT_NO_ANSWER, 0x1000, 0x100);
+    struct journal_record record = failed_write(HCA_FAULT_NO_ANSWER, 0x1000, 0x100);
     record.completion.status = IBV_WC_RETRY_EXC_ERR;
     fixture_note(fixture.node1, 2000, &record);
     EXPECT_CONTAINS(fixture.lines, "nothing came back: that queue pair failed, as a completion queue of it was full");
@@ -125,7 +126,7 @@ TEST(Diagnosis, OfSilenceNamesACompletionQueueThatWasFull)
 TEST(Diagnosis, IsInTheTraceAsWell)
 {
     connected();
-    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x999);
     fixture_note(fixture.node1, 2000, &record);
     observe_trace_flush(fixture.observe);
     EXPECT_CONTAINS(fixture.traced, "2000 node1.process1.verbs diagnosis text=node1 qp 1 -> node0 qp 1: RDMA_WRITE");
@@ -136,7 +137,7 @@ TEST(Diagnosis, OfAKeyThatIsGoneSaysWhenItWent)
 {
     connected();
     const struct journal_record gone = {.call = JOURNAL_DEREG_MR, .mr = {.rkey = 0x100}};
-    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x100);
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x100);
     fixture_note(fixture.node0, 12300000, &gone);
     fixture_note(fixture.node1, 13000000, &record);
     EXPECT_CONTAINS(fixture.lines, "it was deregistered at 12.3 us; regions there: none");
@@ -146,7 +147,7 @@ TEST(Diagnosis, OfAKeyThatIsGoneSaysWhenItWent)
 TEST(Diagnosis, OfARangeSaysByHowMuchItIsMissed)
 {
     connected();
-    const struct journal_record record = failed_write(JOURNAL_FAULT_RANGE, 0x1fe0, 0x100);
+    const struct journal_record record = failed_write(HCA_FAULT_RANGE, 0x1fe0, 0x100);
     fixture_note(fixture.node1, 2000, &record);
     EXPECT_CONTAINS(fixture.lines, "not all of the bytes are in the region: it ends 32 B after the end of the region");
     fixture_close(&fixture);
@@ -155,7 +156,7 @@ TEST(Diagnosis, OfARangeSaysByHowMuchItIsMissed)
 TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
 {
     connected();
-    struct journal_record record = failed_write(JOURNAL_FAULT_NO_ANSWER, 0x1000, 0x100);
+    struct journal_record record = failed_write(HCA_FAULT_NO_ANSWER, 0x1000, 0x100);
     const struct journal_record other = {
         .call = JOURNAL_MODIFY_QP,
         .modify = {.number = 1, .mask = IBV_QP_STATE | IBV_QP_DEST_QPN, .to = IBV_QPS_RTS, .dest = 9}};
@@ -169,7 +170,7 @@ TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
 TEST(Diagnosis, SaysNothingOfRequestsThatAreFlushedBehindAFailure)
 {
     connected();
-    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x999);
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x999);
     const struct journal_record flushed = {.call = JOURNAL_POLL_CQ,
                                            .completion = {.cq = 2, .qp = 1, .status = IBV_WC_WR_FLUSH_ERR}};
     fixture_note(fixture.node1, 2000, &record);
@@ -227,7 +228,7 @@ TEST(Records, OfMoreRegionsThanAreRememberedKeepTheLivingOnes)
         fixture_note(fixture.node0, 2000 + i, &made);
         fixture_note(fixture.node0, 2000 + i, &gone);
     }
-    const struct journal_record record = failed_write(JOURNAL_FAULT_KEY, 0x1000, 0x10000 + 4999);
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x10000 + 4999);
     fixture_note(fixture.node1, 9000, &record);
     EXPECT_CONTAINS(fixture.lines, "it was deregistered at 6.999 ns; regions there: rkey 0x100 [");
     fixture_close(&fixture);

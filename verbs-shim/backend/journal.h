@@ -113,34 +113,6 @@ enum journal_reason {
         JOURNAL_REASON_COUNT
 };
 
-// --- why a request failed -------------------------------------------------------------------------------------------
-// Values of vendor_err in a completion in error, for both devices. A responder's reason comes with its NAK. name, what
-// is wrong.
-
-#define JOURNAL_FAULTS(F)                                                                                              \
-    F(NONE, "")                                                                                                        \
-    F(KEY, "no such region")                                                                                           \
-    F(DOMAIN, "the region belongs to another protection domain")                                                       \
-    F(RANGE, "not all of the bytes are in the region")                                                                 \
-    F(RIGHTS, "the region does not allow this access")                                                                 \
-    F(QP_RIGHTS, "the queue pair does not allow this operation (qp_access_flags)")                                     \
-    F(NO_RECEIVE, "no receive request was posted")                                                                     \
-    F(RECEIVE_LENGTH, "the message is longer than the receive buffer")                                                 \
-    F(READS, "more reads and atomics are outstanding than max_dest_rd_atomic of the other side")                       \
-    F(ALIGNMENT, "the address of an atomic is not a multiple of 8")                                                    \
-    F(PACKET, "a packet has the wrong length (path_mtu differs?) or is out of its message")                            \
-    F(SHARED_QUEUE, "there is no such shared receive queue")                                                           \
-    F(MEMORY, "the device could not reach the memory")                                                                 \
-    F(NO_ANSWER, "nothing came back")                                                                                  \
-    F(REQUEST, "the request itself is not valid (length, opcode, max_rd_atomic of 0)")
-
-enum journal_fault {
-#define JOURNAL_FAULT(name, text) JOURNAL_FAULT_##name,
-    JOURNAL_FAULTS(JOURNAL_FAULT)
-#undef JOURNAL_FAULT
-        JOURNAL_FAULT_COUNT
-};
-
 // --- mistakes that a program's own libraries detect (--check) --------------------------------------------------------
 // name, what is wrong with the memory that the record names.
 

@@ -98,27 +98,6 @@ static enum ibv_wc_opcode opcode_of(const struct hca_wc *wc)
     return sends[wc->opcode];
 }
 
-static enum journal_fault fault_of(enum hca_fault fault)
-{
-    static const enum journal_fault faults[HCA_FAULTS] = {
-        [HCA_FAULT_KEY] = JOURNAL_FAULT_KEY,
-        [HCA_FAULT_DOMAIN] = JOURNAL_FAULT_DOMAIN,
-        [HCA_FAULT_RANGE] = JOURNAL_FAULT_RANGE,
-        [HCA_FAULT_RIGHTS] = JOURNAL_FAULT_RIGHTS,
-        [HCA_FAULT_QP_RIGHTS] = JOURNAL_FAULT_QP_RIGHTS,
-        [HCA_FAULT_NO_RECEIVE] = JOURNAL_FAULT_NO_RECEIVE,
-        [HCA_FAULT_RECEIVE_LENGTH] = JOURNAL_FAULT_RECEIVE_LENGTH,
-        [HCA_FAULT_READS] = JOURNAL_FAULT_READS,
-        [HCA_FAULT_ALIGNMENT] = JOURNAL_FAULT_ALIGNMENT,
-        [HCA_FAULT_PACKET] = JOURNAL_FAULT_PACKET,
-        [HCA_FAULT_SHARED_QUEUE] = JOURNAL_FAULT_SHARED_QUEUE,
-        [HCA_FAULT_MEMORY] = JOURNAL_FAULT_MEMORY,
-        [HCA_FAULT_NO_ANSWER] = JOURNAL_FAULT_NO_ANSWER,
-        [HCA_FAULT_REQUEST] = JOURNAL_FAULT_REQUEST,
-    };
-    return faults[fault];
-}
-
 bool ibsim_qp_failure(void *object, struct ibverbs_failure *failure_out)
 {
     const struct hca_failure *failure = hca_qp_failure(((struct ibsim_qp *)object)->hca);
@@ -141,7 +120,7 @@ static struct ibv_wc completion_of(const struct hca_wc *wc)
     return (struct ibv_wc){.wr_id = wc->wr_id,
                            .status = status_of(wc->status),
                            .opcode = opcode_of(wc),
-                           .vendor_err = fault_of(wc->fault),
+                           .vendor_err = wc->fault,
                            .byte_len = wc->bytes,
                            .imm_data = wc->status == HCA_OK ? wc->immediate : 0,
                            .qp_num = wc->qpn,

@@ -21,7 +21,7 @@ void tcav_answer_ack(struct tcav_qp *qp)
     }
 }
 
-void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault)
+void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum hca_fault fault)
 {
     qp->answer = (struct tcav_header){.qp = qp->remote_number,
                                       .kind = TCAV_NAK,
@@ -66,7 +66,7 @@ static void job_refuse(struct tcav_qp *qp)
     uint32_t message = qp->jobs[qp->job_head].message;
     job_end(qp); // the refusal ends the job
     tcav_answer_drop(qp);
-    tcav_answer_nak(qp, message, TCAV_NAK_ACCESS, JOURNAL_FAULT_KEY);
+    tcav_answer_nak(qp, message, TCAV_NAK_ACCESS, HCA_FAULT_KEY);
     tcav_event_async(qp->pd->context, IBV_EVENT_QP_ACCESS_ERR, qp->user);
     tcav_qp_fail(qp);
 }

@@ -338,7 +338,7 @@ void tcav_qp_fail(struct tcav_qp *qp);
 // Ends the oldest request that has not ended with this status, then calls tcav_qp_fail. fault: NONE: derived from the
 // status.
 void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status,
-                          enum journal_fault fault);
+                          enum hca_fault fault);
 static inline struct tcav_request *tcav_request_at(const struct tcav_qp *qp, unsigned index)
 {
     return &qp->requests[(qp->head + index) % qp->size];
@@ -372,7 +372,7 @@ int tcav_atomic_execute(struct tcav_qp *qp, const struct tcav_mr *mr, const stru
                         const struct tcav_operands *operands, uint64_t *value_out);
 // answer.c: sends the next reply of the remote side. True: something was sent.
 bool tcav_answer_step(struct tcav_qp *qp);
-void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault);
+void tcav_answer_nak(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum hca_fault fault);
 void tcav_answer_ack(struct tcav_qp *qp);
 void tcav_answer_drop(struct tcav_qp *qp); // drops all replies
 // response.c: handles a reply. False: no request waits for it.

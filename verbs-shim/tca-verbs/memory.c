@@ -211,20 +211,19 @@ struct tcav_mr *tcav_mr_find(const struct tcav_pd *pd, uint32_t key, uint64_t ad
     return allowed && is_inside(mr, address, bytes) ? mr : NULL;
 }
 
-enum journal_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes,
-                                 unsigned access)
+enum hca_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access)
 {
     const struct tcav_mr *mr = mr_of_key(pd, key);
     if (mr == NULL) {
-        return JOURNAL_FAULT_KEY;
+        return HCA_FAULT_KEY;
     }
     if (mr->pd != pd) {
-        return JOURNAL_FAULT_DOMAIN;
+        return HCA_FAULT_DOMAIN;
     }
     if ((mr->region.access & access) != access) {
-        return JOURNAL_FAULT_RIGHTS;
+        return HCA_FAULT_RIGHTS;
     }
-    return is_inside(mr, address, bytes) ? JOURNAL_FAULT_NONE : JOURNAL_FAULT_RANGE;
+    return is_inside(mr, address, bytes) ? HCA_FAULT_NONE : HCA_FAULT_RANGE;
 }
 
 int tcav_mr_load(struct tcav_context *context, const struct tcav_mr *mr, uint64_t address, void *data, size_t bytes)
@@ -297,10 +296,10 @@ int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigne
     return 0;
 }
 
-enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access)
+enum hca_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access)
 {
-    enum journal_fault fault = JOURNAL_FAULT_NONE;
-    for (unsigned i = 0; i < count && fault == JOURNAL_FAULT_NONE; i++) {
+    enum hca_fault fault = HCA_FAULT_NONE;
+    for (unsigned i = 0; i < count && fault == HCA_FAULT_NONE; i++) {
         fault = sge[i].length != 0 ? tcav_mr_fault(pd, sge[i].lkey, sge[i].addr, sge[i].length, access) : fault;
     }
     return fault;

@@ -53,10 +53,8 @@ int tcav_mr_store(struct tcav_context *context, const struct tcav_mr *mr, uint64
                   size_t bytes);
 struct tcav_location tcav_mr_location(const struct tcav_mr *mr, uint64_t address);
 // The reason why tcav_mr_find returns NULL, or tcav_list_check refuses.
-enum journal_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes,
-                                 unsigned access);
-enum journal_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count,
-                                   unsigned access);
+enum hca_fault tcav_mr_fault(const struct tcav_pd *pd, uint32_t key, uint64_t address, uint64_t bytes, unsigned access);
+enum hca_fault tcav_list_fault(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access);
 // A list of segments, used as one run of bytes. 0; -EFAULT: a key or a range is wrong.
 int tcav_list_check(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, unsigned access);
 int tcav_list_load(const struct tcav_pd *pd, const struct ibv_sge *sge, unsigned count, uint64_t offset, void *data,

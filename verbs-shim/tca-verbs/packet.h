@@ -81,7 +81,7 @@ enum tcav_kind {
 };
 
 enum tcav_nak { TCAV_NAK_ACCESS, TCAV_NAK_INVALID, TCAV_NAK_OPERATION };
-// The reason is an enum journal_fault, for messages to users.
+// The reason is an enum hca_fault, for messages to users.
 static inline uint32_t tcav_nak_word(enum tcav_nak nak, unsigned reason)
 {
     return (uint32_t)nak | reason << 8;

@@ -145,7 +145,7 @@ static void timers_step(struct tcav_qp *qp, bool read_clock)
         return;
     }
     if (qp->peer->state == TCAV_PEER_GONE) {
-        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, JOURNAL_FAULT_NONE);
+        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, HCA_FAULT_NONE);
         return;
     }
     if (!read_clock && qp->resume_ps == 0 && qp->progress_ps != 0) {
@@ -160,7 +160,7 @@ static void timers_step(struct tcav_qp *qp, bool read_clock)
     if (qp->progress_ps == 0 || qp->resume_ps != 0 || moving) {
         qp->progress_ps = now_ps;
     } else if (qp->timeout != 0 && now_ps - qp->progress_ps > timeout_ps) {
-        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, JOURNAL_FAULT_NONE);
+        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, HCA_FAULT_NONE);
     }
 }
 

@@ -208,17 +208,16 @@ void tcav_qp_fail(struct tcav_qp *qp)
     }
 }
 
-static enum journal_fault fault_of(const struct tcav_qp *qp, const struct tcav_request *request,
-                                   enum ibv_wc_status status)
+static enum hca_fault fault_of(const struct tcav_qp *qp, const struct tcav_request *request, enum ibv_wc_status status)
 {
     if (status == IBV_WC_LOC_PROT_ERR) {
         bool writes = tcav_send_is_read(request);
         return tcav_list_fault(qp->pd, request->sge, request->sges, writes ? (unsigned)IBV_ACCESS_LOCAL_WRITE : 0);
     }
     if (status == IBV_WC_RETRY_EXC_ERR) {
-        return JOURNAL_FAULT_NO_ANSWER;
+        return HCA_FAULT_NO_ANSWER;
     }
-    return status == IBV_WC_RNR_RETRY_EXC_ERR ? JOURNAL_FAULT_NO_RECEIVE : JOURNAL_FAULT_REQUEST;
+    return status == IBV_WC_RNR_RETRY_EXC_ERR ? HCA_FAULT_NO_RECEIVE : HCA_FAULT_REQUEST;
 }
 
 static void failure_note(struct tcav_qp *qp, const struct tcav_request *request)
@@ -236,13 +235,13 @@ static void failure_note(struct tcav_qp *qp, const struct tcav_request *request)
 }
 
 void tcav_qp_fail_request(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status,
-                          enum journal_fault fault)
+                          enum hca_fault fault)
 {
     const struct ibv_wc wc = {.wr_id = request->id,
                               .status = status,
                               .opcode = tcav_send_opcode(request),
                               .qp_num = qp->number,
-                              .vendor_err = fault != JOURNAL_FAULT_NONE ? fault : fault_of(qp, request, status)};
+                              .vendor_err = fault != HCA_FAULT_NONE ? fault : fault_of(qp, request, status)};
     failure_note(qp, request);
     tcav_grant_abandon(qp);
     // Requests before it were never answered.

@@ -8,7 +8,7 @@
 // --- errors ---------------------------------------------------------------------------------------------------------
 
 // IBA 9.7.4.1, 11.6.3.3: the requester is notified, and the own queue pair goes to error.
-static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum journal_fault fault)
+static void fail(struct tcav_qp *qp, uint32_t message, enum tcav_nak nak, enum hca_fault fault)
 {
     static const enum ibv_event_type events[] = {
         [TCAV_NAK_ACCESS] = IBV_EVENT_QP_ACCESS_ERR,
@@ -25,8 +25,8 @@ static void fail_receive(struct tcav_qp *qp, uint32_t message, enum ibv_wc_statu
 {
     const struct tcav_receive *receive = &qp->inbound.receive;
     bool length = status == IBV_WC_LOC_LEN_ERR;
-    enum journal_fault fault = length ? JOURNAL_FAULT_RECEIVE_LENGTH
-                                      : tcav_list_fault(qp->pd, receive->sge, receive->sges, IBV_ACCESS_LOCAL_WRITE);
+    enum hca_fault fault = length ? HCA_FAULT_RECEIVE_LENGTH
+                                  : tcav_list_fault(qp->pd, receive->sge, receive->sges, IBV_ACCESS_LOCAL_WRITE);
     const struct ibv_wc wc = {
         .wr_id = receive->id, .status = status, .opcode = IBV_WC_RECV, .qp_num = qp->number, .vendor_err = fault};
     qp->has_failure = true;
@@ -84,7 +84,7 @@ static bool send_begin(struct tcav_qp *qp, const struct tcav_header *header)
 static bool range_check(struct tcav_qp *qp, const struct tcav_header *header, uint32_t bytes, unsigned access)
 {
     if ((qp->access & access) == 0) {
-        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_QP_RIGHTS);
+        fail(qp, header->message, TCAV_NAK_INVALID, HCA_FAULT_QP_RIGHTS);
         return false;
     }
     if (bytes != 0 && tcav_mr_find(qp->pd, header->key, header->address, bytes, access) == NULL) {
@@ -132,7 +132,7 @@ static bool data_store(struct tcav_qp *qp, const struct tcav_header *header, uin
     if (qp->inbound.kind == TCAV_SEND) {
         fail_receive(qp, header->message, IBV_WC_LOC_PROT_ERR);
     } else {
-        fail(qp, header->message, TCAV_NAK_ACCESS, JOURNAL_FAULT_KEY);
+        fail(qp, header->message, TCAV_NAK_ACCESS, HCA_FAULT_KEY);
     }
     return false;
 }
@@ -210,7 +210,7 @@ static void done_packet(struct tcav_qp *qp, const struct tcav_header *header, co
     }
     uint32_t before, bytes = tcav_move_split(qp->inbound.location.offset, header->length, &before);
     if (header->bytes != header->length - bytes) {
-        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_PACKET); // not sent by this library
+        fail(qp, header->message, TCAV_NAK_INVALID, HCA_FAULT_PACKET); // not sent by this library
         return;
     }
     if (data_store(qp, header, 0, payload, before) &&
@@ -236,7 +236,7 @@ static struct tcav_job *job_add(struct tcav_qp *qp, const struct tcav_header *he
 static bool has_resources(struct tcav_qp *qp, const struct tcav_header *header)
 {
     if (qp->job_count >= qp->answers_max) { // IBA 9.7.4.1.4: more than was agreed
-        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_READS);
+        fail(qp, header->message, TCAV_NAK_INVALID, HCA_FAULT_READS);
         return false;
     }
     return true;
@@ -253,7 +253,7 @@ static void read_packet(struct tcav_qp *qp, const struct tcav_header *header, co
 static void atomic_packet(struct tcav_qp *qp, const struct tcav_header *header, const unsigned char *payload)
 {
     if ((qp->access & IBV_ACCESS_REMOTE_ATOMIC) != 0 && header->address % 8 != 0) {
-        fail(qp, header->message, TCAV_NAK_INVALID, JOURNAL_FAULT_ALIGNMENT); // IBA 9.7.4.1.5.2
+        fail(qp, header->message, TCAV_NAK_INVALID, HCA_FAULT_ALIGNMENT); // IBA 9.7.4.1.5.2
         return;
     }
     if (!range_check(qp, header, 8, IBV_ACCESS_REMOTE_ATOMIC) || !has_resources(qp, header)) {
@@ -264,7 +264,7 @@ static void atomic_packet(struct tcav_qp *qp, const struct tcav_header *header, 
     const struct tcav_mr *mr = tcav_mr_find(qp->pd, header->key, header->address, 8, IBV_ACCESS_REMOTE_ATOMIC);
     memcpy(&operands, payload, sizeof operands);
     if (tcav_atomic_execute(qp, mr, header, &operands, &value) != 0) {
-        fail(qp, header->message, TCAV_NAK_OPERATION, JOURNAL_FAULT_MEMORY);
+        fail(qp, header->message, TCAV_NAK_OPERATION, HCA_FAULT_MEMORY);
         return;
     }
     struct tcav_job *job = job_add(qp, header);

@@ -43,7 +43,7 @@ static void nak(struct tcav_qp *qp, const struct tcav_header *header)
     if (request != NULL) {
         unsigned fault = header->immediate >> 8;
         tcav_qp_fail_request(qp, request, statuses[(header->immediate & 0xff) % 3],
-                             fault < JOURNAL_FAULT_COUNT ? (enum journal_fault)fault : JOURNAL_FAULT_NONE);
+                             fault < HCA_FAULTS ? (enum hca_fault)fault : HCA_FAULT_NONE);
     }
 }
 
@@ -56,7 +56,7 @@ static void again(struct tcav_qp *qp, uint32_t message, unsigned allowed, unsign
         return;
     }
     if (allowed != RETRIES_FOR_EVER && *left == 0) {
-        tcav_qp_fail_request(qp, request, status, JOURNAL_FAULT_NONE);
+        tcav_qp_fail_request(qp, request, status, HCA_FAULT_NONE);
         return;
     }
     *left -= allowed != RETRIES_FOR_EVER ? 1 : 0;
@@ -82,7 +82,7 @@ static void data(struct tcav_qp *qp, struct tcav_request *request, const struct 
 {
     if (bytes != 0 && tcav_list_store(qp->pd, request->sge, request->sges, offset, payload, bytes) != 0) {
         acknowledged(qp, header->message);
-        tcav_qp_fail_request(qp, request, IBV_WC_LOC_PROT_ERR, JOURNAL_FAULT_NONE);
+        tcav_qp_fail_request(qp, request, IBV_WC_LOC_PROT_ERR, HCA_FAULT_NONE);
     }
 }
 

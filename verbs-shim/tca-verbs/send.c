@@ -77,7 +77,7 @@ static enum ibv_wc_status request_check(const struct tcav_qp *qp, const struct t
 static bool refuse(struct tcav_qp *qp, struct tcav_request *request, enum ibv_wc_status status)
 {
     if (qp->sent == 0) {
-        tcav_qp_fail_request(qp, request, status, JOURNAL_FAULT_NONE);
+        tcav_qp_fail_request(qp, request, status, HCA_FAULT_NONE);
     }
     return false;
 }

@@ -51,7 +51,8 @@ enum hca_opcode_trait {
     HCA_ON_UD = 64,
     HCA_ON_UC = 128,
     HCA_ON_RC = 256,
-    HCA_ON_TCA0 = 512 // and the provider of tca0 carries it out (verbs-shim/tca-verbs)
+    HCA_ON_TCA0 = 512, // and the provider of tca0 carries it out (verbs-shim/tca-verbs)
+    HCA_IS_WORD = 1024 // exactly 8 B of data, or of a response
 };
 
 // Does the operation have any of these traits? An invalid opcode has no trait.
@@ -144,24 +145,11 @@ enum hca_status {
     HCA_STATUSES
 };
 
-// The reason for a failed request, in more detail than its status: for messages to users, like the vendor errors of
-// real adapters. A responder's reason returns with its NAK; the wire of a real fabric does not carry it.
 enum hca_fault {
     HCA_FAULT_NONE,
-    HCA_FAULT_KEY,            // no region has the key
-    HCA_FAULT_DOMAIN,         // the region is of another protection domain
-    HCA_FAULT_RANGE,          // part of the bytes is outside the region
-    HCA_FAULT_RIGHTS,         // the region does not allow the access
-    HCA_FAULT_QP_RIGHTS,      // the queue pair does not allow it
-    HCA_FAULT_NO_RECEIVE,     // there was no receive request
-    HCA_FAULT_RECEIVE_LENGTH, // the receive request is too small
-    HCA_FAULT_READS,          // more reads and atomics outstanding than the responder allows
-    HCA_FAULT_ALIGNMENT,      // an atomic at an address that is no multiple of 8
-    HCA_FAULT_PACKET,         // a packet of the wrong length (path MTU), or outside its message
-    HCA_FAULT_SHARED_QUEUE,   // of XRC: no such shared receive queue
-    HCA_FAULT_MEMORY,         // the adapter could not reach the host's memory
-    HCA_FAULT_NO_ANSWER,      // no answer arrived
-    HCA_FAULT_REQUEST,        // the request itself: opcode, length, reads without max_rd_atomic
+#define FAULT(name, text) HCA_FAULT_##name,
+#include "models/hca/abi/faults.def"
+#undef FAULT
     HCA_FAULTS
 };
 
