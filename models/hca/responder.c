@@ -375,7 +375,15 @@ static enum verdict connected_handle(struct hca_qp *qp, ib_packet_t *packet)
     if ((flags & IB_IS_WRITE) != 0) {
         return write_handle(qp, packet);
     }
-    return packet->opcode == IB_READ_REQUEST ? read_handle(qp, packet) : atomic_handle(qp, packet);
+    switch (packet->opcode) {
+    case IB_READ_REQUEST:
+        return read_handle(qp, packet);
+    case IB_COMPARE_SWAP:
+    case IB_FETCH_ADD:
+        return atomic_handle(qp, packet);
+    default:
+        return invalid(qp, packet, HCA_FAULT_REQUEST);
+    }
 }
 
 static enum verdict reliable_handle(struct hca_qp *qp, ib_packet_t *packet)

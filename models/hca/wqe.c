@@ -33,7 +33,7 @@ static uint16_t data_offset(enum hca_qp_type type, unsigned opcode)
 
 static enum hca_status length_check(const struct hca_qp *qp, unsigned opcode, uint64_t bytes)
 {
-    if (bytes > UINT64_C(1) << 31 || (hca_opcode_has(opcode, HCA_HAS_ATOMIC) && bytes != sizeof(uint64_t)) ||
+    if (bytes > UINT64_C(1) << 31 || (hca_opcode_has(opcode, HCA_IS_WORD) && bytes != sizeof(uint64_t)) ||
         (qp->init.type == HCA_UD && bytes > qp->hca->config.active_mtu_bytes)) {
         return HCA_LOCAL_LENGTH;
     }

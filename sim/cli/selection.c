@@ -4,21 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/hca/abi/hca_abi.h"
 #include "sim/cli/cli.h"
 #include "sim/scenario/units.h"
 
 enum { WORDS_MAX = 9, TEXT_MAX = 256 }; // more words than one of each kind needs
 
+// all, none: of enum hca_opcode_trait; others: bits of enum observe_opcode
 static const struct kind {
     const char *name;
-    uint32_t opcodes;
+    unsigned all, none;
+    uint32_t others;
 } kinds[] = {
-    {"send", 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM},
-    {"write", 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM | 1u << OBSERVE_OPCODE_FOUND},
-    {"read", 1u << IBV_WR_RDMA_READ},
-    {"dma", 1u << OBSERVE_OPCODE_DMA},
-    {"atomic", 1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD},
+    {"send", HCA_HAS_DATA, HCA_HAS_REMOTE, 0},
+    {"write", HCA_HAS_DATA | HCA_HAS_REMOTE, 0, 1u << OBSERVE_OPCODE_FOUND},
+    {"read", HCA_HAS_RESPONSE, HCA_HAS_ATOMIC, 0},
+    {"dma", UINT32_MAX, 0, 1u << OBSERVE_OPCODE_DMA},
+    {"atomic", HCA_HAS_ATOMIC, 0, 0},
 };
+
+static uint32_t opcodes_of(const struct kind *kind)
+{
+    static const struct {
+        uint32_t bit;
+        unsigned traits;
+    } rows[] = {
+#define OPCODE(id, verb, completion, packet, transports, operands) {1u << IBV_WR_##verb, (transports) | (operands)},
+#include "models/hca/abi/opcodes.def"
+#undef OPCODE
+    };
+    uint32_t opcodes = kind->others;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool is = (rows[i].traits & kind->all) == kind->all && (rows[i].traits & kind->none) == 0;
+        opcodes |= is ? rows[i].bit : 0;
+    }
+    return opcodes;
+}
 
 static const struct kind *kind_find(const char *word)
 {
@@ -53,7 +74,7 @@ static unsigned words_take(char *const *words, unsigned count, struct observe_se
     uint64_t number;
     const struct kind *kind = kind_find(words[0]);
     if (kind != NULL) {
-        select->opcodes = kind->opcodes;
+        select->opcodes = opcodes_of(kind);
         return 1;
     }
     if (words[0][0] == '#' && number_read(words[0] + 1, &number)) {

@@ -129,7 +129,7 @@ TEST(Link, RefusesImpossibleConfigurations)
     for (unsigned i = 0; i < 6; i++) {
         bad[i] = good;
     }
-    bad[0].generation = 4;
+    bad[0].generation = 0;
     bad[1].lanes = 3;
     bad[2].mps_bytes = 200;
     bad[3].ends[1].headers[PCIE_NONPOSTED] = 0;
