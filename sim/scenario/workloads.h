@@ -10,9 +10,9 @@ enum scn_workload_nodes {
     SCN_NODES_ANY_NODE, // the same, with or without a board; any number of bytes
     SCN_NODES_PAIR,     // `node` and `peer`
     SCN_NODES_WAY,      // `node`, the first node on the route to `peer`, and `peer`
-    SCN_NODES_ALL,
-    SCN_NODES_VERBS, // two processes on two nodes, which may be the same and need no boards; two more for `beside:`
-    SCN_NODES_ACP    // the same, and further ranks on the other nodes in turn
+    SCN_NODES_ALL,      // every node of the scenario; each needs a board, and cables must join them
+    SCN_NODES_VERBS,    // two processes on two nodes, which may be the same and need no boards; two more for `beside:`
+    SCN_NODES_ACP       // the same, and further ranks on the other nodes in turn
 };
 
 enum scn_workload_method { SCN_BY_ANY, SCN_BY_DMA, SCN_BY_PIO, SCN_BY_REGISTER, SCN_BY_CHAIN, SCN_BY_CUDA };
