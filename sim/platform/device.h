@@ -2,6 +2,9 @@
 // the GPUs and the rows of sim/scenario/devices.def all join a node through these operations. The rest of the platform
 // names a kind only for what is outside the slot: cables of boards, the InfiniBand fabric, queues of GPUs.
 //
+// Interrupts need no operation, as the root complex models none as messages: a device interrupts by writing a word in
+// pinned memory, for which its driver waits (verbs-shim/peach2/peach2_interrupt.c).
+//
 // The operations of a row of devices.def are struct plat_device_ops plat_device_<id>, in devices/<id>.c.
 // Private to the room.
 #pragma once
