@@ -1,5 +1,5 @@
 // The C interface of MPI in the binaries of Open MPI 4 and MPICH 4, so that one library serves programs of both;
-// neither is linked. The values are facts of their mpi.h; tests/mpi_gpu compares them with the installed ones.
+// neither is linked. The values are facts of their mpi.h; tests/programs/mpi/gpu.c runs with both.
 //
 // A handle is an address in Open MPI and an int in MPICH, of which only the low half of a register is valid. The
 // functions below therefore access arrays of handles and of statuses.
