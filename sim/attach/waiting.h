@@ -116,5 +116,5 @@ bool attach_watches_of_others_poll(struct attach_server *server);  // has one of
 // For FUTEX_WAIT, before the call's work is replayed.
 void attach_futex_begin(struct attach_thread *thread, const struct attach_request *request);
 // A thread or the process has ended, and the kernel may have changed its words: all threads that share memory with the
-// process check their words again. NULL: all threads, as there may be a signal.
+// process check their words again, after a spurious wake-up. NULL: all threads, as there may be a signal.
 void attach_futex_recheck(const struct attach_server *server, const struct attach_process *process);

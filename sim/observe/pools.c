@@ -1,4 +1,5 @@
-// Libraries that post receive requests with their own buffers and copy what arrives to the program's memory.
+// Libraries that post receive requests with their own buffers and copy what arrives to the program's memory: eager
+// messages.
 #include <inttypes.h>
 #include <string.h>
 

@@ -86,7 +86,7 @@ static bool is_trusted_iteration(struct loop *loop, unsigned period)
 // --- what it reads --------------------------------------------------------------------------------------------------
 
 // A loop reads the same pages until one of them is written (a ring's head moves on). So they are learned again after a
-// write, and otherwise more and more rarely.
+// write, and otherwise more and more rarely (exponential backoff).
 static bool pages_are_valid(struct loop *loop)
 {
     struct loop_record *record = record_of_streak(loop);

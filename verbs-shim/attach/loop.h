@@ -5,8 +5,8 @@
 // once (docs/decisions/0017-waiting.md). A loop is identified by the call sites of its polls; the thread remembers the
 // outcome of the loop's earlier streaks.
 //
-// A streak is a sequence of empty polls with nothing else between them. It ends well if the thread finds something, or
-// does something after something was written; otherwise the program has given up.
+// A poll streak is a sequence of empty polls with nothing else between them. It ends well if the thread finds something,
+// or does something after something was written; otherwise the program has given up.
 #pragma once
 
 #include <stdbool.h>

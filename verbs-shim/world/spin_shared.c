@@ -66,7 +66,7 @@ bool world_spin_shared_begin(void)
 
 void world_spin_shared_end(void)
 {
-    // A thread that accesses no shared memory computes: it is checked more and more rarely.
+    // A thread that accesses no shared memory computes: it is checked more and more rarely (exponential backoff).
     bool idle = spin.on && spin.accesses == ACCESSES_MAX;
     spin.backoff = !idle ? 0 : spin.backoff < BACKOFF_MAX ? 2 * spin.backoff + 1 : spin.backoff;
     spin.skip = spin.on ? spin.backoff : spin.skip;
