@@ -16,7 +16,8 @@ function(tcasim_dropin name)
         endif()
     endforeach()
     target_link_libraries(${name} PRIVATE ${DROPIN_LIBRARIES})
-    # A plug-in that is unloaded must not take it along: the process is led back into it (threads, attach_progress).
+    # The library stays loaded after a plug-in that loaded it is unloaded, because the process still calls functions in
+    # it: those of its threads, and that of attach_progress_set.
     target_link_options(${name} PRIVATE -Wl,-soname,${DROPIN_SONAME} -Wl,-z,now -Wl,-z,defs -Wl,-z,nodelete
                         -Wl,--version-script,${DROPIN_MAP})
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C PREFIX "" SUFFIX "" OUTPUT_NAME ${DROPIN_SONAME}
