@@ -6,21 +6,6 @@
 // as read (poll_policy.h).
 #include "sim/attach/internal.h"
 
-bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written)
-{
-    const struct attach_object *region = written->region;
-    struct poll_region named = {0};
-    if (region != NULL) {
-        named = (struct poll_region){region->kind, region->number};
-    }
-    return poll_loop_sees(&thread->loop, &(struct poll_write){.pinned = written->pinned,
-                                                              .ignored = written->ignored,
-                                                              .address = written->address,
-                                                              .bytes = written->bytes,
-                                                              .region = region != NULL ? &named : NULL,
-                                                              .unrelated = region != NULL ? region->unrelated : 0});
-}
-
 // Learns from what the thread did after the last write to a region. The region may no longer exist.
 static void region_learn(struct attach_thread *thread, bool goes_on)
 {

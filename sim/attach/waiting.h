@@ -25,14 +25,6 @@ struct attach_ranges {
     unsigned count;
 };
 
-// A write by a device.
-struct attach_written {
-    bool pinned, ignored;
-    uint64_t address; // on the bus, if the memory is pinned; else in the program
-    uint32_t bytes;
-    struct attach_object *region; // the region of the address; NULL: none
-};
-
 // Pages of memory that processes share, which the thread reads while it polls.
 struct attach_shared {
     uint64_t pages[ATTACH_PAGES_MAX];
@@ -84,7 +76,6 @@ void attach_alarm_note(struct attach_process *process);
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request);
 void attach_loop_left(struct attach_thread *thread); // the thread has done something else
 // Does the thread's loop see this write?
-bool attach_loop_written(struct attach_thread *thread, const struct attach_written *written);
 // Another thread was scheduled: must this one poll?
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process);
 

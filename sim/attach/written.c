@@ -62,29 +62,36 @@ static struct attach_object *region_find(struct attach_process *process, bool pi
     return NULL;
 }
 
-static void thread_notify(struct attach_thread *thread, const struct attach_written *written, bool event)
+static void thread_notify(struct attach_thread *thread, const struct poll_write *write, bool event)
 {
     unsigned waits_for = thread->wait.flags;
     bool waits_for_it =
-        (waits_for & ATTACH_WAIT_MEMORY) != 0 && (written->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
-    bool seen = attach_loop_written(thread, written);
-    if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !written->ignored) ||
+        (waits_for & ATTACH_WAIT_MEMORY) != 0 && (write->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
+    bool seen = poll_loop_sees(&thread->loop, write);
+    if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !write->ignored) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
 }
 
-static void notify(struct attach_process *process, const struct attach_written *written)
+// region: that of the address; NULL: none.
+static void notify(struct attach_process *process, struct poll_write *write, const struct attach_object *region)
 {
-    bool event = written->pinned &&
-                 ((written->address >= process->writes.events_from && written->address < process->writes.events_to) ||
-                  is_within(&process->writes.event_ranges, written->address, written->bytes));
-    process->writes.all += !written->ignored;
-    process->writes.pinned += !written->ignored && written->pinned;
+    struct poll_region named;
+    bool event = write->pinned &&
+                 ((write->address >= process->writes.events_from && write->address < process->writes.events_to) ||
+                  is_within(&process->writes.event_ranges, write->address, write->bytes));
+    process->writes.all += !write->ignored;
+    process->writes.pinned += !write->ignored && write->pinned;
     process->writes.events += event;
+    if (region != NULL) {
+        named = (struct poll_region){region->kind, region->number};
+        write->region = &named;
+        write->unrelated = region->unrelated;
+    }
     for (unsigned i = 0; i < process->slots; i++) {
         if (process->threads[i] != NULL) {
-            thread_notify(process->threads[i], written, event);
+            thread_notify(process->threads[i], write, event);
         }
     }
 }
@@ -92,20 +99,20 @@ static void notify(struct attach_process *process, const struct attach_written *
 void attach_memory_written(void *ctx, uint64_t bus_address, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    notify(process, &(struct attach_written){.pinned = true,
-                                             .ignored = is_within(&process->writes.ignored, bus_address, bytes),
-                                             .address = bus_address,
-                                             .bytes = bytes,
-                                             .region = region_find(process, true, bus_address)});
+    struct poll_write write = {.pinned = true,
+                               .ignored = is_within(&process->writes.ignored, bus_address, bytes),
+                               .address = bus_address,
+                               .bytes = bytes};
+    notify(process, &write, region_find(process, true, bus_address));
 }
 
 void attach_own_memory_written(void *ctx, uint64_t va, uint32_t bytes)
 {
     struct attach_process *process = ctx;
-    struct attach_object *region = region_find(process, false, va);
+    const struct attach_object *region = region_find(process, false, va);
+    struct poll_write write = {.ignored = region == NULL, .address = va, .bytes = bytes};
     if (process->server->options->explain) {
         observe_written(process->observed, va, bytes);
     }
-    notify(process,
-           &(struct attach_written){.ignored = region == NULL, .address = va, .bytes = bytes, .region = region});
+    notify(process, &write, region);
 }
