@@ -130,7 +130,7 @@ module peach2_egress #(
         if (NORTH && push && chosen.sop && request.dw0.typ == peach2_pkg::TYPE_MEMORY &&
             address[63:peach2_regs_pkg::WINDOW_BITS] == window_base_i) begin
             offset = offsets_i[peach2_regs_pkg::OFFSET_RW_BITS*block +: peach2_regs_pkg::OFFSET_RW_BITS];
-            target = address - offset.subtract;
+            target = address - {offset.subtract.pages, 12'd0};
             moved.address_hi = target[63:32];
             moved.address_lo = target[31:2];
             translated.data = moved;

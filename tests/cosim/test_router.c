@@ -56,6 +56,18 @@ TEST(Router, TranslatesWhatLeavesForTheOwnNode)
     chip_destroy(chip);
 }
 
+// Any value may be written: its bits below a page are ignored.
+TEST(Router, TranslatesByWholePages)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_join(chip);
+    const uint64_t subtract = chip_window(OWN_NODE, BLOCK_HOST, 0) - HOST_BASE;
+    chip_set64(chip, PEACH2_OFFSET_BASE + PEACH2_OFFSET_SUBTRACT, subtract + 4095);
+    EXPECT_EQ(chip_get32(chip, PEACH2_OFFSET_BASE + PEACH2_OFFSET_SUBTRACT), (uint32_t)subtract);
+    expect_write(chip, PORT_E, chip_window(OWN_NODE, BLOCK_HOST, 0x1234), PORT_N, HOST_BASE + 0x1234);
+    chip_destroy(chip);
+}
+
 TEST(Router, LetsTheLowestMatchingRouteWin)
 {
     struct chip *chip = chip_create(NULL);
