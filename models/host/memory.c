@@ -22,6 +22,7 @@ struct waiter {
     uint64_t address;
     sim_condition_t written;
     struct waiter *next;
+    bool gone; // the page is no longer pinned
 };
 
 // A word that a program polls, and the write since the last poll.
@@ -193,11 +194,39 @@ enum sim_status host_memory_pin(host_memory_t *memory, const struct host_owner *
     return SIM_OK;
 }
 
+static struct waiter **bucket_of(host_memory_t *memory, uint64_t address)
+{
+    return &memory->waiters[address / HOST_PAGE_BYTES % BUCKETS];
+}
+
+static void waiters_wake(host_memory_t *memory, uint64_t address, uint32_t bytes)
+{
+    for (struct waiter *waiter = *bucket_of(memory, address); waiter != NULL; waiter = waiter->next) {
+        if (waiter->address < address + bytes && address < waiter->address + WORD_BYTES) {
+            sim_condition_signal(memory->sim, &waiter->written);
+        }
+    }
+}
+
+// The page is no longer pinned: the waits for its words end.
+static void waiters_leave(host_memory_t *memory, uint64_t page)
+{
+    for (struct waiter *waiter = *bucket_of(memory, page); waiter != NULL; waiter = waiter->next) {
+        if (waiter->address - page < HOST_PAGE_BYTES) {
+            waiter->gone = true;
+            sim_condition_signal(memory->sim, &waiter->written);
+        }
+    }
+}
+
 void host_memory_unpin(host_memory_t *memory, const uint64_t *pages, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         if (!host_pinned_remove(&memory->pinned, pages[i])) {
             sim_panic(memory->name, "0x%llx is unpinned but was not pinned", (unsigned long long)pages[i]);
+        }
+        if (!host_pinned_holds(&memory->pinned, pages[i])) {
+            waiters_leave(memory, pages[i]);
         }
     }
 }
@@ -226,25 +255,14 @@ bool host_memory_load_word(const host_memory_t *memory, uint64_t bus_address, ui
 
 // --- waiters -------------------------------------------------------------------------------------------------------
 
-static struct waiter **bucket_of(host_memory_t *memory, uint64_t address)
-{
-    return &memory->waiters[address / HOST_PAGE_BYTES % BUCKETS];
-}
-
-static void waiters_wake(host_memory_t *memory, uint64_t address, uint32_t bytes)
-{
-    for (struct waiter *waiter = *bucket_of(memory, address); waiter != NULL; waiter = waiter->next) {
-        if (waiter->address < address + bytes && address < waiter->address + WORD_BYTES) {
-            sim_condition_signal(memory->sim, &waiter->written);
-        }
-    }
-}
-
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
                             const struct sim_wait_reason *reason)
 {
-    if (address % WORD_BYTES != 0 || (address >= memory->bytes && !host_pinned_holds(&memory->pinned, address))) {
+    if (address % WORD_BYTES != 0) {
         sim_panic(memory->name, "0x%llx is not a word of memory to wait for", (unsigned long long)address);
+    }
+    if (address >= memory->bytes && !host_pinned_holds(&memory->pinned, address)) {
+        return false; // unpinned since the caller last looked
     }
     const struct sim_wait_reason write = {memory->name, "a device's write to 0x%llx", address, 0};
     struct waiter waiter = {.address = address};
@@ -260,7 +278,7 @@ bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t de
         link = &(*link)->next;
     }
     *link = waiter.next;
-    return written;
+    return written && !waiter.gone;
 }
 
 // --- what programs poll --------------------------------------------------------------------------------------------

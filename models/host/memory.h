@@ -32,7 +32,8 @@ void host_memory_free(host_memory_t *memory, uint64_t bus_address);
 void host_memory_polled(host_memory_t *memory, uint64_t address, bool found, uint64_t polled_ps, const char *component);
 
 // Sleeps the calling thread until a device's write touches the 8 bytes at address (a multiple of 8), or until
-// deadline_ps: false. reason: what a message names as the thread's wait; NULL: the write.
+// deadline_ps, or until the word's page is no longer pinned: false. reason: what a message names as the thread's wait;
+// NULL: the write.
 bool host_memory_wait_write(host_memory_t *memory, uint64_t address, uint64_t deadline_ps,
                             const struct sim_wait_reason *reason);
 // Threads that wait for that word check it again, though nothing has written it.
