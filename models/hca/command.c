@@ -1,4 +1,6 @@
 // The firmware's commands: the function of each command, and the pages of the UAR BAR.
+#include <string.h>
+
 #include "models/hca/internal.h"
 
 typedef enum sim_status (*command_fn)(hca_t *hca, struct hca_command *command);
@@ -15,6 +17,11 @@ enum sim_status hca_fw_command(hca_t *hca, struct hca_command *command)
 
 _Static_assert(HCA_UAR_PAGES == 64, "a bit of uars for each");
 
+bool hca_uar_valid(const hca_t *hca, uint32_t uar)
+{
+    return uar < HCA_UAR_PAGES && (hca->uars >> uar & 1) != 0;
+}
+
 enum sim_status hca_cmd_uar_alloc(hca_t *hca, struct hca_command *command)
 {
     if (hca->uars == UINT64_MAX) {
@@ -27,10 +34,13 @@ enum sim_status hca_cmd_uar_alloc(hca_t *hca, struct hca_command *command)
 
 enum sim_status hca_cmd_uar_free(hca_t *hca, struct hca_command *command)
 {
-    uint64_t page = command->number < HCA_UAR_PAGES ? UINT64_C(1) << command->number : 0;
-    if ((hca->uars & page) == 0) {
+    if (!hca_uar_valid(hca, command->number)) {
         return SIM_ERR_INVALID;
     }
-    hca->uars &= ~page;
+    if (hca->uar_users[command->number] > 0) {
+        return SIM_ERR_BUSY; // else its next owner could ring for the queues that name it
+    }
+    hca->uars &= ~(UINT64_C(1) << command->number);
+    memset(hca->blueflame[command->number], 0, sizeof hca->blueflame[command->number]); // a request that never ended
     return SIM_OK;
 }

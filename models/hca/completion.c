@@ -21,7 +21,7 @@ static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
 enum sim_status hca_cmd_cq_create(hca_t *hca, struct hca_command *command)
 {
     const struct hca_cq_init *init = &command->cq_create;
-    if (!hca_eq_valid(hca, init->eqn) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
+    if (!hca_eq_valid(hca, init->eqn) || !hca_uar_valid(hca, init->uar) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
     uint32_t cqn = 1;
@@ -44,6 +44,7 @@ enum sim_status hca_cmd_cq_create(hca_t *hca, struct hca_command *command)
     sim_event_init(&cq->notifying, notify_run, cq);
     cqs[cqn] = cq;
     hca->eqs[init->eqn].users++;
+    hca->uar_users[init->uar]++;
     command->number = cqn;
     return SIM_OK;
 }
@@ -97,6 +98,7 @@ enum sim_status hca_cmd_cq_destroy(hca_t *hca, struct hca_command *command)
     cq->used = false;
     cq->generation++;
     hca->eqs[cq->init.eqn].users--;
+    hca->uar_users[cq->init.uar]--;
     return SIM_OK;
 }
 
@@ -284,10 +286,10 @@ void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solic
     }
 }
 
-void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer)
+void hca_cq_armed(hca_t *hca, uint32_t uar, uint32_t cqn, bool solicited_only, uint32_t consumer)
 {
     struct hca_cq *cq = hca_cq_find(hca, cqn);
-    if (cq == NULL) {
+    if (cq == NULL || cq->init.uar != uar) {
         hca->counters[HCA_DOORBELLS_REFUSED]++;
         return;
     }

@@ -141,7 +141,7 @@ static void register_write(hca_t *hca, uint32_t uar, uint32_t offset, uint64_t v
     if (offset == HCA_UAR_SEND_DOORBELL) {
         doorbell_push(hca, uar, low, (uint16_t)high, NULL, 0);
     } else if (offset == HCA_UAR_CQ_ARM) {
-        hca_cq_armed(hca, low & 0x7fffffffu, low >> 31, high);
+        hca_cq_armed(hca, uar, low & 0x7fffffffu, low >> 31, high);
     } else if (offset == HCA_UAR_RECEIVE_DOORBELL) {
         struct hca_qp *qp = hca_qp_find(hca, low);
         if (qp != NULL && qp->init.uar == uar && qp->state == HCA_ERROR) {

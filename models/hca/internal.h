@@ -111,6 +111,7 @@ struct hca {
     struct hca_mr *mrs;
     uint32_t mr_next, mr_count;
     uint64_t uars; // one bit for each page of the UAR BAR that a process has
+    uint32_t uar_users[HCA_UAR_PAGES];
     struct hca_eq *eqs;
     struct hca_cq **cqs;
     struct hca_rq **srqs;
@@ -169,6 +170,8 @@ extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_t
 #include "models/hca/abi/commands.def"
 #undef COMMAND
 
+bool hca_uar_valid(const hca_t *hca, uint32_t uar); // a process has the page
+
 // --- endpoint.c -----------------------------------------------------------------------------------------------------
 
 void hca_endpoint_init(hca_t *hca);
@@ -223,7 +226,7 @@ void hca_cq_forget(hca_t *hca, uint32_t cqn, uint32_t qpn); // those that wait f
 void hca_cq_free(struct hca_cq *cq);                        // cq may be NULL
 struct hca_cq *hca_cq_find(const hca_t *hca, uint32_t cqn); // NULL: none
 void hca_cq_push(hca_t *hca, uint32_t cqn, const struct hca_cqe *cqe, bool solicited);
-void hca_cq_armed(hca_t *hca, uint32_t cqn, bool solicited_only, uint32_t consumer);
+void hca_cq_armed(hca_t *hca, uint32_t uar, uint32_t cqn, bool solicited_only, uint32_t consumer);
 void hca_event_raise(hca_t *hca, uint32_t eqn, enum hca_event_type type, uint32_t object);
 void hca_event_raise_all(hca_t *hca, enum hca_event_type type);
 bool hca_eq_valid(const hca_t *hca, uint32_t eqn);

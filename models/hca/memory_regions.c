@@ -176,15 +176,17 @@ unsigned hca_mr_pieces(const struct hca_mr *mr, uint64_t address, uint32_t bytes
                        unsigned count, unsigned max)
 {
     uint64_t page_bytes = UINT64_C(1) << mr->page_shift, first_page = mr->iova >> mr->page_shift;
-    while (bytes > 0 && count < max) {
+    while (bytes > 0) {
         uint64_t within = address & (page_bytes - 1);
         uint64_t room = page_bytes - within;
         uint32_t part = bytes < room ? bytes : (uint32_t)room;
         uint64_t bus = mr->pages[(address >> mr->page_shift) - first_page] + within;
         if (count > 0 && pieces[count - 1].bus + pieces[count - 1].bytes == bus) {
             pieces[count - 1].bytes += part;
-        } else {
+        } else if (count < max) {
             pieces[count++] = (struct hca_piece){bus, part};
+        } else {
+            sim_panic("hca", "a packet of more than %u pieces", max); // HCA_SEGMENTS_MAX and the MTU bound them
         }
         address += part;
         bytes -= part;

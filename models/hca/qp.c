@@ -94,7 +94,8 @@ static bool init_valid(const hca_t *hca, const struct hca_qp_init *init)
     bool own = ring_valid(hca, init->receive_entries, init->receive_stride_bytes, init->receive_base) &&
                init->receive_record % 8 == 0;
     bool shared = hca_srq_find(hca, init->srqn) != NULL;
-    if (init->type >= HCA_QP_TYPES || !hca_pd_valid(hca, init->pdn) || init->uar >= HCA_UAR_PAGES) {
+    if (init->type >= HCA_QP_TYPES || !hca_pd_valid(hca, init->pdn) || !hca_uar_valid(hca, init->uar) ||
+        !hca_eq_valid(hca, init->eqn)) {
         return false;
     }
     if (target) {
@@ -146,6 +147,8 @@ static void queues_init(hca_t *hca, struct hca_qp *qp)
 static void users_add(hca_t *hca, const struct hca_qp_init *init, uint32_t count)
 {
     hca->pds[init->pdn].users += count;
+    hca->eqs[init->eqn].users += count;
+    hca->uar_users[init->uar] += count;
     if (init->type == HCA_XRC_TARGET) {
         hca->xrcds[init->xrcdn].users += count;
         return;

@@ -235,6 +235,7 @@ static void users_add(struct hca_rq *rq, uint32_t count)
 {
     hca_t *hca = rq->hca;
     hca->pds[rq->pdn].users += count;
+    hca->eqs[rq->eqn].users += count;
     if (rq->xrcdn != HCA_NO_XRCD) {
         hca->xrcds[rq->xrcdn].users += count;
         hca->cqs[rq->cqn]->users += count;
@@ -248,7 +249,7 @@ enum sim_status hca_cmd_srq_create(hca_t *hca, struct hca_command *command)
     bool stride = init->stride_bytes >= 32 && init->stride_bytes <= HCA_WQE_BYTES_MAX &&
                   (init->stride_bytes & (init->stride_bytes - 1)) == 0;
     if (!power || !stride || init->entries > hca->config.max_entries || init->record % 8 != 0 ||
-        !hca_pd_valid(hca, init->pdn) ||
+        !hca_pd_valid(hca, init->pdn) || !hca_eq_valid(hca, init->eqn) ||
         (init->xrcdn != HCA_NO_XRCD && (!hca_xrcd_valid(hca, init->xrcdn) || hca_cq_find(hca, init->cqn) == NULL))) {
         return SIM_ERR_INVALID;
     }

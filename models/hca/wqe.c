@@ -54,14 +54,15 @@ static void request_parse(struct hca_qp *qp, uint32_t count)
     bool sane = control.qpn == qp->number && control.index == (uint16_t)count && whole <= qp->sq.stride_bytes &&
                 request->data_offset + inlined <= whole && hca_opcode_allowed(qp->init.type, control.opcode) &&
                 ((control.flags & HCA_WQE_INLINE) == 0 || hca_opcode_has(control.opcode, HCA_HAS_DATA));
-    if (!sane) {
+    uint32_t segments = (whole - request->data_offset) / (uint32_t)sizeof(struct hca_wqe_data);
+    if (!sane || ((control.flags & HCA_WQE_INLINE) == 0 && segments > HCA_SEGMENTS_MAX)) {
         request->status = HCA_LOCAL_OPERATION;
         return;
     }
     request->segments = 0;
     uint64_t bytes = inlined;
     if ((control.flags & HCA_WQE_INLINE) == 0) {
-        request->segments = (uint8_t)((whole - request->data_offset) / sizeof(struct hca_wqe_data));
+        request->segments = (uint8_t)segments;
         bytes = hca_segments_bytes(hca_wqe_segments(qp, count), request->segments);
     }
     request->status = (uint8_t)length_check(qp, control.opcode, bytes);

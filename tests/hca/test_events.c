@@ -89,6 +89,35 @@ TEST(Events, ASolicitedCompletionRaisesTheEventAndOthersDoNot)
     hca_fixture_fini(&fixture.base);
 }
 
+// The first process of the node has the first page and the first queue.
+static void arm_through(const struct backend *backend, uint64_t page)
+{
+    backend->ops->write(backend->ctx, BACKEND_BAR_HCA_UAR, page * HCA_UAR_BYTES + HCA_UAR_CQ_ARM,
+                        hca_doorbell_arm(1, false, 0), 8);
+}
+
+static void arm_by_another(void *arg)
+{
+    (void)arg;
+    struct hca_event event;
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+    EXPECT_EQ(hca_cq_wait(fixture.a.cq, 0), 0);
+    for (uint64_t page = 1; page < HCA_UAR_PAGES; page++) {
+        arm_through(&fixture.near->backend, page);
+    }
+    EXPECT_EQ(hca_event_get(fixture.near->context, 50000, &event), -ETIMEDOUT);
+    arm_through(&fixture.near->backend, 0);
+    fixture_expect_event(fixture.near, HCA_EVENT_COMPLETION);
+}
+
+TEST(Events, ACompletionQueueIsArmedOnlyThroughThePageOfItsProcess)
+{
+    fixture_init(HCA_RC);
+    fixture_run(arm_by_another, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "doorbells_refused"), HCA_UAR_PAGES - 1);
+    hca_fixture_fini(&fixture.base);
+}
+
 static void destroy_after(uint64_t ps)
 {
     struct hca_fixture_qp qp = {.process = fixture.near}, peer = hca_fixture_qp(fixture.far, HCA_RC);

@@ -58,6 +58,7 @@ int hca_cq_create(hca_context_t *context, unsigned entries, void *user, hca_cq_t
     }
     const struct hca_command create = {.id = HCA_CMD_CQ_CREATE,
                                        .cq_create = {.eqn = context->eqn,
+                                                     .uar = context->uar,
                                                      .base = cq->buffer.bus_address,
                                                      .record = cq->record_buffer.bus_address,
                                                      .entries = cq->entries}};

@@ -257,6 +257,7 @@ struct hca_eq_init {
 };
 struct hca_cq_init {
     uint32_t eqn; // events of this CQ
+    uint32_t uar; // the page of the doorbells that arm it; others are refused
     uint64_t base, record;
     uint32_t entries;
 };
