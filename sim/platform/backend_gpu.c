@@ -134,8 +134,28 @@ static int memory_unpin(void *ctx, unsigned number, uint64_t offset)
 static struct plat_gpu_queue *queue_of(void *ctx, unsigned number, uint32_t queue)
 {
     struct plat_gpu *gpu = gpu_of(ctx, number);
-    bool known = gpu != NULL && queue < PLAT_GPU_QUEUES_MAX && gpu->queues[queue].queue != NULL;
+    bool known = gpu != NULL && queue < PLAT_GPU_QUEUES_MAX && gpu->queues[queue].queue != NULL &&
+                 !gpu->queues[queue].ending;
     return known ? &gpu->queues[queue] : NULL;
+}
+
+// The same for a call in which time passes: the queue stays until queue_leave.
+static struct plat_gpu_queue *queue_enter(void *ctx, unsigned number, uint32_t queue_number)
+{
+    struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
+    if (queue != NULL) {
+        queue->users++;
+    }
+    return queue;
+}
+
+static int queue_leave(struct plat_gpu_queue *queue, int error)
+{
+    queue->users--;
+    if (queue->ending && queue->users == 0) {
+        sim_condition_signal(queue->sim, &queue->ended);
+    }
+    return error;
 }
 
 static int queue_create(void *ctx, unsigned number, uint32_t *queue_out)
@@ -151,30 +171,48 @@ static int queue_create(void *ctx, unsigned number, uint32_t *queue_out)
     return gpu == NULL ? -ENODEV : -ENOMEM;
 }
 
-static int queue_wait(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket)
+static void ticket_await(const struct plat_backend_inproc *b, struct plat_gpu_queue *queue, const char *name,
+                         uint64_t ticket)
 {
-    const struct plat_backend_inproc *b = ctx;
-    struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
-    if (queue == NULL || ticket > gpu_queue_submitted(queue->queue)) {
-        return -EINVAL;
-    }
-    const struct sim_wait_reason reason = {gpu_of(ctx, number)->name, "item %llu of queue %llu to end", ticket,
-                                           queue_number};
+    const struct sim_wait_reason reason = {name, "item %llu of a queue to end", ticket, 0};
     while (gpu_queue_done(queue->queue) < ticket) {
         (void)sim_condition_wait(b->sim, &queue->ended, SIM_NEVER_PS, &reason);
     }
-    host_core_spend(b->core, host_core_config(b->core)->poll_ps, &look);
-    return queue->failed != 0 && queue->failed <= ticket ? -EIO : 0;
 }
 
+static int queue_wait(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket)
+{
+    const struct plat_backend_inproc *b = ctx;
+    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number);
+    if (queue == NULL) {
+        return -EINVAL;
+    }
+    if (ticket > gpu_queue_submitted(queue->queue)) {
+        return queue_leave(queue, -EINVAL);
+    }
+    ticket_await(b, queue, gpu_of(ctx, number)->name, ticket);
+    host_core_spend(b->core, host_core_config(b->core)->poll_ps, &look);
+    return queue_leave(queue, queue->failed != 0 && queue->failed <= ticket ? -EIO : 0);
+}
+
+// Waits for the work of the queue and for the calls of other threads that name it.
 static int queue_destroy(void *ctx, unsigned number, uint32_t queue_number)
 {
+    const struct plat_backend_inproc *b = ctx;
     struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
     if (queue == NULL) {
         return -EINVAL;
     }
-    (void)queue_wait(ctx, number, queue_number, gpu_queue_submitted(queue->queue));
+    const char *name = gpu_of(ctx, number)->name;
+    queue->ending = true;
+    ticket_await(b, queue, name, gpu_queue_submitted(queue->queue));
+    host_core_spend(b->core, host_core_config(b->core)->poll_ps, &look);
+    const struct sim_wait_reason reason = {name, "%llu threads that wait for queue %llu", queue->users, queue_number};
+    while (queue->users > 0) {
+        (void)sim_condition_wait(b->sim, &queue->ended, SIM_NEVER_PS, &reason);
+    }
     int error = error_of(gpu_queue_destroy(queue->queue));
+    queue->ending = false;
     if (error == 0) {
         plat_gpu_queue_clear(queue);
     }
@@ -215,6 +253,17 @@ static void item_effect(void *ctx)
     void (*effect)(void *, const struct backend_gpu_memory *) = item->effect;
     item->effect = NULL;
     effect(item->effect_ctx, &memory);
+}
+
+// A queue holds so many items; whoever submits more waits until one has ended, as for a full ring of a real GPU.
+#define QUEUE_ITEMS_MAX 16384u
+
+static void room_await(const struct plat_backend_inproc *b, struct plat_gpu_queue *queue)
+{
+    uint64_t submitted = gpu_queue_submitted(queue->queue);
+    if (submitted >= QUEUE_ITEMS_MAX) {
+        ticket_await(b, queue, "a GPU", submitted - QUEUE_ITEMS_MAX + 1);
+    }
 }
 
 // effect: the work whose effect the item has; NULL: none.
@@ -314,21 +363,19 @@ static int rows_submit(void *ctx, struct plat_gpu_queue *queue, const struct bac
     }
     int error = 0;
     for (uint64_t row = 0; row < work->rows && error == 0; row++) {
+        room_await(ctx, queue);
         error = row_submit(queue, work, row, peer, ticket_out);
     }
     return error;
 }
 
-static int submit(void *ctx, unsigned number, uint32_t queue_number, const struct backend_gpu_work *work,
-                  uint64_t *ticket_out)
+static int work_submit(void *ctx, unsigned number, struct plat_gpu_queue *queue, const struct backend_gpu_work *work,
+                       uint64_t *ticket_out)
 {
-    struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
     struct plat_gpu_queue *other = NULL;
     struct gpu_work item = {0};
     struct plat_gpu_item effect = {0};
-    if (queue == NULL) {
-        return -EINVAL;
-    }
+    room_await(ctx, queue); // before another queue is looked up: time may pass
     switch (work->kind) {
     case BACKEND_GPU_TO_DEVICE:
     case BACKEND_GPU_TO_HOST:
@@ -360,14 +407,15 @@ static int submit(void *ctx, unsigned number, uint32_t queue_number, const struc
     return item_submit(queue, &item, NULL, &effect, ticket_out);
 }
 
-static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket, uint64_t *ended_ps_out)
+static int submit(void *ctx, unsigned number, uint32_t queue_number, const struct backend_gpu_work *work,
+                  uint64_t *ticket_out)
 {
-    const struct plat_backend_inproc *b = ctx;
-    const struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
-    if (queue == NULL || ticket > gpu_queue_submitted(queue->queue)) {
-        return -EINVAL;
-    }
-    host_core_spend(b->core, host_core_config(b->core)->load_ps, &look);
+    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number);
+    return queue != NULL ? queue_leave(queue, work_submit(ctx, number, queue, work, ticket_out)) : -EINVAL;
+}
+
+static int ticket_state(const struct plat_gpu_queue *queue, uint64_t ticket, uint64_t *ended_ps_out)
+{
     if (gpu_queue_done(queue->queue) < ticket) {
         return 0;
     }
@@ -382,6 +430,20 @@ static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t tick
         *ended_ps_out = mark != NULL ? mark->ended_ps : 0;
     }
     return ended_ps_out != NULL && mark == NULL ? -EINVAL : 1;
+}
+
+static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket, uint64_t *ended_ps_out)
+{
+    const struct plat_backend_inproc *b = ctx;
+    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number);
+    if (queue == NULL) {
+        return -EINVAL;
+    }
+    if (ticket > gpu_queue_submitted(queue->queue)) {
+        return queue_leave(queue, -EINVAL);
+    }
+    host_core_spend(b->core, host_core_config(b->core)->load_ps, &look);
+    return queue_leave(queue, ticket_state(queue, ticket, ended_ps_out));
 }
 
 const struct backend_gpu_ops plat_backend_gpu_ops = {

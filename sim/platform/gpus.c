@@ -40,6 +40,7 @@ void plat_gpu_queue_clear(struct plat_gpu_queue *queue)
     queue->pending = queue->pending_last = queue->marks = NULL;
     queue->queue = NULL;
     queue->failed = 0;
+    queue->ending = false;
 }
 
 void plat_gpus_fini(struct plat_gpus *gpus)

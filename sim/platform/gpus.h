@@ -33,7 +33,9 @@ struct plat_gpu_queue {
     struct plat_gpu_item *pending, *pending_last; // in the order in which they end
     struct plat_gpu_item *marks;                  // marks that have ended, the latest first
     uint64_t failed;                              // the first item that failed; 0: none
-    sim_condition_t ended;
+    sim_condition_t ended; // an item has; or the last user has left
+    uint32_t users;        // threads in a call that names the queue
+    bool ending;           // queue_destroy waits: no call finds the queue any more
 };
 
 struct plat_gpu {
