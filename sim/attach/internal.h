@@ -88,12 +88,6 @@ struct attach_writes {
     struct attach_ranges event_ranges; // where a write counts as an event
 };
 
-// The objects that the process has in kernel drivers.
-struct attach_owned {
-    struct attach_object *list;
-    size_t count, room;
-};
-
 struct attach_process {
     struct attach_server *server;
     struct attach_process *next;
@@ -187,15 +181,6 @@ void attach_process_ended(struct attach_process *process);
 void attach_process_forget(struct attach_process *process);
 void attach_process_destroy(struct attach_process *process);
 void attach_processes_check(struct attach_server *server); // has one of them ended?
-
-int attach_object_add(struct attach_process *process, const struct attach_object *object);
-// NULL: the process has no such object.
-struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
-                                         uint32_t gpu, uint64_t number);
-void attach_object_remove(struct attach_process *process, struct attach_object *object);
-// Does the whole range belong to memory of the process that devices may reach?
-bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
-bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // no GPU memory
 
 // --- thread.c -------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// An attached process: its objects, and its end.
+// An attached process: what it sees of the machine, and its end.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,9 +10,6 @@
 
 #include "sim/attach/internal.h"
 #include "sim/platform/routes.h"
-
-// The most objects of all kinds that a process may have; the limits of an adapter are reached earlier.
-enum { OBJECTS_MAX = 65536 };
 
 // What programs see of the machine. The processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel
 // ARK). The clocks begin at fixed times, so that nothing of the real machine affects a result.
@@ -228,64 +225,4 @@ void attach_processes_check(struct attach_server *server)
             attach_process_ended(process);
         }
     }
-}
-
-// --- its objects ----------------------------------------------------------------------------------------------------
-
-int attach_object_add(struct attach_process *process, const struct attach_object *object)
-{
-    if (process->owns.count == OBJECTS_MAX) {
-        return -ENOMEM;
-    }
-    if (process->owns.count == process->owns.room) {
-        size_t room = process->owns.room != 0 ? process->owns.room * 2 : 64;
-        struct attach_object *objects = realloc(process->owns.list, room * sizeof *objects);
-        if (objects == NULL) {
-            return -ENOMEM;
-        }
-        process->owns.list = objects;
-        process->owns.room = room;
-    }
-    process->owns.list[process->owns.count++] = *object;
-    return 0;
-}
-
-struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
-                                         uint32_t gpu, uint64_t number)
-{
-    for (size_t i = 0; i < process->owns.count; i++) {
-        struct attach_object *object = &process->owns.list[i];
-        if (object->kind == kind && object->gpu == gpu && object->number == number) {
-            return object;
-        }
-    }
-    return NULL;
-}
-
-void attach_object_remove(struct attach_process *process, struct attach_object *object)
-{
-    *object = process->owns.list[--process->owns.count];
-}
-
-static bool covered(const struct attach_process *process, enum attach_object_kind kind, uint64_t bus_address,
-                    uint64_t bytes)
-{
-    for (size_t i = 0; i < process->owns.count; i++) {
-        const struct attach_object *object = &process->owns.list[i];
-        uint64_t offset = bus_address - object->bus_address;
-        if (object->kind == kind && offset < object->bytes && bytes <= object->bytes - offset) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    return covered(process, OBJECT_PINNED, bus_address, bytes);
-}
-
-bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    return attach_pinned_owned(process, bus_address, bytes) || covered(process, OBJECT_GPU_PIN, bus_address, bytes);
 }

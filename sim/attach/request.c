@@ -97,11 +97,14 @@ int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach
 {
     sim_t *sim = thread->process->server->sim;
     uint64_t bus_address = args->bus_address, timeout_ns = args->timeout_ns;
-    const struct attach_process *process = thread->process;
-    bool known = bus_address != 0
-                     ? attach_pinned_owned(process, bus_address, sizeof(uint64_t))
-                     : host_memory_pinned_address(thread->backend.memory, &process->owner, args->address, &bus_address);
+    struct attach_process *process = thread->process;
+    struct attach_object wait = {.kind = OBJECT_KINDS};
+    const struct attach_bus_range word = {bus_address, sizeof(uint64_t)};
+    bool known = bus_address != 0 ? attach_memory_name(process, &wait, &word, 1)
+                                  : host_memory_pinned_address(thread->backend.memory, &process->owner, args->address,
+                                                               &bus_address);
     if (!known || bus_address % sizeof(uint64_t) != 0) {
+        attach_memory_unname(thread, &wait);
         return -EINVAL;
     }
     uint64_t most_ns = (SIM_NEVER_PS / 4 - sim_now_ps(sim)) / SIM_PS_PER_NS;
@@ -110,7 +113,10 @@ int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach
     reply->deadline_ps = deadline_ps;
     bool came =
         host_core_poll(thread->core, bus_address, args->mask, args->value, attach_alarm_before(process, deadline_ps));
-    return came ? 0 : sim_now_ps(sim) < deadline_ps ? -EINTR : -ETIMEDOUT;
+    attach_memory_unname(thread, &wait);
+    bool there = args->bus_address != 0 || host_memory_pinned_address(thread->backend.memory, &process->owner,
+                                                                      args->address, &bus_address);
+    return !there ? -EFAULT : came ? 0 : sim_now_ps(sim) < deadline_ps ? -EINTR : -ETIMEDOUT;
 }
 
 int64_t attach_serve_wait(struct attach_thread *thread, const struct attach_args_wait *args,
@@ -167,8 +173,7 @@ int64_t attach_serve_alloc(struct attach_thread *thread, const struct attach_arg
     if (!good) {
         pinned_free(thread, &object);
     } else if (!attach_descriptor_send(process, fd)) {
-        attach_object_remove(process, attach_object_find(process, OBJECT_PINNED, 0, object.number));
-        pinned_free(thread, &object);
+        (void)attach_object_release(thread, OBJECT_PINNED, 0, object.number);
         good = false;
     }
     if (fd >= 0) {
@@ -272,30 +277,6 @@ int attach_object_destroy(struct attach_thread *thread, const struct attach_obje
         break;
     }
     return 0;
-}
-
-int64_t attach_object_keep(struct attach_thread *thread, const struct attach_object *object)
-{
-    int status = attach_object_add(thread->process, object);
-    if (status != 0) {
-        (void)attach_object_destroy(thread, object);
-    }
-    return status;
-}
-
-int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu, uint64_t number)
-{
-    const struct attach_object *object = attach_object_find(thread->process, kind, gpu, number);
-    if (object == NULL) {
-        return -EINVAL;
-    }
-    const struct attach_object copy = *object; // other threads may change the list while a driver waits
-    int status = attach_object_destroy(thread, &copy);
-    struct attach_object *now = attach_object_find(thread->process, kind, gpu, number);
-    if (status == 0 && now != NULL) {
-        attach_object_remove(thread->process, now);
-    }
-    return status;
 }
 
 // --- threads and processes ------------------------------------------------------------------------------------------

@@ -1,44 +1,15 @@
-// Requests of programs, and the objects of a process in kernel drivers. Part of internal.h, for the files of the room.
+// Requests of programs. Part of internal.h, for the files of the room.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
+#include "sim/attach/objects.h"
 #include "verbs-shim/attach/protocol.h"
 
 struct attach_process;
 struct attach_thread;
-
-// In the order in which they are destroyed.
-enum attach_object_kind {
-    OBJECT_QP,
-    OBJECT_SRQ,
-    OBJECT_CQ,
-    OBJECT_EQ,
-    OBJECT_MR,
-    OBJECT_PD,
-    OBJECT_XRCD,
-    OBJECT_UAR,
-    OBJECT_GPU_QUEUE,
-    OBJECT_GPU_PIN,
-    OBJECT_GPU_MEMORY,
-    OBJECT_PINNED,
-    OBJECT_BOARD,
-    OBJECT_KINDS
-};
-
-// An object of the process in a kernel driver. number: the driver's number; for a pin its offset.
-struct attach_object {
-    enum attach_object_kind kind;
-    uint32_t gpu;
-    uint64_t number;
-    uint64_t bus_address, bytes; // of memory and pins
-    uint64_t *pages;             // of a region of the program's own memory, pinned for it; NULL: none needed
-    uint64_t va, va_bytes;       // of such a region
-    bool open;                   // other nodes may write to it without notifying its process
-    int unrelated;               // count of unrelated writes (poll_policy.h)
-};
 
 // A request, copied out of the program's reach.
 struct attach_request {
@@ -73,12 +44,6 @@ int attach_hca_object_destroy(struct attach_thread *thread, const struct attach_
 bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint64_t offset, uint64_t bytes);
 // Destroys the object in its driver; returns the driver's status. The caller removes it from the process's list.
 int attach_object_destroy(struct attach_thread *thread, const struct attach_object *object);
-// Adds an object that a driver has just created to the process. If the process's list is full, the object is destroyed
-// again.
-int64_t attach_object_keep(struct attach_thread *thread, const struct attach_object *object);
-// Destroys an object at the request of the process. -EINVAL: the process has no such object.
-int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu,
-                              uint64_t number);
 int attach_sealed_memory(uint64_t bytes); // a file of memory whose size is sealed; -1 on failure
 // effect.c: prepares the effect of work that a program submits. false: this work may have no effect, or there is no
 // memory.

@@ -16,16 +16,6 @@ static bool has(const struct attach_thread *thread, enum attach_object_kind kind
     return attach_object_find(thread->process, kind, 0, number) != NULL;
 }
 
-static bool ring_owned(const struct attach_thread *thread, uint64_t base, uint64_t entries, uint64_t entry_bytes)
-{
-    return entries == 0 || attach_memory_owned(thread->process, base, entries * entry_bytes);
-}
-
-static bool record_owned(const struct attach_thread *thread, uint64_t record)
-{
-    return attach_memory_owned(thread->process, record, sizeof(uint64_t));
-}
-
 // --- objects --------------------------------------------------------------------------------------------------------
 
 static const struct {
@@ -56,6 +46,46 @@ int attach_hca_object_destroy(struct attach_thread *thread, const struct attach_
 
 // --- checks of commands ---------------------------------------------------------------------------------------------
 
+// The memory that a command gives the HCA: rings and records. Each is in memory of the process and stays as long as the
+// object. A ring without entries names nothing.
+static unsigned ranges_of(const struct hca_command *command, struct attach_bus_range ranges[ATTACH_OBJECT_RANGES_MAX])
+{
+    const struct hca_eq_init *eq = &command->eq_create;
+    const struct hca_cq_init *cq = &command->cq_create;
+    const struct hca_srq_init *srq = &command->srq_create;
+    const struct hca_qp_init *qp = &command->qp_create;
+    const uint64_t record_bytes = sizeof(uint64_t);
+    bool sends = qp->type != HCA_XRC_TARGET;
+    bool receives = qp->srqn == HCA_NO_SRQ && qp->receive_entries != 0 && qp->type < HCA_XRC_INITIATOR;
+    switch (command->id) {
+    case HCA_CMD_EQ_CREATE:
+        ranges[0] = (struct attach_bus_range){eq->record, record_bytes};
+        ranges[1] = (struct attach_bus_range){eq->base, eq->entries * sizeof(struct hca_eqe)};
+        return 2;
+    case HCA_CMD_CQ_CREATE:
+        ranges[0] = (struct attach_bus_range){cq->record, record_bytes};
+        ranges[1] = (struct attach_bus_range){cq->base, cq->entries * sizeof(struct hca_cqe)};
+        return 2;
+    case HCA_CMD_CQ_RESIZE:
+        ranges[0] =
+            (struct attach_bus_range){command->cq_resize.base, command->cq_resize.entries * sizeof(struct hca_cqe)};
+        return 1;
+    case HCA_CMD_SRQ_CREATE:
+        ranges[0] = (struct attach_bus_range){srq->record, record_bytes};
+        ranges[1] = (struct attach_bus_range){srq->base, (uint64_t)srq->entries * srq->stride_bytes};
+        return 2;
+    case HCA_CMD_QP_CREATE:
+        ranges[0] =
+            (struct attach_bus_range){qp->send_base, sends ? (uint64_t)qp->send_entries * qp->send_stride_bytes : 0};
+        ranges[1] = (struct attach_bus_range){qp->receive_record, receives ? record_bytes : 0};
+        ranges[2] = (struct attach_bus_range){qp->receive_base,
+                                              receives ? (uint64_t)qp->receive_entries * qp->receive_stride_bytes : 0};
+        return 3;
+    default:
+        return 0;
+    }
+}
+
 // The driver itself writes there when the HCA fails, so it must be memory of the node.
 static bool eq_create_allowed(const struct attach_thread *thread, const struct hca_command *command)
 {
@@ -67,13 +97,7 @@ static bool eq_create_allowed(const struct attach_thread *thread, const struct h
 static bool cq_create_allowed(const struct attach_thread *thread, const struct hca_command *command)
 {
     const struct hca_cq_init *init = &command->cq_create;
-    return has(thread, OBJECT_EQ, init->eqn) && record_owned(thread, init->record) &&
-           ring_owned(thread, init->base, init->entries, sizeof(struct hca_cqe));
-}
-
-static bool cq_resize_allowed(const struct attach_thread *thread, const struct hca_command *command)
-{
-    return ring_owned(thread, command->cq_resize.base, command->cq_resize.entries, sizeof(struct hca_cqe));
+    return has(thread, OBJECT_EQ, init->eqn) && has(thread, OBJECT_UAR, init->uar);
 }
 
 static bool srq_create_allowed(const struct attach_thread *thread, const struct hca_command *command)
@@ -81,14 +105,14 @@ static bool srq_create_allowed(const struct attach_thread *thread, const struct 
     const struct hca_srq_init *init = &command->srq_create;
     bool xrc =
         init->xrcdn == HCA_NO_XRCD || (has(thread, OBJECT_XRCD, init->xrcdn) && has(thread, OBJECT_CQ, init->cqn));
-    return has(thread, OBJECT_EQ, init->eqn) && has(thread, OBJECT_PD, init->pdn) && xrc &&
-           record_owned(thread, init->record) && ring_owned(thread, init->base, init->entries, init->stride_bytes);
+    return has(thread, OBJECT_EQ, init->eqn) && has(thread, OBJECT_PD, init->pdn) && xrc;
 }
 
-static bool qp_objects_owned(const struct attach_thread *thread, const struct hca_qp_init *init)
+static bool qp_create_allowed(const struct attach_thread *thread, const struct hca_command *command)
 {
-    bool own =
-        has(thread, OBJECT_EQ, init->eqn) && has(thread, OBJECT_PD, init->pdn) && has(thread, OBJECT_UAR, init->uar);
+    const struct hca_qp_init *init = &command->qp_create;
+    bool own = (unsigned)init->type < HCA_QP_TYPES && has(thread, OBJECT_EQ, init->eqn) &&
+               has(thread, OBJECT_PD, init->pdn) && has(thread, OBJECT_UAR, init->uar);
     if (init->type == HCA_XRC_TARGET) {
         return own && has(thread, OBJECT_XRCD, init->xrcdn);
     }
@@ -96,15 +120,12 @@ static bool qp_objects_owned(const struct attach_thread *thread, const struct hc
            (init->srqn == HCA_NO_SRQ || has(thread, OBJECT_SRQ, init->srqn));
 }
 
-static bool qp_create_allowed(const struct attach_thread *thread, const struct hca_command *command)
+// The operand names no object and no memory; what it says is checked by the HCA. The ring of a resized CQ: ranges_of.
+static bool names_nothing(const struct attach_thread *thread, const struct hca_command *command)
 {
-    const struct hca_qp_init *init = &command->qp_create;
-    bool receives = init->srqn == HCA_NO_SRQ && init->receive_entries != 0 && init->type < HCA_XRC_INITIATOR;
-    bool sends = init->type != HCA_XRC_TARGET;
-    return (unsigned)init->type < HCA_QP_TYPES && qp_objects_owned(thread, init) &&
-           (!sends || ring_owned(thread, init->send_base, init->send_entries, init->send_stride_bytes)) &&
-           (!receives || (record_owned(thread, init->receive_record) &&
-                          ring_owned(thread, init->receive_base, init->receive_entries, init->receive_stride_bytes)));
+    (void)thread;
+    (void)command;
+    return true;
 }
 
 static bool qp_modify_allowed(const struct attach_thread *thread, const struct hca_command *command)
@@ -151,6 +172,18 @@ static int64_t region_of_program(struct attach_thread *thread, struct hca_comman
     return attach_object_keep(thread, &object);
 }
 
+// Carries out a command that creates an object, which names its memory already.
+static int64_t object_create(struct attach_thread *thread, struct hca_command *command, struct attach_object *object)
+{
+    int status = hca_command(thread, command);
+    if (status != 0) {
+        attach_memory_unname(thread, object);
+        return status;
+    }
+    object->number = command->number;
+    return attach_object_keep(thread, object);
+}
+
 static int64_t region_create(struct attach_thread *thread, struct hca_command *command)
 {
     const struct hca_mr_init *init = &command->mr_register;
@@ -160,12 +193,9 @@ static int64_t region_create(struct attach_thread *thread, struct hca_command *c
     if (init->bus_address == 0) {
         return hca_is_gone(thread->backend.hca) ? -EIO : region_of_program(thread, command);
     }
-    if (!attach_memory_owned(thread->process, init->bus_address, init->bytes)) {
-        return -EFAULT;
-    }
-    int status = hca_command(thread, command);
-    const struct attach_object object = {.kind = OBJECT_MR, .number = command->number};
-    return status != 0 ? status : attach_object_keep(thread, &object);
+    struct attach_object object = {.kind = OBJECT_MR};
+    const struct attach_bus_range range = {init->bus_address, init->bytes};
+    return attach_memory_name(thread->process, &object, &range, 1) ? object_create(thread, command, &object) : -EFAULT;
 }
 
 // --- commands -------------------------------------------------------------------------------------------------------
@@ -179,31 +209,75 @@ static void events_note(struct attach_process *process, const struct hca_eq_init
     process->writes.events_to = to > process->writes.events_to ? to : process->writes.events_to;
 }
 
+// The CQ names its new ring instead of the old one.
+static int64_t ring_replace(struct attach_thread *thread, struct hca_command *command)
+{
+    struct attach_object ring = {.kind = OBJECT_CQ};
+    struct attach_bus_range range[ATTACH_OBJECT_RANGES_MAX];
+    if (!attach_memory_name(thread->process, &ring, range, ranges_of(command, range)) || ring.name_count != 1) {
+        attach_memory_unname(thread, &ring);
+        return -EINVAL;
+    }
+    int status = hca_command(thread, command);
+    struct attach_object *cq = attach_object_find(thread->process, OBJECT_CQ, 0, command->number);
+    if (status == 0 && cq != NULL) {
+        const uint64_t old = cq->names[1]; // as ranges_of lists them
+        cq->names[1] = ring.names[0];
+        ring.names[0] = old;
+    }
+    attach_memory_unname(thread, &ring);
+    return status;
+}
+
+// May the process give this operand? A command with an operand that has no check here is refused.
+static bool operand_allowed(const struct attach_thread *thread, const struct hca_command *command)
+{
+    static bool (*const checks[HCA_COMMANDS])(const struct attach_thread *, const struct hca_command *) = {
+        [HCA_CMD_EQ_CREATE] = eq_create_allowed, [HCA_CMD_CQ_CREATE] = cq_create_allowed,
+        [HCA_CMD_CQ_RESIZE] = names_nothing,     [HCA_CMD_SRQ_CREATE] = srq_create_allowed,
+        [HCA_CMD_SRQ_ARM] = names_nothing,       [HCA_CMD_QP_CREATE] = qp_create_allowed,
+        [HCA_CMD_QP_MODIFY] = qp_modify_allowed, [HCA_CMD_GROUP_ATTACH] = names_nothing,
+        [HCA_CMD_GROUP_DETACH] = names_nothing,
+    };
+    static const bool is_free[HCA_COMMANDS] = {
+#define COMMAND(id, name, object, effect, traits, operand)                                                             \
+    [HCA_CMD_##id] = HCA_##effect == HCA_QUERIES || sizeof(operand) == sizeof(struct hca_no_operand),
+#include "models/hca/abi/commands.def"
+#undef COMMAND
+    };
+    return checks[command->id] != NULL ? checks[command->id](thread, command) : is_free[command->id];
+}
+
 static int64_t command_do(struct attach_thread *thread, struct hca_command *command)
 {
-    static bool (*const allowed[HCA_COMMANDS])(const struct attach_thread *, const struct hca_command *) = {
-        [HCA_CMD_EQ_CREATE] = eq_create_allowed, [HCA_CMD_CQ_CREATE] = cq_create_allowed,
-        [HCA_CMD_CQ_RESIZE] = cq_resize_allowed, [HCA_CMD_SRQ_CREATE] = srq_create_allowed,
-        [HCA_CMD_QP_CREATE] = qp_create_allowed, [HCA_CMD_QP_MODIFY] = qp_modify_allowed,
-    };
     const struct hca_command_info *info = hca_command_info(command->id);
-    enum attach_object_kind kind = objects[info->object].kind;
+    struct attach_object object = {.kind = objects[info->object].kind};
     if (info->effect == HCA_DESTROYS) {
-        return attach_object_release(thread, kind, 0, command->number);
+        return attach_object_release(thread, object.kind, 0, command->number);
     }
     if (command->id == HCA_CMD_MR_REGISTER) {
         return region_create(thread, command);
     }
-    bool own = info->effect == HCA_CREATES || info->object == HCA_OBJECT_DEVICE || has(thread, kind, command->number);
-    if (!own || (allowed[command->id] != NULL && !allowed[command->id](thread, command))) {
+    bool creates = info->effect == HCA_CREATES;
+    bool own = creates || info->object == HCA_OBJECT_DEVICE || has(thread, object.kind, command->number);
+    if (!own || !operand_allowed(thread, command)) {
         return -EINVAL;
     }
-    int status = hca_command(thread, command);
+    if (command->id == HCA_CMD_CQ_RESIZE) {
+        return ring_replace(thread, command);
+    }
+    if (!creates) {
+        return hca_command(thread, command);
+    }
+    struct attach_bus_range ranges[ATTACH_OBJECT_RANGES_MAX];
+    if (!attach_memory_name(thread->process, &object, ranges, ranges_of(command, ranges))) {
+        return -EINVAL;
+    }
+    int64_t status = object_create(thread, command, &object);
     if (status == 0 && command->id == HCA_CMD_EQ_CREATE) {
         events_note(thread->process, &command->eq_create);
     }
-    const struct attach_object object = {.kind = kind, .number = command->number};
-    return status == 0 && info->effect == HCA_CREATES ? attach_object_keep(thread, &object) : status;
+    return status;
 }
 
 int64_t attach_serve_hca_command(struct attach_thread *thread, const struct attach_args_hca_command *args,

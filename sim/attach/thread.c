@@ -18,8 +18,6 @@ enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond this: a program that gives wrong times must not overflow a clock.
 static const uint64_t end_ps = UINT64_C(1) << 62;
 static const uint64_t work_max_ps = 1000000 * SIM_PS_PER_MS;
-// Time that devices get to finish the work of a process that has ended, before its memory is used for anything else.
-static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
 
 void attach_hash(struct attach_server *server, uint64_t value)
 {
@@ -172,28 +170,6 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-// Destroys everything that the process has, in the order in which the drivers allow it.
-static void process_clear(struct attach_thread *thread)
-{
-    struct attach_process *process = thread->process;
-    if (process->server->board_owners[process->node] == process) { // it may have been killed with interrupts enabled
-        thread->backend.ops.write(&thread->backend, BACKEND_BAR_REGISTERS,
-                                  PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, 0, 4);
-    }
-    for (int kind = 0; kind < OBJECT_KINDS; kind++) {
-        if (kind == OBJECT_GPU_PIN) {
-            sim_thread_sleep(process->server->sim, grace_ps);
-        }
-        for (size_t i = process->owns.count; i-- > 0;) {
-            if (process->owns.list[i].kind == (enum attach_object_kind)kind) {
-                const struct attach_object object = process->owns.list[i];
-                attach_object_remove(process, &process->owns.list[i]);
-                (void)attach_object_destroy(thread, &object);
-            }
-        }
-    }
-}
-
 // Waits until the kernel has ended the thread, so that a thread that joins it finds it ended. Bounded, because the
 // number comes from the program.
 static void thread_exit_await(const struct attach_thread *thread, pid_t tid)
@@ -247,7 +223,7 @@ static void thread_end(struct attach_thread *thread)
         process_end_await(thread);
     }
     if (process->ended && process->thread_count == 1) {
-        process_clear(thread);
+        attach_objects_clear(thread);
     }
     process->thread_count--;
     process->threads[thread->index] = NULL;
