@@ -114,10 +114,6 @@ static bool runs_narrow(const struct explain_options *given, struct scn_scenario
         cli_error("--bytes %s", why);
         return false;
     }
-    if (scenario->sweep != NULL) {
-        cli_error("explain cannot run a sweep; select one of its values with --set");
-        return false;
-    }
     if (!series_exist(given, scenario)) {
         return false;
     }
@@ -238,6 +234,25 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
     return result;
 }
 
+// The scenario, or the one point of its sweep that --set leaves. NULL: reported.
+static struct scn_scenario *point_choose(const char *path, const struct cli_paths *paths, const struct cli_list *sets)
+{
+    struct scn_scenario *scenario = cli_scenario_load(path, paths, sets);
+    const struct scn_sweep *sweep = scenario != NULL ? scenario->sweep : NULL;
+    struct scn_scenario *point = NULL;
+    if (sweep == NULL) {
+        return scenario;
+    }
+    if (sweep->point_count == 1) {
+        point = cli_point_load(path, paths, sets, &sweep->points[0]);
+    } else {
+        cli_error("explain cannot run the %" PRIu32 " points of a sweep; select one with --set, for example --set '%s'",
+                  sweep->point_count, sweep->points[0].sets[0]);
+    }
+    scn_free(scenario);
+    return point;
+}
+
 enum cli_exit cli_explain(int argc, char **argv)
 {
     struct explain_options given = {0};
@@ -247,7 +262,7 @@ enum cli_exit cli_explain(int argc, char **argv)
     if (parsed == CLI_PARSED_RUN) {
         struct cli_paths paths;
         cli_paths_find(&paths);
-        struct scn_scenario *scenario = cli_scenario_load(files.items[0], &paths, &given.sets);
+        struct scn_scenario *scenario = point_choose(files.items[0], &paths, &given.sets);
         if (scenario != NULL && (given.timeline == NULL || cli_output_usable(given.timeline, files.items[0], &paths))) {
             result = scenario_explain(&given, files.items[0], scenario);
         }

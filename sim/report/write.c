@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/kernel/status.h"
 #include "sim/report/compare.h"
 #include "sim/report/csv.h"
 #include "sim/report/files.h"
@@ -18,12 +19,14 @@ static void swept_write(const report_t *report, uint32_t number, FILE *out)
     const struct scn_sweep *sweep = report->scenario->sweep;
     const struct scn_sweep_point *point = &sweep->points[number > 0 ? number - 1 : 0];
     for (size_t i = 0; i < point->set_count; i++) {
-        char text[SCN_TEXT_MAX];
-        snprintf(text, sizeof text, "%s", point->sets[i]);
-        char *equals = strchr(text, '=');
-        *equals = '\0';
+        const char *equals = strchr(point->sets[i], '=');
+        char *path = strndup(point->sets[i], (size_t)(equals - point->sets[i]));
+        if (path == NULL) {
+            sim_panic("report", "no memory for a path");
+        }
         fputc(',', out);
-        csv_text_write(out, number > 0 ? equals + 1 : text);
+        csv_text_write(out, number > 0 ? equals + 1 : path);
+        free(path);
     }
 }
 

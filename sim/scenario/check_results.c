@@ -1,5 +1,6 @@
 // Rules about results: names of series, numbers, comparisons, and the output of programs. Expectations:
 // check_expect.c.
+#include <inttypes.h>
 #include <string.h>
 
 #include "sim/scenario/loader.h"
@@ -78,7 +79,8 @@ static void check_value(struct scn_loader *loader, const struct scn_value *value
     }
     scn_nearest_init(&nearest, value->series);
     // One point of a sweep does not have the series of the other points.
-    bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad;
+    bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad ||
+                 loader->sweep_collapsed;
     known = known || !names_are_known(loader);
     if (!known && nearest.name != NULL) {
         scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s' (did you mean '%s'?)",
@@ -88,6 +90,39 @@ static void check_value(struct scn_loader *loader, const struct scn_value *value
     }
     if (value->bytes_min > value->bytes_max || value->descriptors_min > value->descriptors_max) {
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, value, value), "value: from is larger than to");
+    }
+}
+
+// Does the value name a point that --set has left out of the sweep?
+static bool is_left_out(const struct scn_loader *loader, const struct scn_value *value)
+{
+    struct scn_nearest nearest;
+    scn_nearest_init(&nearest, value->series);
+    return value->given && names_are_known(loader) && !is_series(loader, value->series, &nearest);
+}
+
+static void checks_keep(const struct scn_loader *loader, struct scn_check *checks, uint32_t *count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        if (!is_left_out(loader, &checks[i].value) && !is_left_out(loader, &checks[i].over)) {
+            checks[kept++] = checks[i];
+        }
+    }
+    *count = kept;
+}
+
+// Expectations and comparisons of points that --set has left out are not made.
+static void checks_leave_out(struct scn_loader *loader)
+{
+    struct scn_scenario *scenario = loader->scenario;
+    uint32_t before = scenario->expect_count + scenario->compare_count;
+    checks_keep(loader, scenario->expects, &scenario->expect_count);
+    checks_keep(loader, scenario->compares, &scenario->compare_count);
+    uint32_t left_out = before - scenario->expect_count - scenario->compare_count;
+    if (left_out > 0) {
+        scn_mistakes_warn(&loader->mistakes, loader->sweep_location,
+                          "sweep: %" PRIu32 " of expect: and compare: name points that --set leaves out", left_out);
     }
 }
 
@@ -196,5 +231,8 @@ void scn_check_results(struct scn_loader *loader)
     for (uint32_t i = 0; i < scenario->compare_count; i++) {
         check_check(loader, &scenario->compares[i]);
         check_value_given(loader, &scenario->compares[i]);
+    }
+    if (loader->sweep_collapsed && loader->mistakes.count == 0) {
+        checks_leave_out(loader);
     }
 }

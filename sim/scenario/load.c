@@ -131,6 +131,8 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
         .scenario = &loaded->scenario,
         .configs_dir = options->configs_dir,
         .file = file,
+        .sets = options->sets,
+        .set_count = options->set_count,
         .without_sweep = options->without_sweep,
     };
     bool readable = false;

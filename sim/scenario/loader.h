@@ -32,7 +32,9 @@ struct scn_loader {
     unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
-    bool without_sweep, sweep_is_bad;
+    const char *const *sets; // of the options
+    size_t set_count;
+    bool without_sweep, sweep_is_bad, sweep_collapsed; // --set has left one value of a swept key
     struct scn_location sweep_location;
     bool sourced; // loading a preset's own keys, where every value must name its source
 };

@@ -131,19 +131,22 @@ static void walk_list(struct scn_loader *loader, struct setting *setting, const 
 static void apply_preset(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, void *base)
 {
     const struct scn_tree *with = scn_given_find(loader, base);
-    struct scn_tree mapping = {.kind = SCN_TREE_MAPPING, .location = setting->location};
-    struct scn_tree name = {
+    // The loader keeps what was given, for the next setting of the same object.
+    struct scn_tree *mapping = scn_arena_alloc(loader->arena, sizeof *mapping);
+    struct scn_tree *name = scn_arena_alloc(loader->arena, sizeof *name);
+    *mapping = (struct scn_tree){.kind = SCN_TREE_MAPPING, .location = setting->location};
+    *name = (struct scn_tree){
         .kind = SCN_TREE_SCALAR, .location = setting->location, .key = "preset", .text = setting->value};
-    struct scn_tree over = {0};
-    scn_tree_append(&mapping, &name);
+    scn_tree_append(mapping, name);
     if (with != NULL) {
-        over = *with;
-        over.key = "with";
-        over.next = NULL;
-        scn_tree_append(&mapping, &over);
+        struct scn_tree *over = scn_arena_alloc(loader->arena, sizeof *over);
+        *over = *with;
+        over->key = "with";
+        over->next = NULL;
+        scn_tree_append(mapping, over);
     }
     size_t before = loader->mistakes.count;
-    scn_object_load(loader, kind, &mapping, base);
+    scn_object_load(loader, kind, mapping, base);
     setting->failed = loader->mistakes.count > before;
     struct scn_node *node = kind == &scn_kind_node ? base : NULL;
     if (node != NULL && scn_loader_is_given(loader, node->preset) == false) {

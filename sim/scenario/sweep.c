@@ -11,7 +11,9 @@
 struct dimension {
     const struct scn_tree *keys[PATHS_MAX];
     size_t key_count;
+    size_t first; // of the values that are used
     size_t value_count;
+    const char *given; // the one value, of --set; NULL: those of the lists
 };
 
 struct request {
@@ -76,6 +78,88 @@ static bool key_add(struct scn_loader *loader, struct dimension *dimension, cons
     return true;
 }
 
+// --- settings of swept keys ------------------------------------------------------------------------------------------
+
+// Do two paths name a common key? A step * names every entry of a list.
+static bool paths_meet(const char *a, size_t a_length, const char *b)
+{
+    const char *a_end = a + a_length;
+    for (;;) {
+        size_t a_step = strcspn(a, "."), b_step = strcspn(b, ".");
+        a_step = a + a_step > a_end ? (size_t)(a_end - a) : a_step;
+        bool any = (a_step == 1 && *a == '*') || (b_step == 1 && *b == '*');
+        if (!any && (a_step != b_step || strncmp(a, b, a_step) != 0)) {
+            return false;
+        }
+        a += a_step;
+        b += b_step;
+        if (a == a_end || *b == '\0') {
+            return a == a_end && *b == '\0';
+        }
+        a++;
+        b++;
+    }
+}
+
+// The value that --set gives a swept key; NULL: none. A setting of only a part of what the key names is a mistake,
+// because the points would overwrite it.
+static const char *value_given(struct scn_loader *loader, const struct scn_tree *entry)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < loader->set_count; i++) {
+        const char *set = loader->sets[i], *equals = strchr(set, '=');
+        size_t length = equals != NULL ? (size_t)(equals - set) : 0;
+        if (length == 0 || !paths_meet(set, length, entry->key)) {
+            continue;
+        }
+        if (strlen(entry->key) == length && strncmp(set, entry->key, length) == 0) {
+            value = equals + 1;
+        } else {
+            scn_mistakes_add(&loader->mistakes, entry->key_location,
+                             "sweep: '%s' is swept, and would overwrite --set %s; set '%s'", entry->key, set,
+                             entry->key);
+        }
+    }
+    return value;
+}
+
+// Keys that change together take their values at the same position of their lists.
+static bool position_take(struct scn_loader *loader, struct dimension *dimension, size_t key, const char *value)
+{
+    size_t index = 0;
+    const struct scn_tree *item = dimension->keys[key]->first;
+    for (; item != NULL && strcmp(item->text, value) != 0; item = item->next) {
+        index++;
+    }
+    if (item == NULL || (dimension->value_count == 1 && dimension->first != index)) {
+        scn_mistakes_add(&loader->mistakes, dimension->keys[key]->key_location,
+                         "sweep: '%s' changes together with other keys; --set %s=%s is %s", dimension->keys[key]->key,
+                         dimension->keys[key]->key, value,
+                         item == NULL ? "none of its values" : "at another position than the others");
+        return false;
+    }
+    dimension->first = index;
+    dimension->value_count = 1;
+    return true;
+}
+
+// --set of a swept key leaves one value of the dimension.
+static bool dimension_collapse(struct scn_loader *loader, struct dimension *dimension)
+{
+    size_t before = loader->mistakes.count;
+    for (size_t i = 0; i < dimension->key_count; i++) {
+        const char *value = value_given(loader, dimension->keys[i]);
+        if (value != NULL && dimension->key_count > 1) {
+            (void)position_take(loader, dimension, i, value);
+        } else if (value != NULL) {
+            dimension->given = value;
+            dimension->value_count = 1;
+        }
+        loader->sweep_collapsed = loader->sweep_collapsed || value != NULL;
+    }
+    return loader->mistakes.count == before;
+}
+
 static bool dimension_add(struct scn_loader *loader, struct request *request, const struct scn_tree *entry)
 {
     if (request->dimension_count == DIMENSIONS_MAX) {
@@ -84,7 +168,7 @@ static bool dimension_add(struct scn_loader *loader, struct request *request, co
     }
     struct dimension *dimension = &request->dimensions[request->dimension_count++];
     if (strcmp(entry->key, "zip") != 0) {
-        return key_add(loader, dimension, entry);
+        return key_add(loader, dimension, entry) && dimension_collapse(loader, dimension);
     }
     if (entry->kind != SCN_TREE_MAPPING || entry->count == 0) {
         scn_mistakes_add(&loader->mistakes, entry->location,
@@ -95,13 +179,16 @@ static bool dimension_add(struct scn_loader *loader, struct request *request, co
     for (const struct scn_tree *inner = entry->first; inner != NULL; inner = inner->next) {
         good = key_add(loader, dimension, inner) && good;
     }
-    return good;
+    return good && dimension_collapse(loader, dimension);
 }
 
-static const char *value_text(const struct scn_tree *list, size_t index)
+static const char *value_text(const struct dimension *dimension, size_t key, size_t index)
 {
-    const struct scn_tree *item = list->first;
-    for (; index > 0; index--) {
+    const struct scn_tree *item = dimension->keys[key]->first;
+    if (dimension->given != NULL) {
+        return dimension->given;
+    }
+    for (index += dimension->first; index > 0; index--) {
         item = item->next;
     }
     return item->text;
@@ -112,10 +199,10 @@ static const char *label_extend(struct scn_loader *loader, const char *label, co
                                 size_t index)
 {
     for (size_t i = 0; i < dimension->key_count; i++) {
-        const char *text = value_text(dimension->keys[i], index);
+        const char *text = value_text(dimension, i, index);
         bool seen = false;
         for (size_t k = 0; k < i; k++) {
-            seen = seen || strcmp(value_text(dimension->keys[k], index), text) == 0;
+            seen = seen || strcmp(value_text(dimension, k, index), text) == 0;
         }
         if (!seen) {
             label = scn_arena_format(loader->arena, "%s%s%s", label, label[0] != '\0' ? ", " : "", text);
@@ -152,8 +239,8 @@ static void point_make(struct scn_loader *loader, const struct request *request,
             point->curve = label_extend(loader, point->curve, dimension, indices[i]);
         }
         for (size_t k = 0; k < dimension->key_count; k++) {
-            sets[point->set_count++] = scn_arena_format(loader->arena, "%s=%s", dimension->keys[k]->key,
-                                                        value_text(dimension->keys[k], indices[i]));
+            sets[point->set_count++] =
+                scn_arena_format(loader->arena, "%s=%s", dimension->keys[k]->key, value_text(dimension, k, indices[i]));
         }
     }
 }

@@ -49,6 +49,36 @@ TEST(SweepRun, MeasuresEveryCombinationOnceIntoOneTableAndOnePlot)
     process_fini(&process);
 }
 
+TEST(SweepRun, TakesPathsOfAnyLength)
+{
+    enum { ZEROS = 300 };
+    struct process process;
+    char text[2048];
+    snprintf(text, sizeof text, HEAD "sweep: {runs.%0*d.iterations: [1, 2]}\n" RUNS, ZEROS, 0);
+    start(&process, text);
+    process_run(&process, "run s.yaml --out out");
+    EXPECT_EQ(process.status, 0);
+    char *data = process_file_read(&process, "out/data.csv");
+    EXPECT_CONTAINS(data, "0.iterations\n");
+    EXPECT_CONTAINS(data, ",2,2\n");
+    free(data);
+    process_fini(&process);
+}
+
+TEST(SweepRun, OfOneValueIsExplained)
+{
+    struct process process;
+    start(&process, HEAD "sweep: {nodes.*.board.clock: [125 MHz, 250 MHz]}\n" RUNS);
+    process_run(&process, "explain s.yaml --out out");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_STREQ(process.errors, "tcasim: explain cannot run the 2 points of a sweep; select one with --set, for "
+                                 "example --set 'nodes.*.board.clock=125 MHz'\n");
+    process_run(&process, "explain s.yaml --out out --set nodes.*.board.clock=250_MHz");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "latency  ");
+    process_fini(&process);
+}
+
 static void same(const struct process *process, const char *name)
 {
     char one[64], two[64];

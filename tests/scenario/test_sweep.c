@@ -90,8 +90,8 @@ TEST(Sweep, GivesItsSeriesTheNamesOfItsPoints)
 
 TEST(Sweep, LoadsEachOfItsPoints)
 {
-    static const char *const sets[] = {"seed=9", "nodes.*.board.clock=200 MHz"};
-    const struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = 2};
+    static const char *const sets[] = {"seed=9"};
+    const struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = 1};
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL, *point = NULL;
     ASSERT_EQ(scn_load(FIXTURE_CLOCK, &options, &scenario, &messages), SIM_OK);
@@ -99,9 +99,61 @@ TEST(Sweep, LoadsEachOfItsPoints)
     EXPECT_EQ(point->nodes[1].board.clock_mhz, 500);
     EXPECT_EQ(point->seed, 9);
     EXPECT_TRUE(point->sweep == NULL);
-    EXPECT_EQ(scenario->nodes[1].board.clock_mhz, 200);
     scn_free(point);
     scn_free(scenario);
+}
+
+// Loads the scenario of board clocks with one or two settings, of which the second may be NULL.
+static enum sim_status load_clock(const char *set, const char *second, struct scn_scenario **scenario_out,
+                                  char text[256])
+{
+    const char *const sets[] = {set, second};
+    const struct scn_load_options options = {
+        .configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = second != NULL ? 2 : 1};
+    struct scn_messages messages = {0};
+    enum sim_status status = scn_load(FIXTURE_CLOCK, &options, scenario_out, &messages);
+    snprintf(text, 256, "%s", messages.count > 0 ? messages.lines[0] : "");
+    scn_messages_free(&messages);
+    return status;
+}
+
+TEST(Sweep, CollapsesToTheValueThatASettingGives)
+{
+    struct scn_scenario *scenario = NULL;
+    char text[256];
+    ASSERT_EQ(load_clock("nodes.*.board.clock=200 MHz", NULL, &scenario, text), SIM_OK);
+    ASSERT_TRUE(scenario->sweep != NULL);
+    EXPECT_EQ(scenario->sweep->point_count, 1);
+    EXPECT_STREQ(scenario->sweep->points[0].label, "200 MHz");
+    EXPECT_STREQ(scenario->sweep->points[0].sets[0], "nodes.*.board.clock=200 MHz");
+    EXPECT_EQ(scenario->expect_count, 0); // all are about other points
+    EXPECT_CONTAINS(text, "name points that --set leaves out");
+    scn_free(scenario);
+}
+
+TEST(Sweep, RefusesASettingOfAPartOfASweptKey)
+{
+    struct scn_scenario *scenario = NULL;
+    char text[256];
+    EXPECT_EQ(load_clock("nodes.0.board.clock=200 MHz", NULL, &scenario, text), SIM_ERR_INVALID);
+    EXPECT_CONTAINS(text, "'nodes.*.board.clock' is swept, and would overwrite --set nodes.0.board.clock=200 MHz");
+}
+
+// The setting of the point comes after that of the user, for the same nodes.
+TEST(Sweep, OfPresetsMayBeSet)
+{
+    static const char text[] =
+        "title: t\n"
+        "nodes: [{name: node, count: 2, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}}}]\n"
+        "cables: [{from: node0.E, to: node1.W, preset: pearl-gen2-x8}]\n"
+        "sweep: {nodes.*.preset: [ha-pacs-tca-2013, ha-pacs-tca-2014]}\n"
+        "runs: [{series: s, workload: pingpong, method: register, node: node0, peer: node1, bytes: 8 B}]\n";
+    struct fixture fixture;
+    fixture_load_text(&fixture, text, "nodes.*.preset=ha-pacs-tca-2014");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->sweep->point_count, 1);
+    EXPECT_EQ(fixture.scenario->nodes[0].board.fidelity, SCN_FIDELITY_TWIN);
+    fixture_fini(&fixture);
 }
 
 TEST(Sweep, RefusesWhatIsNoListOfValues)
