@@ -6,6 +6,7 @@
 #include "sim/cli/exec_results.h"
 #include "sim/cli/load.h"
 #include "sim/cli/observing.h"
+#include "sim/cli/output.h"
 #include "sim/cli/paths.h"
 #include "sim/cli/programs.h"
 #include "sim/cli/seeds.h"
@@ -319,6 +320,9 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     cli_paths_find(&paths);
     if (!options_right(given) || !seconds_read(given->wall_limit, &run.wall_limit_ms) ||
         !cli_seeds_read(&given->seeds, writes_files(given), &run)) {
+        return CLI_EXIT_INPUT;
+    }
+    if (given->ipc_trace != NULL && !cli_output_usable(given->ipc_trace, operands->items[0], &paths)) {
         return CLI_EXIT_INPUT;
     }
     run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/files.h"
 #include "sim/report/printed.h"
 
 // --- which expectations ---------------------------------------------------------------------------------------------
@@ -94,14 +95,33 @@ static enum cli_exit outputs_take(struct cli_exec *exec, bool well)
 
 // --- files ----------------------------------------------------------------------------------------------------------
 
+// A word as it is, and everything else that may be a program's name as a quoted string.
+static void name_write(FILE *file, const char *name)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+";
+    if (name[0] != '\0' && name[0] != '-' && name[strspn(name, plain)] == '\0') {
+        fputs(name, file);
+    } else {
+        files_string_write(file, name);
+    }
+}
+
+static FILE *hash_open(const struct cli_exec *exec)
+{
+    char *path = NULL;
+    FILE *file = asprintf(&path, "%s/exec.yaml", exec->job.directory) < 0 ? NULL : fopen(path, "w");
+    if (file == NULL) {
+        cli_error("%s/exec.yaml cannot be written", exec->job.directory);
+    }
+    free(path);
+    return file;
+}
+
 static bool hash_write(const struct cli_exec *exec)
 {
     const struct attach_run_result *result = &exec->result;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/exec.yaml", exec->job.directory);
-    FILE *file = fopen(path, "w");
+    FILE *file = hash_open(exec);
     if (file == NULL) {
-        cli_error("%s cannot be written", path);
         return false;
     }
     fprintf(file, "# Every scheduling slot of a program, its simulated time, and all events; equal from run to run.\n");
@@ -113,7 +133,9 @@ static bool hash_write(const struct cli_exec *exec)
     cli_programs_outside_print(result, "# Another run may differ", file);
     fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < exec->programs->count; i++) {
-        fprintf(file, "  - {program: %s, status: %d}\n", exec->programs->list[i].argv[0], result->statuses[i]);
+        fputs("  - {program: ", file);
+        name_write(file, exec->programs->list[i].argv[0]);
+        fprintf(file, ", status: %d}\n", result->statuses[i]);
     }
     fputs(exec->observing->yaml != NULL ? exec->observing->yaml : "", file);
     return fclose(file) == 0;

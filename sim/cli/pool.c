@@ -11,6 +11,7 @@
 
 #include "sim/cli/interrupt.h"
 
+#define JOBS_MAX 1024
 #define POLL_US 5000 // interval of polling for children that have ended
 
 struct state {
@@ -120,5 +121,20 @@ bool cli_pool_run(const struct cli_pool *pool)
         }
     }
     free(state.pids);
+    return true;
+}
+
+bool cli_jobs_read(const char *text, uint32_t *jobs_out)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long jobs = text != NULL ? strtoull(text, &end, 10) : processors > 0 ? (unsigned long)processors : 1;
+    bool number = text == NULL || (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0);
+    if (!number || (text != NULL && (jobs < 1 || jobs > JOBS_MAX))) {
+        cli_error("--jobs %s: expected a number from 1 to %d", text, JOBS_MAX);
+        return false;
+    }
+    *jobs_out = (uint32_t)jobs;
     return true;
 }

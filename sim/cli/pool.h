@@ -27,6 +27,9 @@ struct cli_pool {
     struct cli_progress *progress;
 };
 
+// The number of parallel jobs that --jobs gives; NULL: the number of processors. false: reported.
+bool cli_jobs_read(const char *text, uint32_t *jobs_out);
+
 // Returns after all have ended. A child that was killed by a signal or cannot be started is reported and counts as
 // CLI_EXIT_INPUT. false: no memory, and nothing was started.
 bool cli_pool_run(const struct cli_pool *pool);

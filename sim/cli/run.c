@@ -4,17 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/cli/interrupt.h"
 #include "sim/cli/job.h"
+#include "sim/cli/pool.h"
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
 #include "sim/cli/printing.h"
 #include "sim/cli/side.h"
 #include "sim/cli/junit.h"
-
-#define JOBS_MAX 1024
 
 struct run_options {
     const char *out;
@@ -22,6 +20,7 @@ struct run_options {
     const char *trace;
     struct cli_list trace_only;
     const char *jobs;
+    uint32_t job_count; // of --jobs
     const char *junit;
     bool quiet, trace_rtl, fresh, update_baseline;
 };
@@ -75,19 +74,13 @@ static bool directory_choose(struct cli_job *job, const char *out, bool several)
     return length >= 0;
 }
 
-static uint32_t jobs_of(const struct run_options *given)
-{
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return given->jobs != NULL ? (uint32_t)strtoul(given->jobs, NULL, 10) : processors > 0 ? (uint32_t)processors : 1;
-}
-
 static bool job_prepare(struct cli_job *job, const char *path, const struct cli_paths *paths,
                         const struct run_options *given, bool several)
 {
     *job = (struct cli_job){.path = path,
                             .sets = &given->sets,
                             .paths = paths,
-                            .jobs = jobs_of(given),
+                            .jobs = given->job_count,
                             .fresh = given->fresh,
                             .reference_csv = paths->reference,
                             .quiet = given->quiet,
@@ -125,8 +118,8 @@ static bool directories_differ(const struct cli_job *jobs, size_t count)
 static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct run_options *given)
 {
     struct cli_trace trace;
-    if (count > 1 && jobs_of(given) > 1) { // there is no trace with several scenarios
-        return cli_side_run(jobs, count, jobs_of(given));
+    if (count > 1 && given->job_count > 1) { // there is no trace with several scenarios
+        return cli_side_run(jobs, count, given->job_count);
     }
     const char *trace_path = given->trace;
     cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
@@ -147,11 +140,9 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
     return worst;
 }
 
-static bool options_right(const struct run_options *given, size_t files)
+static bool options_right(struct run_options *given, size_t files)
 {
-    if (given->jobs != NULL &&
-        (given->jobs[strspn(given->jobs, "0123456789")] != '\0' || jobs_of(given) < 1 || jobs_of(given) > JOBS_MAX)) {
-        cli_error("--jobs %s: expected a number from 1 to %d", given->jobs, JOBS_MAX);
+    if (!cli_jobs_read(given->jobs, &given->job_count)) {
         return false;
     }
     if (given->trace == NULL && given->trace_only.count > 0) {

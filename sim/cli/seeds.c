@@ -12,7 +12,7 @@
 #include "sim/cli/pool.h"
 #include "sim/cli/reproduction.h"
 
-enum { JOBS_MAX = 1024, SEEDS_MAX = 1000000, LINES_MAX = 8 };
+enum { SEEDS_MAX = 1000000, LINES_MAX = 8 };
 
 struct run {
     bool ended;
@@ -46,20 +46,6 @@ static bool range_read(const char *text, uint64_t *first_out, uint64_t *last_out
            *end == '\0' && *first_out <= *last_out && *last_out - *first_out < SEEDS_MAX;
 }
 
-static bool jobs_read(const char *text, uint32_t *jobs_out)
-{
-    char *end = NULL;
-    uint64_t jobs = 0;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    *jobs_out = processors > 0 ? (uint32_t)processors : 1;
-    if (text != NULL && (!number_read(text, &end, &jobs) || *end != '\0' || jobs < 1 || jobs > JOBS_MAX)) {
-        cli_error("--jobs %s: expected a number from 1 to %d", text, JOBS_MAX);
-        return false;
-    }
-    *jobs_out = text != NULL ? (uint32_t)jobs : *jobs_out;
-    return true;
-}
-
 bool cli_seeds_read(const struct cli_seeds_options *given, bool writes_files, struct attach_run_options *run)
 {
     uint64_t first, last;
@@ -91,7 +77,7 @@ bool cli_seeds_read(const struct cli_seeds_options *given, bool writes_files, st
         cli_error("--adversarial %s: expected a seed, a number from 0 on", given->adversarial);
         return false;
     }
-    return jobs_read(given->jobs, &jobs);
+    return cli_jobs_read(given->jobs, &jobs);
 }
 
 // --- one run, in a child --------------------------------------------------------------------------------------------
@@ -243,7 +229,7 @@ int cli_seeds_run(const struct cli_seeds_options *given, char **argv, junit_t *j
     struct seeds seeds = {.argv = argv, .junit = junit};
     uint64_t last;
     uint32_t jobs;
-    if (!range_read(given->seeds, &seeds.first, &last) || !jobs_read(given->jobs, &jobs)) {
+    if (!range_read(given->seeds, &seeds.first, &last) || !cli_jobs_read(given->jobs, &jobs)) {
         return CLI_EXIT_INPUT;
     }
     seeds.count = (size_t)(last - seeds.first + 1);

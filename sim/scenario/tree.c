@@ -1,8 +1,11 @@
 #include "sim/scenario/tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <yaml.h>
 
@@ -217,23 +220,39 @@ struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mi
     return built ? builder.root : NULL;
 }
 
+// Reads at most `most` bytes. A pipe that nobody writes to is empty and not waited for. false: see errno.
+static bool file_read(const char *name, char *text, size_t most, size_t *length_out)
+{
+    int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? 1 : -1;
+    size_t length = 0;
+    while (got > 0 && length < most) {
+        got = read(fd, text + length, most - length);
+        length += got > 0 ? (size_t)got : 0;
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+            struct pollfd more = {.fd = fd, .events = POLLIN};
+            (void)poll(&more, 1, -1);
+            got = 1;
+        }
+    }
+    int problem = errno;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    errno = problem;
+    *length_out = length;
+    return got >= 0;
+}
+
 struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
                                bool *readable_out)
 {
     struct scn_location location = {file, 0, 0};
     *readable_out = false;
-    FILE *stream = fopen(file->name, "rb");
-    if (stream == NULL) {
-        scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(errno));
-        return NULL;
-    }
     char *text = scn_arena_alloc(arena, SCN_FILE_BYTES_MAX + 1);
-    size_t length = fread(text, 1, SCN_FILE_BYTES_MAX + 1, stream);
-    bool failed = ferror(stream) != 0;
-    int problem = errno;
-    fclose(stream);
-    if (failed) {
-        scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(problem));
+    size_t length = 0;
+    if (!file_read(file->name, text, SCN_FILE_BYTES_MAX + 1, &length)) {
+        scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(errno));
         return NULL;
     }
     *readable_out = true;

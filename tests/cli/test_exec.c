@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "process.h"
 #include "tests/shim/test.h"
@@ -40,6 +41,37 @@ TEST(ExecCommand, RunsTheProgramsOfTheScenario)
     process_run(&process, "exec f.yaml");
     EXPECT_EQ(process.status, 0);
     EXPECT_STREQ(process.output, "there\n");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, DoesNotWriteOverItsScenario)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --ipc-trace f.yaml --on node0 true");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_STREQ(process.errors, "tcasim: cannot write f.yaml: it is the scenario itself\n");
+    char *text = process_file_read(&process, "f.yaml");
+    EXPECT_STREQ(text, HARDWARE);
+    free(text);
+    process_fini(&process);
+}
+
+TEST(ExecCommand, WritesNamesOfProgramsAsYaml)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_file_write(&process, "we: ird", "#!/bin/sh\nexit 0\n");
+    char path[128];
+    snprintf(path, sizeof path, "%s/we: ird", process.directory);
+    EXPECT_EQ(chmod(path, 0755), 0);
+    process_run(&process, "exec f.yaml --out out --on node0 './we:_ird'");
+    EXPECT_EQ(process.status, 0);
+    char *text = process_file_read(&process, "out/exec.yaml");
+    EXPECT_CONTAINS(text, "  - {program: \"./we: ird\", status: 0}\n");
+    free(text);
     process_fini(&process);
 }
 

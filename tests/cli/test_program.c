@@ -18,6 +18,19 @@ static void run_is(const char *words, int status, const char *output, const char
     process_fini(&process);
 }
 
+TEST(Program, DoesNotWaitForAPipeThatNobodyWritesTo)
+{
+    struct process process;
+    char path[128];
+    process_init(&process);
+    snprintf(path, sizeof path, "%s/f.yaml", process.directory);
+    EXPECT_EQ(mkfifo(path, 0600), 0);
+    process_run(&process, "check f.yaml");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "f.yaml:1:1: the file is empty");
+    process_fini(&process);
+}
+
 TEST(Program, HelpsWithEveryCommand)
 {
     run_is("--help", 0, "usage: tcasim COMMAND", "");

@@ -195,6 +195,8 @@ TEST(SweepRun, RefusesWhatItCannotDo)
     EXPECT_CONTAINS(process.errors, "a sweep cannot be traced");
     process_run(&process, "run s.yaml --jobs 0");
     EXPECT_CONTAINS(process.errors, "--jobs 0: expected a number from 1 to 1024");
+    process_run(&process, "run s.yaml --jobs 4294967297");
+    EXPECT_CONTAINS(process.errors, "--jobs 4294967297: expected a number from 1 to 1024");
     process_run(&process, "run s.yaml --jobs x");
     EXPECT_CONTAINS(process.errors, "--jobs x: expected a number");
     EXPECT_EQ(process_entries(&process), 1);
