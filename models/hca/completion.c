@@ -21,7 +21,8 @@ static bool ring_valid(const hca_t *hca, uint64_t base, uint32_t entries)
 enum sim_status hca_cmd_cq_create(hca_t *hca, struct hca_command *command)
 {
     const struct hca_cq_init *init = &command->cq_create;
-    if (!hca_eq_valid(hca, init->eqn) || !hca_uar_valid(hca, init->uar) || !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
+    if (!hca_eq_valid(hca, init->eqn) || !hca_uar_valid(hca, init->uar) ||
+        !ring_valid(hca, init->base, init->entries) || init->record % 8 != 0) {
         return SIM_ERR_INVALID;
     }
     uint32_t cqn = 1;

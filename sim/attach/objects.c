@@ -128,21 +128,31 @@ void attach_memory_unname(struct attach_thread *thread, struct attach_object *ob
     }
 }
 
-// Waits for the GPU work of the process, which may copy from or to its host memory.
-static void copies_await(struct attach_thread *thread)
+// A GPU queue of the process with unfinished work, and its last item; NULL: none.
+static const struct attach_object *busy_queue(const struct attach_thread *thread, uint64_t *last_out)
 {
     const struct attach_process *process = thread->process;
     for (size_t i = 0; i < process->owns.count; i++) {
-        const struct attach_object object = process->owns.list[i];
-        if (object.kind != OBJECT_GPU_QUEUE || object.leaving) {
+        const struct attach_object *object = &process->owns.list[i];
+        if (object->kind != OBJECT_GPU_QUEUE || object->leaving) {
             continue;
         }
-        gpu_queue_t *queue = thread->backend.gpus->list[object.gpu]->queues[object.number].queue;
-        if (gpu_queue_done(queue) < gpu_queue_submitted(queue)) {
-            (void)thread->backend.ops.gpu->wait(&thread->backend, object.gpu, (uint32_t)object.number,
-                                                gpu_queue_submitted(queue));
-            i = (size_t)-1; // time has passed: objects have come and gone
+        const gpu_queue_t *queue = thread->backend.gpus->list[object->gpu]->queues[object->number].queue;
+        *last_out = gpu_queue_submitted(queue);
+        if (gpu_queue_done(queue) < *last_out) {
+            return object;
         }
+    }
+    return NULL;
+}
+
+// Waits for the GPU work of the process, which may copy from or to its host memory.
+static void copies_await(struct attach_thread *thread)
+{
+    uint64_t last;
+    const struct attach_object *queue;
+    while ((queue = busy_queue(thread, &last)) != NULL) {
+        (void)thread->backend.ops.gpu->wait(&thread->backend, queue->gpu, (uint32_t)queue->number, last);
     }
 }
 

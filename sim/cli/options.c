@@ -1,5 +1,6 @@
 #include "sim/cli/options.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,4 +219,11 @@ enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, cha
     }
     right = right && operands_right(syntax, operands);
     return right ? CLI_PARSED_RUN : CLI_PARSED_WRONG;
+}
+
+bool cli_number_read(const char *text, char **end_out, uint64_t *number_out)
+{
+    errno = 0;
+    *number_out = strtoull(text, end_out, 10);
+    return text[0] >= '0' && text[0] <= '9' && errno == 0;
 }

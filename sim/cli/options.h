@@ -1,7 +1,9 @@
 // Options of a command, declared in one table. The parser and `--help` are both derived from it.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "sim/cli/cli.h"
@@ -50,6 +52,9 @@ enum cli_parsed { CLI_PARSED_RUN, CLI_PARSED_HELP, CLI_PARSED_WRONG };
 enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, char **argv, void *values,
                                   struct cli_list *operands);
 void cli_list_free(struct cli_list *list);
+
+// A decimal number without a sign, which ends at *end_out. false: there is none, or 64 bits do not hold it.
+bool cli_number_read(const char *text, char **end_out, uint64_t *number_out);
 
 // The candidate that is nearest to a mistyped word; NULL if none is near.
 const char *cli_nearest(const char *word, const char *const *names, size_t count);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/cli/options.h"
 
 #define JOBS_MAX 1024
 #define POLL_US 5000 // interval of polling for children that have ended
@@ -127,11 +128,9 @@ bool cli_pool_run(const struct cli_pool *pool)
 bool cli_jobs_read(const char *text, uint32_t *jobs_out)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    char *end = NULL;
-    errno = 0;
-    unsigned long long jobs = text != NULL ? strtoull(text, &end, 10) : processors > 0 ? (unsigned long)processors : 1;
-    bool number = text == NULL || (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0);
-    if (!number || (text != NULL && (jobs < 1 || jobs > JOBS_MAX))) {
+    uint64_t jobs = processors > 0 ? (uint64_t)processors : 1;
+    char *end;
+    if (text != NULL && (!cli_number_read(text, &end, &jobs) || *end != '\0' || jobs < 1 || jobs > JOBS_MAX)) {
         cli_error("--jobs %s: expected a number from 1 to %d", text, JOBS_MAX);
         return false;
     }

@@ -32,18 +32,12 @@ struct seeds {
 
 // --- the command line -----------------------------------------------------------------------------------------------
 
-static bool number_read(const char *text, char **end_out, uint64_t *number_out)
-{
-    errno = 0;
-    *number_out = strtoull(text, end_out, 10);
-    return text[0] >= '0' && text[0] <= '9' && errno == 0;
-}
-
 static bool range_read(const char *text, uint64_t *first_out, uint64_t *last_out)
 {
     char *end;
-    return number_read(text, &end, first_out) && strncmp(end, "..", 2) == 0 && number_read(end + 2, &end, last_out) &&
-           *end == '\0' && *first_out <= *last_out && *last_out - *first_out < SEEDS_MAX;
+    return cli_number_read(text, &end, first_out) && strncmp(end, "..", 2) == 0 &&
+           cli_number_read(end + 2, &end, last_out) && *end == '\0' && *first_out <= *last_out &&
+           *last_out - *first_out < SEEDS_MAX;
 }
 
 bool cli_seeds_read(const struct cli_seeds_options *given, bool writes_files, struct attach_run_options *run)
@@ -73,7 +67,7 @@ bool cli_seeds_read(const struct cli_seeds_options *given, bool writes_files, st
         return false;
     }
     run->adversarial = given->adversarial != NULL;
-    if (run->adversarial && (!number_read(given->adversarial, &end, &run->adversarial_seed) || *end != '\0')) {
+    if (run->adversarial && (!cli_number_read(given->adversarial, &end, &run->adversarial_seed) || *end != '\0')) {
         cli_error("--adversarial %s: expected a seed, a number from 0 on", given->adversarial);
         return false;
     }

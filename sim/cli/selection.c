@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models/hca/abi/hca_abi.h"
 #include "sim/cli/cli.h"
+#include "sim/cli/options.h"
 #include "sim/scenario/units.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 
 enum { WORDS_MAX = 9, TEXT_MAX = 256 }; // more words than one of each kind needs
 
@@ -25,18 +26,11 @@ static const struct kind {
 
 static uint32_t opcodes_of(const struct kind *kind)
 {
-    static const struct {
-        uint32_t bit;
-        unsigned traits;
-    } rows[] = {
-#define OPCODE(id, verb, completion, packet, transports, operands) {1u << IBV_WR_##verb, (transports) | (operands)},
-#include "models/hca/abi/opcodes.def"
-#undef OPCODE
-    };
     uint32_t opcodes = kind->others;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bool is = (rows[i].traits & kind->all) == kind->all && (rows[i].traits & kind->none) == 0;
-        opcodes |= is ? rows[i].bit : 0;
+    for (unsigned i = 0; i < 32; i++) {
+        const struct ibverbs_opcode *known = ibverbs_opcode((enum ibv_wr_opcode)i);
+        bool is = known != NULL && (known->traits & kind->all) == kind->all && (known->traits & kind->none) == 0;
+        opcodes |= is ? UINT32_C(1) << i : 0;
     }
     return opcodes;
 }
@@ -63,8 +57,7 @@ bool cli_selection_is(const char *word)
 static bool number_read(const char *word, uint64_t *number_out)
 {
     char *end;
-    *number_out = strtoull(word, &end, 10);
-    return word[0] >= '0' && word[0] <= '9' && *end == '\0' && *number_out != 0;
+    return cli_number_read(word, &end, number_out) && *end == '\0' && *number_out != 0;
 }
 
 // Takes one word or two. Returns how many; 0: they select nothing.

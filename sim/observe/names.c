@@ -4,8 +4,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "models/hca/abi/hca_abi.h"
 #include "sim/observe/internal.h"
+#include "verbs-shim/ibverbs/opcodes.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -51,12 +51,8 @@ static const char *opcode_of_others(uint64_t opcode)
 
 const char *observe_opcode_name(uint64_t opcode)
 {
-    static const char *const names[] = {
-#define OPCODE(id, verb, completion, packet, transports, operands) [IBV_WR_##verb] = #verb,
-#include "models/hca/abi/opcodes.def"
-#undef OPCODE
-    };
-    return opcode < COUNT(names) && names[opcode] != NULL ? names[opcode] : opcode_of_others(opcode);
+    const struct ibverbs_opcode *known = opcode <= UINT32_MAX ? ibverbs_opcode((enum ibv_wr_opcode)opcode) : NULL;
+    return known != NULL ? known->name : opcode_of_others(opcode);
 }
 
 // Operations with and without immediate data have the same completion.

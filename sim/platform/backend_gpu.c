@@ -139,13 +139,15 @@ static struct plat_gpu_queue *queue_of(void *ctx, unsigned number, uint32_t queu
     return known ? &gpu->queues[queue] : NULL;
 }
 
-// The same for a call in which time passes: the queue stays until queue_leave.
-static struct plat_gpu_queue *queue_enter(void *ctx, unsigned number, uint32_t queue_number)
+// The same for a call in which time passes: the queue stays until queue_leave. ticket: of the queue, or 0. NULL: there
+// is no such queue, or no such ticket.
+static struct plat_gpu_queue *queue_enter(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket)
 {
     struct plat_gpu_queue *queue = queue_of(ctx, number, queue_number);
-    if (queue != NULL) {
-        queue->users++;
+    if (queue == NULL || ticket > gpu_queue_submitted(queue->queue)) {
+        return NULL;
     }
+    queue->users++;
     return queue;
 }
 
@@ -171,26 +173,22 @@ static int queue_create(void *ctx, unsigned number, uint32_t *queue_out)
     return gpu == NULL ? -ENODEV : -ENOMEM;
 }
 
-static void ticket_await(const struct plat_backend_inproc *b, struct plat_gpu_queue *queue, const char *name,
-                         uint64_t ticket)
+static void ticket_await(struct plat_gpu_queue *queue, uint64_t ticket)
 {
-    const struct sim_wait_reason reason = {name, "item %llu of a queue to end", ticket, 0};
+    const struct sim_wait_reason reason = {queue->gpu_name, "item %llu of queue %llu to end", ticket, queue->number};
     while (gpu_queue_done(queue->queue) < ticket) {
-        (void)sim_condition_wait(b->sim, &queue->ended, SIM_NEVER_PS, &reason);
+        (void)sim_condition_wait(queue->sim, &queue->ended, SIM_NEVER_PS, &reason);
     }
 }
 
 static int queue_wait(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket)
 {
     const struct plat_backend_inproc *b = ctx;
-    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number);
+    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number, ticket);
     if (queue == NULL) {
         return -EINVAL;
     }
-    if (ticket > gpu_queue_submitted(queue->queue)) {
-        return queue_leave(queue, -EINVAL);
-    }
-    ticket_await(b, queue, gpu_of(ctx, number)->name, ticket);
+    ticket_await(queue, ticket);
     host_core_spend(b->core, host_core_config(b->core)->poll_ps, &look);
     return queue_leave(queue, queue->failed != 0 && queue->failed <= ticket ? -EIO : 0);
 }
@@ -203,13 +201,13 @@ static int queue_destroy(void *ctx, unsigned number, uint32_t queue_number)
     if (queue == NULL) {
         return -EINVAL;
     }
-    const char *name = gpu_of(ctx, number)->name;
     queue->ending = true;
-    ticket_await(b, queue, name, gpu_queue_submitted(queue->queue));
+    ticket_await(queue, gpu_queue_submitted(queue->queue));
     host_core_spend(b->core, host_core_config(b->core)->poll_ps, &look);
-    const struct sim_wait_reason reason = {name, "%llu threads that wait for queue %llu", queue->users, queue_number};
+    const struct sim_wait_reason reason = {queue->gpu_name, "%llu threads that wait for queue %llu", queue->users,
+                                           queue_number};
     while (queue->users > 0) {
-        (void)sim_condition_wait(b->sim, &queue->ended, SIM_NEVER_PS, &reason);
+        (void)sim_condition_wait(queue->sim, &queue->ended, SIM_NEVER_PS, &reason);
     }
     int error = error_of(gpu_queue_destroy(queue->queue));
     queue->ending = false;
@@ -258,11 +256,11 @@ static void item_effect(void *ctx)
 // A queue holds so many items; whoever submits more waits until one has ended, as for a full ring of a real GPU.
 #define QUEUE_ITEMS_MAX 16384u
 
-static void room_await(const struct plat_backend_inproc *b, struct plat_gpu_queue *queue)
+static void room_await(struct plat_gpu_queue *queue)
 {
     uint64_t submitted = gpu_queue_submitted(queue->queue);
     if (submitted >= QUEUE_ITEMS_MAX) {
-        ticket_await(b, queue, "a GPU", submitted - QUEUE_ITEMS_MAX + 1);
+        ticket_await(queue, submitted - QUEUE_ITEMS_MAX + 1);
     }
 }
 
@@ -363,7 +361,7 @@ static int rows_submit(void *ctx, struct plat_gpu_queue *queue, const struct bac
     }
     int error = 0;
     for (uint64_t row = 0; row < work->rows && error == 0; row++) {
-        room_await(ctx, queue);
+        room_await(queue);
         error = row_submit(queue, work, row, peer, ticket_out);
     }
     return error;
@@ -375,7 +373,7 @@ static int work_submit(void *ctx, unsigned number, struct plat_gpu_queue *queue,
     struct plat_gpu_queue *other = NULL;
     struct gpu_work item = {0};
     struct plat_gpu_item effect = {0};
-    room_await(ctx, queue); // before another queue is looked up: time may pass
+    room_await(queue); // before another queue is looked up: time may pass
     switch (work->kind) {
     case BACKEND_GPU_TO_DEVICE:
     case BACKEND_GPU_TO_HOST:
@@ -410,7 +408,7 @@ static int work_submit(void *ctx, unsigned number, struct plat_gpu_queue *queue,
 static int submit(void *ctx, unsigned number, uint32_t queue_number, const struct backend_gpu_work *work,
                   uint64_t *ticket_out)
 {
-    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number);
+    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number, 0);
     return queue != NULL ? queue_leave(queue, work_submit(ctx, number, queue, work, ticket_out)) : -EINVAL;
 }
 
@@ -435,12 +433,9 @@ static int ticket_state(const struct plat_gpu_queue *queue, uint64_t ticket, uin
 static int poll(void *ctx, unsigned number, uint32_t queue_number, uint64_t ticket, uint64_t *ended_ps_out)
 {
     const struct plat_backend_inproc *b = ctx;
-    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number);
+    struct plat_gpu_queue *queue = queue_enter(ctx, number, queue_number, ticket);
     if (queue == NULL) {
         return -EINVAL;
-    }
-    if (ticket > gpu_queue_submitted(queue->queue)) {
-        return queue_leave(queue, -EINVAL);
     }
     host_core_spend(b->core, host_core_config(b->core)->load_ps, &look);
     return queue_leave(queue, ticket_state(queue, ticket, ended_ps_out));

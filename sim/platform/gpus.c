@@ -14,6 +14,8 @@ enum sim_status plat_gpus_add(struct plat_gpus *gpus, sim_t *sim, const char *na
     gpu->name = name;
     for (unsigned i = 0; i < PLAT_GPU_QUEUES_MAX; i++) {
         gpu->queues[i].sim = sim;
+        gpu->queues[i].gpu_name = name;
+        gpu->queues[i].number = i;
         sim_condition_init(&gpu->queues[i].ended);
     }
     gpus->list[gpus->count++] = gpu;

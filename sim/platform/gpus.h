@@ -29,6 +29,8 @@ struct plat_gpu_item {
 
 struct plat_gpu_queue {
     sim_t *sim;
+    const char *gpu_name;                         // and
+    uint32_t number;                              // for messages
     gpu_queue_t *queue;                           // NULL: the number is free
     struct plat_gpu_item *pending, *pending_last; // in the order in which they end
     struct plat_gpu_item *marks;                  // marks that have ended, the latest first
