@@ -46,3 +46,17 @@ TEST(AttachedQuiet, WritesWakeNobodyWhoWaitsForEvents)
 {
     EXPECT_EQ(wakes("events"), 1); // the deadline
 }
+
+TEST(AttachedWord, IsWokenByAWriteOfItsUpperHalf)
+{
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 1, "word", "half", NULL);
+    attach_fixture_add(&fixture, 0, "word", "half", NULL);
+    attach_fixture_run(&fixture);
+    char *text = attach_fixture_output(&fixture, 0);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    EXPECT_BETWEEN(atoi(text), 200, 202);
+    free(text);
+    attach_fixture_fini(&fixture);
+}

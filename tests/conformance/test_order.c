@@ -169,6 +169,35 @@ RULE(Order, AReceiverThatIsAlwaysLateGetsEveryMessageInOrder)
     fixture_play(device, stream, drain_slowly);
 }
 
+enum { LARGE_AT = 4096, LARGE_BYTES = 900000 };
+
+static void small_then_large(struct side *side)
+{
+    fixture_fill(side->memory, 8, 3);
+    fixture_fill(side->memory + LARGE_AT, LARGE_BYTES, 4);
+    fixture_send(side, 1, IBV_WR_SEND, 0, 8, 0);
+    fixture_send(side, 2, IBV_WR_SEND, LARGE_AT, LARGE_BYTES, 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
+}
+
+static void late_for_both(struct side *side)
+{
+    fixture_sleep(side, 300 * US);
+    EXPECT_EQ(fixture_receive(side, 1, 0, 8), 0);
+    EXPECT_EQ(fixture_receive(side, 2, LARGE_AT, LARGE_BYTES), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    (void)fixture_expect(side, 2, IBV_WC_SUCCESS);
+    EXPECT_TRUE(fixture_is_filled(side->memory, 8, 3));
+    EXPECT_TRUE(fixture_is_filled(side->memory + LARGE_AT, LARGE_BYTES, 4));
+}
+
+// The requester is in the middle of the second message when it goes back to the first.
+RULE(Order, ALargeMessageBehindOneThatFindsNoReceiveArrives)
+{
+    fixture_play(device, small_then_large, late_for_both);
+}
+
 // --- several nodes ---------------------------------------------------------------------------------------------------
 
 enum { ADDS = 60, NODES = 4 };

@@ -300,3 +300,28 @@ TEST(DmacReads, DescriptorsAtTheTimeoutAreTakenOrLost)
     }
     EXPECT_BETWEEN(lost, 3, 9);
 }
+
+static void complete_first_with_too_much(struct dmac *dmac, unsigned number)
+{
+    (void)number;
+    uint8_t data[512];
+    memset(data, 0xee, sizeof data);
+    pcie_tlp_t *read = dmac->reads[0];
+    pcie_tlp_t *longer = pcie_tlp_read(dmac->chip->pool, read->requester, read->tag, read->address, 512);
+    chip_send(dmac->chip, PORT_N, BAR_REGISTERS, pcie_tlp_completion(longer, REQUESTER_HOST, 0, 512, data));
+    pcie_tlp_unref(longer);
+}
+
+TEST(DmacReads, CompletionsLongerThanTheirReadAreCountedAndChangeNothing)
+{
+    struct dmac *dmac = dmac_create(NULL);
+    struct dmac_order order = dmac_order(1, dmac_copy(0x1000, SPACE_EAST, 0, 0x100));
+    dmac->rules[0] = late(0x1000, 0x100, 3000);
+    dmac_start(dmac, &order);
+    dmac_after(dmac, 1500, complete_first_with_too_much, 0);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
+    EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 1);
+    dmac_expect(dmac, &order.transfer);
+    dmac_compare(dmac);
+    dmac_destroy(dmac);
+}

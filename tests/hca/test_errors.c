@@ -101,6 +101,16 @@ TEST(Error, WriteBeyondTheRegionIsRemoteAccess)
     error_fixture_run(&fixture);
 }
 
+TEST(Error, WriteOfMoreThanTheRegionHoldsIsRemoteAccess)
+{
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.sge[0].bytes = REGION_BYTES;
+    fixture.sge[1] = fixture.sge[0];
+    fixture.wr.sge_count = 2;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    error_fixture_run(&fixture);
+}
+
 TEST(Error, ReadFromADeregisteredRegionIsRemoteAccess)
 {
     error_fixture_init_with(&fixture, HCA_RC, NULL);

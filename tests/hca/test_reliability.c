@@ -222,6 +222,46 @@ TEST(Reliability, ASendWaitsForAReceiverThatIsNotReady)
     hca_fixture_fini(&walk.fixture);
 }
 
+static void late_twice(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        sim_thread_sleep(walk.fixture.sim, 5000 * US);
+        EXPECT_EQ(hca_fixture_receive(&walk.b, i, 4096, 4096), 0);
+        EXPECT_EQ(hca_fixture_completion(&walk.b).status, HCA_OK);
+    }
+}
+
+static void early_twice(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(hca_fixture_send(&walk.a, HCA_OP_SEND, 0, 4096, walk.far, 0), 0);
+        EXPECT_EQ(hca_fixture_completion(&walk.a).status, HCA_OK);
+    }
+}
+
+// Each of the two sends is refused once: with one retry, the second needs the first one's back.
+TEST(Reliability, RnrRetriesCountForEachRequestAnew)
+{
+    const struct hca_config config = preset_hca("connectx-qdr");
+    hca_fixture_init_with(&walk.fixture, &config, "core-i7-2600k");
+    walk.near = hca_fixture_process(&walk.fixture, 0);
+    walk.far = hca_fixture_process(&walk.fixture, 1);
+    walk.a = hca_fixture_qp(walk.near, HCA_RC);
+    walk.b = hca_fixture_qp(walk.far, HCA_RC);
+    struct hca_qp_attr to_b = hca_fixture_attr(&walk.b), to_a = hca_fixture_attr(&walk.a);
+    to_a.rnr_retry = to_b.rnr_retry = 1;
+    to_a.min_rnr_timer = to_b.min_rnr_timer = 20;
+    hca_fixture_connect_with(&walk.a, &to_b);
+    hca_fixture_connect_with(&walk.b, &to_a);
+    hca_fixture_spawn(&walk.fixture, "near", early_twice, NULL);
+    hca_fixture_spawn(&walk.fixture, "far", late_twice, NULL);
+    hca_fixture_run(&walk.fixture);
+    EXPECT_EQ(hca_fixture_counter(&walk.fixture, 1, "rnr_naks_sent"), 2);
+    hca_fixture_fini(&walk.fixture);
+}
+
 // --- single losses ---------------------------------------------------------------------------------------------------
 
 struct loss {

@@ -256,3 +256,28 @@ TEST(Replay, CountsTheSameInEveryRun)
     }
     EXPECT_EQ(digests[0], digests[1]);
 }
+
+// An ACK that arrives during a replay takes TLPs from the replay buffer, and the replay goes on with the one that it would
+// have sent next: a TLP that it left out costs another NAK, though every byte still arrives.
+TEST(Replay, GoesOnWhereItWasWhenAnAckArrivesMeanwhile)
+{
+    enum { CORRUPT_EVERY = 101 };
+    static const uint32_t TLPS[] = {30000, 3000};
+    static const uint64_t FLIGHTS_PS[] = {0, 20000, 100000, 400000};
+    for (unsigned i = 0; i < 16; i++) {
+        struct pcie_link_config config = pair_config();
+        config.corrupt_every_tlps = CORRUPT_EVERY;
+        config.ack_every_tlps = 1 + i / 4;
+        config.flight_ps = FLIGHTS_PS[i % 4];
+        struct pair *pair = pair_create(&config);
+        pair_saturate(pair, 0, TLPS[0], 4);
+        pair_saturate(pair, 1, TLPS[1], 256);
+        (void)sim_run(pair->sim);
+        for (unsigned side = 0; side < 2; side++) {
+            uint64_t sent = TLPS[side] + pair_counter(pair, side, "replays");
+            EXPECT_BETWEEN(pair_counter(pair, !side, "naks"), 1, sent / CORRUPT_EVERY);
+            EXPECT_EQ(pair_counter(pair, side, "replay_timeouts"), 0);
+        }
+        pair_destroy(pair);
+    }
+}

@@ -239,3 +239,26 @@ TEST(TwinChip, RefusesValuesThatTheChipCannotTake)
     EXPECT_EQ(peach2_twin_create(NULL, NULL, "twin", &config, NULL, NULL, &twin), SIM_ERR_RANGE);
     EXPECT_TRUE(twin == NULL);
 }
+
+static void long_raise_run(void *ctx)
+{
+    struct bench *bench = ctx;
+    const uint32_t words[2] = {0x100, 0xffffffff};
+    uint64_t at = WINDOW + ((uint64_t)OWN_NODE << 35) + (3ull << 33) + PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_RAISE;
+    bench->ops->rx(bench->core, PEACH2_PORT_E, 2, pcie_tlp_write(bench->pool, 8, at, 8, words));
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_read(bench->pool, 7, STATUS_TAG, PEACH2_INTERRUPT_BASE, 16));
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0,
+                   pcie_tlp_read(bench->pool, 7, 77, PEACH2_COUNTER_BASE + PEACH2_COUNTER_REFUSED_WRITES, 4));
+}
+
+static void long_raise(struct bench *bench)
+{
+    sim_event_init(&bench->step_event, step_run, bench);
+    sim_event_init(&bench->begin_event, long_raise_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 1000100);
+}
+
+TEST(TwinChip, RefusesAWriteFromACableThatGoesBeyondRaise)
+{
+    bench_compare(1, long_raise, NULL);
+}

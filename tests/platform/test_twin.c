@@ -408,6 +408,7 @@ static const struct mistake mistakes[] = {
     {BASE, WINDOW + (2ull << 33) - 64, 128, START, 0, 0, 0, 3},      // out of the block
     {BASE, WINDOW + (3ull << 33) + 0x17fc0, 128, START, 0, 0, 0, 3}, // out of the board's memory
     {BASE, WINDOW + (3ull << 33), 64, START, 0, 0, 0, 3},            // to the board's registers
+    {BASE, WINDOW + (3ull << 33) + 0x17fc0, 64, START, 0, 0, 0, 0},  // up to the end of the board's memory
     {HOLE, REMOTE, 64, START, 0, 0, 0, 4},
     {BASE, REMOTE, 64, START_HOST, HOLE, 0, 0, 4}, // no component answers the read of the descriptor
     {BASE, REMOTE, 64, START_BOARD, 0, 0, 0, 7},   // to itself

@@ -115,3 +115,23 @@ TEST(TcaProgress, ByThreadsEndsAndBeginsWithTheContext)
     EXPECT_EQ(pair.value[0] + pair.value[1], 2);
     verbs_pair_fini(&pair);
 }
+
+static void resizes(void *arg, peach2_handle_t *board)
+{
+    struct verbs_pair *pair = arg;
+    struct verbs_end *end = verbs_enter(pair, peach2_node(board));
+    EXPECT_EQ(ibv_resize_cq(end->cq, 200), 0);
+    struct ibv_wc wc;
+    EXPECT_EQ(ibv_poll_cq(end->cq, 1, &wc), 0);
+    pair->value[peach2_node(board)] = 1;
+}
+
+TEST(TcaProgress, ResizesACqBesideAThread)
+{
+    struct verbs_pair pair;
+    verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
+    pair.scenario->nodes[0].board.progress_thread = true;
+    verbs_pair_run(&pair, resizes, resizes);
+    EXPECT_EQ(pair.value[0] + pair.value[1], 2);
+    verbs_pair_fini(&pair);
+}
