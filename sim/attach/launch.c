@@ -269,8 +269,8 @@ void attach_node_main(void *arg, peach2_handle_t *board)
 
 // --- the end --------------------------------------------------------------------------------------------------------
 
-// Orphans become children of the simulator, so the list of its children is complete. false: no children are left.
-static bool children_kill(void)
+// Orphans become children of the simulator, so the list of its children is complete. false: none but the janitor is left.
+static bool children_kill(pid_t janitor)
 {
     char name[64], line[4096];
     snprintf(name, sizeof name, "task/%d/children", (int)getpid());
@@ -280,8 +280,10 @@ static bool children_kill(void)
     bool any = false;
     char *at = line, *end;
     for (long pid = strtol(at, &end, 10); end != at; pid = strtol(at, &end, 10)) {
-        any = true;
-        (void)kill((pid_t)pid, SIGKILL);
+        if (pid != janitor) {
+            any = true;
+            (void)kill((pid_t)pid, SIGKILL);
+        }
         at = end;
     }
     return any;
@@ -289,7 +291,7 @@ static bool children_kill(void)
 
 void attach_kill_all(struct attach_server *server)
 {
-    while (children_kill()) {
+    while (children_kill(server->scratch.janitor)) {
         int status;
         pid_t pid = waitpid(-1, &status, 0);
         for (uint32_t i = 0; pid > 0 && i < server->options->program_count; i++) {

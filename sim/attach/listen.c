@@ -58,12 +58,7 @@ void attach_listen_end(struct attach_server *server)
     if (server->network.fd >= 0) {
         close(server->network.fd);
     }
-    if (server->scratch.alive >= 0) {
-        close(server->scratch.alive);
-    }
-    if (server->scratch.directory[0] != '\0') {
-        attach_scratch_remove(server);
-    }
+    attach_scratch_remove(server);
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------

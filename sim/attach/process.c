@@ -134,7 +134,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
 
 int attach_process_segment(struct attach_process *process)
 {
-    int fd = memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = memfd_create(strrchr(process->server->scratch.directory, '/') + 1, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     // The size is sealed, so that no process can shrink the segment while the simulator uses it.
     if (fd >= 0 && (ftruncate(fd, sizeof *process->segment) != 0 ||
                     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {

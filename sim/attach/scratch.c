@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
@@ -26,20 +28,31 @@ void attach_libraries_path(const struct attach_server *server, char *path_out, s
     snprintf(path_out, bytes, "%s/.lib", server->scratch.directory);
 }
 
-// Starts a process that removes the directory when the simulator is killed. It waits for the end of a pipe whose other
-// end the simulator has, and a terminal's signals do not reach it. It gets the directory's name before the directory
-// exists. At an orderly end it is killed like everything that was started.
+// What the process below runs with the directory's name. The run's processes are those that have its socket in their
+// environment; a process that writes over its environment still has the run's shared memory mapped. A process that
+// starts another one while they are listed is found in the next round.
+static const char janitor_script[] =
+    "read -r _\n"
+    "while found=$(grep -lsF -- \"TCASIM_ATTACH=$0/\" /proc/[0-9]*/environ\n"
+    "              grep -lsF -- \"memfd:${0##*/} \" /proc/[0-9]*/maps); [ -n \"$found\" ]; do\n"
+    "  for file in $found; do file=${file%/*}; kill -9 \"${file##*/}\"; done\n"
+    "  sleep 0.02\n"
+    "done\n"
+    "exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
+
+// Starts a process that ends the programs and removes the directory when the simulator is killed. It waits for the end
+// of a pipe whose other end the simulator has, which comes before the simulator's parent has waited for it, and a
+// terminal's signals do not reach it. It gets the directory's name before the directory exists. At an orderly end it is
+// killed, after everything else that was started and when the directory is gone.
 static void janitor_start(struct attach_server *server)
 {
-    static char shell[] = "sh", option[] = "-c",
-                script[] = "read -r _; exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
-    char *const argv[] = {shell, option, script, server->scratch.directory, NULL};
+    static char shell[] = "sh", option[] = "-c";
+    char *const argv[] = {shell, option, (char *)(uintptr_t)janitor_script, server->scratch.directory, NULL};
     static char path[] = "PATH=/usr/bin:/bin";
     char *const env[] = {path, NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int ends[2];
-    pid_t pid;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return;
     }
@@ -49,11 +62,25 @@ static void janitor_start(struct attach_server *server)
     (void)posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
     (void)posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    (void)posix_spawn(&pid, "/bin/sh", &actions, &attributes, argv, env);
+    if (posix_spawn(&server->scratch.janitor, "/bin/sh", &actions, &attributes, argv, env) != 0) {
+        server->scratch.janitor = 0;
+    }
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&actions);
     close(ends[0]);
     server->scratch.alive = ends[1];
+}
+
+static void janitor_end(struct attach_server *server)
+{
+    pid_t pid = server->scratch.janitor;
+    if (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) { // unless a program has ended it
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+    }
+    if (server->scratch.alive >= 0) {
+        close(server->scratch.alive);
+    }
 }
 
 static bool folder_make(struct attach_server *server, const char *path)
@@ -108,7 +135,7 @@ bool attach_scratch_make(struct attach_server *server)
     return folder_make(server, temporary) && folder_make(server, ports) && link_make(server);
 }
 
-void attach_scratch_remove(const struct attach_server *server)
+static void remove_all(const struct attach_server *server)
 {
     char prefix[sizeof server->scratch.directory + 1];
     snprintf(prefix, sizeof prefix, "%s.", strrchr(server->scratch.directory, '/') + 1);
@@ -126,4 +153,12 @@ void attach_scratch_remove(const struct attach_server *server)
         (void)closedir(shared);
     }
     attach_folder_remove(server->scratch.directory);
+}
+
+void attach_scratch_remove(struct attach_server *server)
+{
+    if (server->scratch.directory[0] != '\0') {
+        remove_all(server);
+    }
+    janitor_end(server);
 }

@@ -20,6 +20,7 @@ struct attach_scratch {
     char directory[64];
     char path[96]; // of the socket
     int alive;     // a pipe without a writer: it ends with the simulator
+    pid_t janitor; // waits for that; 0: it could not be started
 };
 
 // A process that has connected before its parent's time has come.
@@ -86,7 +87,7 @@ void attach_scratch_path(const struct attach_server *server, char *path_out, siz
 void attach_libraries_path(const struct attach_server *server, char *path_out, size_t bytes);
 bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
 // Removes the run's whole directory, and the shared memory of its nodes.
-void attach_scratch_remove(const struct attach_server *server);
+void attach_scratch_remove(struct attach_server *server);
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 

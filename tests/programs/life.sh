@@ -54,6 +54,30 @@ killed) # a simulator that is killed leaves neither files nor programs
         await "! kill -0 $program 2>/dev/null"
     done
     ;;
+unreaped) # nor does a program that another one has started stay until somebody has waited for the simulator
+    /usr/bin/python3 - "$tcasim" "$scenario" "$forever" <<'PYTHON' || fail "the end of the output has not come"
+import os, subprocess, sys, time
+tcasim, scenario, forever = sys.argv[1:]
+run = subprocess.Popen([tcasim, "exec", scenario, "--on", "node0", f"sh -c '{forever}; true'"], stdout=subprocess.PIPE)
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return file.read().split()
+while not any(children(child) for child in children(run.pid)):
+    time.sleep(0.05)
+time.sleep(0.5)
+run.kill()
+os.set_blocking(run.stdout.fileno(), False)
+for _ in range(200):  # never waits for the simulator
+    try:
+        if run.stdout.read() == b"":
+            sys.exit(0)
+    except BlockingIOError:
+        pass
+    time.sleep(0.05)
+sys.exit(1)
+PYTHON
+    await '[ -z "$(ls "$folder")" ]'
+    ;;
 stranger) # another user reaches neither the socket nor the memory of programs
     [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null || {
         echo "skipped: only root can be another user" >&2

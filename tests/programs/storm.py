@@ -12,9 +12,19 @@ import tempfile
 import time
 
 TCASIM, SCENARIO, ROUNDS, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-# A second or more each, so that none is finished when its signal comes.
-PROGRAMS = ["ib_send_lat -n 50000", "ib_write_bw -n 5000", "ib_read_lat -n 50000", "ib_send_bw -e -n 5000",
-            "ib_atomic_lat -n 50000"]
+# What server and client are called with. A second or more each, so that none is finished when its signal comes.
+PERFTEST = ["ib_send_lat -n 50000", "ib_write_bw -n 5000", "ib_read_lat -n 50000", "ib_send_bw -e -n 5000",
+            "ib_atomic_lat -n 50000", "ib_send_lat -R -n 50000"]
+PAIRS = [(f"{program} -F", f"{program} -F node1") for program in PERFTEST]
+PAIRS += [("rping -s -C 20000", "rping -c -C 20000 -a node1"),
+          ("rstream -S 64 -C 50000", "rstream -S 64 -C 50000 -s node1"),
+          ("ucx_perftest", "ucx_perftest -t tag_lat -n 100000 node1"),
+          ("fi_pingpong -p verbs -e msg -I 50000", "fi_pingpong -p verbs -e msg -I 50000 node1"),
+          # One program, which starts its ranks: the other node's is of no use to it.
+          ("NPopenmpi", "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --host node0,node1 NPopenmpi -u 65536 -o /dev/null")]
+if "ibsim0" in SCENARIO:
+    PAIRS += [(f"ib_send_lat -F -n 50000 -c {kind}", f"ib_send_lat -F -n 50000 -c {kind} node1")
+              for kind in ["UD", "XRC", "UC"]]
 END_S, LIMIT_S = 20, 40  # of real time, on a busy machine: a hang would take the limit
 KILLS = [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]
 
@@ -44,34 +54,47 @@ def marked(mark):
     return found
 
 
-def programs_of(pid):
-    return [child for child in marked(b"TCASIM_ATTACH=") if (status_of(child) or ("", 0))[1] == pid]
+def programs_of(mark, simulator):
+    """The programs and what they have started, in the order of their numbers."""
+    attached = set(marked(b"TCASIM_ATTACH=")) & set(marked(mark))
+    return sorted(attached - {simulator})
 
 
 def run_start(dice, folder, mark):
-    program = dice.choice(PROGRAMS) + " -F"
-    command = [TCASIM, "exec", SCENARIO, "--wall-limit", str(LIMIT_S), "--on", "node1", program, "--on", "node0", program + " node1"]
-    return subprocess.Popen(command, env=dict(os.environ, XDG_RUNTIME_DIR=folder, STORM=mark), start_new_session=True,
+    server, client = dice.choice([pair for pair in PAIRS if shutil.which(pair[0].split()[0])])
+    command = [TCASIM, "exec", SCENARIO, "--wall-limit", str(LIMIT_S)]
+    command += [] if client.startswith("mpirun") else ["--on", "node1", server]
+    command += ["--on", "node0", client]
+    transport = dict(UCX_NET_DEVICES="tca0:1" if "tca0" in SCENARIO else "ibsim0:1", UCX_TLS="rc",
+                     OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return subprocess.Popen(command, env=dict(os.environ, XDG_RUNTIME_DIR=folder, STORM=mark, **transport), start_new_session=True,
                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def strike(dice, run, what):
-    """Returns the statuses that may follow."""
+def strike(dice, run, what, mark):
+    """Returns the statuses that may follow, None if programs choose it, and what the run must tell."""
     if what == "interrupt":
         run.send_signal(signal.SIGINT)
-        return [130, -signal.SIGINT]  # the signal may come before the program has set up its handler
+        return [130, -signal.SIGINT], ""  # the signal may come before the program has set up its handler
     if what == "simulator":
         run.kill()
-        return [-signal.SIGKILL]
-    number, programs = dice.choice(KILLS), []
+        return [-signal.SIGKILL], ""
+    # On SIGSEGV, fi_pingpong's libraries take a mutex twice.
+    number = dice.choice([kill for kill in KILLS if kill != signal.SIGSEGV or "fi_pingpong" not in str(run.args)])
+    programs = []
     while not programs and run.poll() is None:
-        programs = programs_of(run.pid)
+        programs = programs_of(mark, run.pid)
+    dice.shuffle(programs)
+    told = ""
     for pid in programs[:2 if what == "both" else 1]:
+        own = (status_of(pid) or ("", 0))[1] == run.pid
         try:
             os.kill(pid, number)
+            # Others are their parents' to report, and programs may handle other signals.
+            told = "was killed by signal 9 (SIGKILL)" if own and number == signal.SIGKILL else told
         except ProcessLookupError:
             pass
-    return [0, 1, 3, 128 + number]
+    return None, told
 
 
 def leftovers(folder, mark):
@@ -86,24 +109,30 @@ def leftovers(folder, mark):
 def strike_round(number):
     dice = random.Random(SEED * 1000003 + number)
     what = dice.choice(["one", "one", "both", "both", "interrupt", "simulator"])
-    delay_s = dice.choice([0.0, 0.05, 0.3]) + dice.random() * 0.1
+    delay_s = dice.choice([0.0, 0.05, 0.3, 1.0]) + dice.random() * 0.1
     with tempfile.TemporaryDirectory(prefix="storm-") as folder:
         mark = os.path.basename(folder)
         run = run_start(dice, folder, mark)
         time.sleep(delay_s)
-        allowed = strike(dice, run, what) + ([0] if run.poll() is not None else [])
+        allowed, told = strike(dice, run, what, b"STORM=" + mark.encode())
+        over = run.poll() is not None
         began_s = time.monotonic()
+        left = leftovers(folder, mark) if what == "simulator" else None  # before its parent has waited for it
         try:
             errors = run.communicate(timeout=END_S)[1]
         except subprocess.TimeoutExpired:
             return f"{what} after {delay_s:.3f} s: has not ended in {END_S} s: {run.args}\n{run.communicate()[1]}"
-        if run.returncode not in allowed:
-            return f"{what} after {delay_s:.3f} s: status {run.returncode}, not in {allowed}\n{errors}"
+        if not over and allowed is not None and run.returncode not in allowed:
+            return f"{what} after {delay_s:.3f} s: status {run.returncode}, not in {allowed}: {run.args}\n{errors}"
+        if not over and told not in errors:
+            return f"{what} after {delay_s:.3f} s: does not say '{told}': {run.args}\n{errors}"
         if "left over" in errors:  # packets, in the simulated machine
             return f"{what} after {delay_s:.3f} s:\n{errors}"
-        left = leftovers(folder, mark)
+        if "wall limit" in errors:
+            return f"{what} after {delay_s:.3f} s: the others were not told: {run.args}\n{errors}"
+        left = left or leftovers(folder, mark)
         if left is not None:
-            return f"{what} after {delay_s:.3f} s: left processes {left[0]} and files {left[1]}"
+            return f"{what} after {delay_s:.3f} s: left processes {left[0]} and files {left[1]}: {run.args}"
         print(f"{number} {what} after {delay_s:.3f} s: {run.returncode} in {time.monotonic() - began_s:.2f} s", flush=True)
     return None
 
