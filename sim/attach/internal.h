@@ -105,6 +105,7 @@ struct attach_process {
     uint32_t first_bell;
     unsigned announced; // threads that begin once simulated time has reached their creator's time
     bool expected;      // its parent has announced it, or the run started it
+    unsigned strangers; // announced children that have not attached themselves
     bool leaving;       // it has announced its end or an exec
     bool ended;
     uint64_t alarm_ps;  // no wait goes beyond this time

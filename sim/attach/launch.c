@@ -156,27 +156,81 @@ bool attach_is_child(const struct attach_process *process, uint64_t pid)
     return pid != 0 && pid <= INT32_MAX && attach_parent_of((pid_t)pid) == process->pid;
 }
 
-bool attach_await(struct attach_server *server, pid_t pid)
+// In clock ticks. 0: it is gone.
+static unsigned long processor_ticks(pid_t pid)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    uint64_t since_ms = attach_real_ms();
-    bool over = pidfd < 0;
+    char line[512];
+    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    unsigned long user = 0, system = 0;
+    return name_end != NULL &&
+                   sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2
+               ? user + system
+               : 0;
+}
+
+// A child attaches itself before its own code begins. It is taken for a stranger that never will if it sleeps in the
+// kernel for so long, or has computed for so long.
+enum { CHILD_SLEEPS_MS = 500, CHILD_COMPUTES_S = 2 };
+
+struct arrival {
+    pid_t pid;
+    int pidfd;
+    uint64_t since_ms, awake_ms;
+};
+
+static bool is_stranger(struct arrival *arrival, uint64_t now_ms)
+{
+    if (attach_runs(arrival->pid, arrival->pid)) {
+        arrival->awake_ms = now_ms;
+    }
+    return now_ms - arrival->awake_ms > CHILD_SLEEPS_MS ||
+           processor_ticks(arrival->pid) > CHILD_COMPUTES_S * (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
+enum awaited { AWAITED_HERE, AWAITED_OVER, AWAITED_MISSING };
+
+static enum awaited await(struct attach_server *server, pid_t pid, bool is_child)
+{
+    struct arrival arrival = {.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .since_ms = attach_real_ms()};
+    bool over = arrival.pidfd < 0, missing = false;
+    arrival.awake_ms = arrival.since_ms;
     attach_accept(server);
-    while (!over && connected(server, pid) == NULL && !attach_stopped(server) &&
-           attach_real_ms() - since_ms <= server->options->wall_limit_ms) {
-        struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+    while (!over && !missing && connected(server, pid) == NULL && !attach_stopped(server)) {
+        struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN},
+                                 {.fd = arrival.pidfd, .events = POLLIN}};
         (void)poll(ready, 2, AWAIT_MS);
+        uint64_t now_ms = attach_real_ms();
         over = ready[1].revents != 0;
+        missing =
+            now_ms - arrival.since_ms > server->options->wall_limit_ms || (is_child && is_stranger(&arrival, now_ms));
         attach_accept(server);
     }
-    if (pidfd >= 0) {
-        close(pidfd);
+    if (arrival.pidfd >= 0) {
+        close(arrival.pidfd);
     }
     struct attach_process *process = connected(server, pid);
     if (process != NULL) {
         process->expected = true;
     }
-    return over || process != NULL;
+    return process != NULL ? AWAITED_HERE : over ? AWAITED_OVER : AWAITED_MISSING;
+}
+
+// Strangers of a process for which the others wait.
+enum { STRANGERS_MAX = 3 };
+
+bool attach_child_await(struct attach_process *parent, pid_t pid)
+{
+    struct attach_server *server = parent->server;
+    if (parent->strangers == STRANGERS_MAX) {
+        attach_accept(server);
+        return connected(server, pid) != NULL;
+    }
+    enum awaited child = await(server, pid, true);
+    if (child == AWAITED_MISSING) {
+        parent->strangers++;
+        attach_outside_note(server, ATTACH_RUN_OUTSIDE_CLOCK);
+    }
+    return child != AWAITED_MISSING;
 }
 
 void attach_reap(struct attach_server *server, int program)
@@ -213,7 +267,7 @@ static void program_start(struct attach_server *server, uint32_t index)
         return;
     }
     server->launch.pids[index] = pid;
-    if (!attach_await(server, pid)) {
+    if (await(server, pid, false) == AWAITED_MISSING) {
         attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
                     (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
     } else if (connected(server, pid) == NULL) {

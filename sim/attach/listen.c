@@ -10,8 +10,7 @@
 
 #include "sim/attach/internal.h"
 
-// A program that connects sends its hello message at once.
-enum { HELLO_MS = 1000, BACKLOG = 256 };
+enum { BACKLOG = 256 };
 
 // The nodes' addresses: from 127.77.N.1 on, with an N that no other run of the machine has taken. The abstract name
 // that holds N is released when its owner ends.
@@ -90,14 +89,22 @@ bool attach_descriptor_send(const struct attach_process *process, int fd)
     return message_send(process->socket, &magic, sizeof magic, fd);
 }
 
-static bool hello_receive(int socket, struct attach_hello *hello)
+// A program that connects sends its hello message at once, but the simulator may look between the two. It waits for
+// nobody: a connection that says nothing is looked at again with the next ones.
+enum hello { HELLO_MISSING, HELLO_WRONG, HELLO_GOOD };
+
+static enum hello hello_receive(int socket, struct attach_hello *hello)
 {
-    struct pollfd ready = {.fd = socket, .events = POLLIN};
     memset(hello, 0, sizeof *hello);
-    ssize_t got = poll(&ready, 1, HELLO_MS) == 1 ? recv(socket, hello, sizeof *hello, MSG_DONTWAIT) : -1;
+    ssize_t got = recv(socket, hello, sizeof *hello, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return HELLO_MISSING;
+    }
     hello->node[sizeof hello->node - 1] = hello->home[sizeof hello->home - 1] = '\0';
     // The message of another build may have another length.
-    return hello->magic == ATTACH_MAGIC && (got == (ssize_t)sizeof *hello || hello->layout != ATTACH_LAYOUT);
+    return hello->magic == ATTACH_MAGIC && (got == (ssize_t)sizeof *hello || hello->layout != ATTACH_LAYOUT)
+               ? HELLO_GOOD
+               : HELLO_WRONG;
 }
 
 static bool node_find(const struct attach_server *server, const char *name, uint32_t *node_out)
@@ -165,25 +172,25 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
     }
 }
 
-static void come_in(struct attach_server *server, int socket)
+// false: it has not said hello yet.
+static bool come_in(struct attach_server *server, const struct attach_early *early)
 {
-    struct ucred peer;
-    socklen_t bytes = sizeof peer;
     struct attach_hello hello;
     uint32_t node;
-    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != getuid() ||
-        !hello_receive(socket, &hello)) {
-        close(socket);
-    } else if (hello.layout != ATTACH_LAYOUT) {
-        refuse(socket, ATTACH_OTHER_BUILD);
-    } else if (!node_of(server, &hello, peer.pid, &node)) {
+    enum hello said = hello_receive(early->socket, &hello);
+    if (said == HELLO_WRONG) {
+        close(early->socket);
+    } else if (said == HELLO_GOOD && hello.layout != ATTACH_LAYOUT) {
+        refuse(early->socket, ATTACH_OTHER_BUILD);
+    } else if (said == HELLO_GOOD && !node_of(server, &hello, early->pid, &node)) {
         char text[ATTACH_NAME_BYTES + 96];
         snprintf(text, sizeof text, "the scenario has no node '%s' (TCASIM_NODE, or the host that mpirun was told)",
                  hello.node);
-        refuse(socket, text);
-    } else {
-        welcome(server, socket, peer.pid, node);
+        refuse(early->socket, text);
+    } else if (said == HELLO_GOOD) {
+        welcome(server, early->socket, early->pid, node);
     }
+    return said != HELLO_MISSING;
 }
 
 static bool is_announced(const struct attach_server *server, pid_t pid)
@@ -198,32 +205,85 @@ static bool is_announced(const struct attach_server *server, pid_t pid)
     return false;
 }
 
+static void early_remove(struct attach_listener *listener, unsigned index)
+{
+    listener->early_count--;
+    memmove(&listener->early[index], &listener->early[index + 1],
+            (listener->early_count - index) * sizeof listener->early[0]);
+}
+
 static void early_come_in(struct attach_server *server)
 {
-    for (unsigned i = 0; i < server->listener.early_count; i++) {
-        const struct attach_early early = server->listener.early[i];
-        if (!is_announced(server, early.pid)) {
-            server->listener.early_count--;
-            memmove(&server->listener.early[i], &server->listener.early[i + 1],
-                    (server->listener.early_count - i) * sizeof early);
-            i--;
-            come_in(server, early.socket);
+    struct attach_listener *listener = &server->listener;
+    for (unsigned i = 0; i < listener->early_count;) {
+        const struct attach_early early = listener->early[i];
+        if (!is_announced(server, early.pid) && come_in(server, &early)) {
+            early_remove(listener, i);
+        } else {
+            i++;
         }
     }
 }
 
-void attach_accept(struct attach_server *server)
+// Of a list that is full, the oldest connection that nobody has announced goes.
+static void early_make_room(struct attach_server *server)
 {
-    int socket;
-    early_come_in(server);
-    while ((socket = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    struct attach_listener *listener = &server->listener;
+    unsigned oldest = 0;
+    if (listener->early_count == ATTACH_EARLY_MAX) {
+        while (oldest + 1 < listener->early_count && is_announced(server, listener->early[oldest].pid)) {
+            oldest++;
+        }
+        close(listener->early[oldest].socket);
+        early_remove(listener, oldest);
+    }
+}
+
+// The next connection, without what another user has opened. false: there is none.
+static bool connection_take(const struct attach_server *server, struct attach_early *early_out)
+{
+    for (int socket; (socket = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
         struct ucred peer = {0};
         socklen_t bytes = sizeof peer;
-        (void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-        if (server->listener.early_count < ATTACH_EARLY_MAX && is_announced(server, peer.pid)) {
-            server->listener.early[server->listener.early_count++] = (struct attach_early){socket, peer.pid};
+        if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == getuid()) {
+            *early_out = (struct attach_early){socket, peer.pid};
+            return true;
+        }
+        close(socket);
+    }
+    return false;
+}
+
+static void early_add(struct attach_listener *listener, const struct attach_early *early)
+{
+    listener->early[listener->early_count++] = *early;
+}
+
+void attach_accept(struct attach_server *server)
+{
+    struct attach_early early;
+    early_come_in(server);
+    for (unsigned i = 0; i < BACKLOG && connection_take(server, &early); i++) { // however fast a program connects
+        if (is_announced(server, early.pid) || !come_in(server, &early)) {
+            early_make_room(server);
+            early_add(&server->listener, &early);
+        }
+    }
+}
+
+void attach_accept_again(struct attach_server *server, pid_t pid)
+{
+    struct attach_listener *listener = &server->listener;
+    struct attach_early early;
+    while (listener->early_count < ATTACH_EARLY_MAX && connection_take(server, &early)) {
+        early_add(listener, &early);
+    }
+    for (unsigned i = 0; i < listener->early_count;) {
+        early = listener->early[i];
+        if (early.pid == pid && come_in(server, &early)) {
+            early_remove(listener, i);
         } else {
-            come_in(server, socket);
+            i++;
         }
     }
 }

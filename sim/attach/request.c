@@ -316,10 +316,10 @@ int64_t attach_serve_thread_exit(struct attach_thread *thread, const struct atta
 int64_t attach_serve_child(struct attach_thread *thread, const struct attach_args_child *args,
                            struct attach_reply_child *reply)
 {
-    struct attach_server *server = thread->process->server;
+    struct attach_process *process = thread->process;
     (void)reply;
-    return attach_is_child(thread->process, args->pid) && attach_await(server, (pid_t)args->pid)
-               ? attach_ids_of(server, args->pid)
+    return attach_is_child(process, args->pid) && attach_child_await(process, (pid_t)args->pid)
+               ? attach_ids_of(process->server, args->pid)
                : -ECHILD;
 }
 

@@ -218,7 +218,7 @@ static void sleep_really(struct attach_thread *thread)
     }
 }
 
-// If the program becomes another one, that one attaches now. A child waits until its parent announces it, at the
+// If the program becomes another one, that one attaches now, also if it has not announced it. A child waits until its parent announces it, at the
 // parent's time, however long the parent computes. But a parent that sleeps in the kernel may wait there for the child.
 static void children_check(struct attach_thread *thread, uint64_t now_ms)
 {
@@ -228,6 +228,7 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
         attach_accept(server);
         return;
     }
+    attach_accept_again(server, thread->process->pid);
     if (thread->token.awake_ms == 0 || attach_runs(thread->process->pid, (pid_t)thread->slot->tid)) {
         thread->token.awake_ms = now_ms;
     }

@@ -23,8 +23,8 @@ struct attach_scratch {
     pid_t janitor; // waits for that; 0: it could not be started
 };
 
-// A process that has connected before its parent's time has come.
-#define ATTACH_EARLY_MAX 64u
+// A process that has connected before its parent's time has come, or has not said hello.
+#define ATTACH_EARLY_MAX 256u
 struct attach_early {
     int socket;
     pid_t pid;
@@ -69,6 +69,8 @@ void attach_listen_end(struct attach_server *server);
 // Attaches all processes that have connected, except children that a thread is about to announce: they begin at its
 // time.
 void attach_accept(struct attach_server *server);
+// Attaches only this process, which has the run token: it has become another program, or connects a second time.
+void attach_accept_again(struct attach_server *server, pid_t pid);
 // Sends a descriptor to a process.
 bool attach_descriptor_send(const struct attach_process *process, int fd);
 
@@ -99,8 +101,9 @@ struct attach_node {
     struct attach_server *server;
     uint32_t node;
 };
-// Waits until the process has connected or ended. false: neither happened within the wall limit.
-bool attach_await(struct attach_server *server, pid_t pid);
+// Waits until the child has connected or ended. false: it sleeps or computes without having connected, and nobody waits
+// for it any longer; or too many of this parent's children were like that.
+bool attach_child_await(struct attach_process *parent, pid_t pid);
 pid_t attach_parent_of(pid_t pid); // 0: none
 // Is it a child of the process?
 bool attach_is_child(const struct attach_process *process, uint64_t pid);

@@ -96,3 +96,44 @@ TEST(AttachedHostile, RandomStoresToTheBoardAsWellLeaveTheSimulatorAlone)
         expect_survived(seed);
     }
 }
+
+// --- connections that do not keep to the rules ----------------------------------------------------------------------
+
+// The program "rude" ends as it wants to while the pair exchanges its messages. A simulator that waited for it in real
+// time would meet the test's time limit.
+static void expect_unimpressed(const char *how, const char *count, const char *printed)
+{
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 3600000;
+    attach_fixture_add(&fixture, 0, "pair", "20", NULL);
+    attach_fixture_add(&fixture, 1, "pair", "20", NULL);
+    attach_fixture_add(&fixture, 0, "rude", how, count, NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    EXPECT_EQ(fixture.result.statuses[1], 0);
+    EXPECT_EQ(fixture.result.statuses[2], 128 + 9);
+    char *text = attach_fixture_output(&fixture, 2);
+    EXPECT_STREQ(text, printed);
+    free(text);
+    attach_fixture_fini(&fixture);
+}
+
+TEST(AttachedHostile, ConnectionsThatSayNothingAreNotWaitedForAndMaySpeakLater)
+{
+    expect_unimpressed("silent", "3", "1\n");
+    expect_unimpressed("silent", "300", "1\n");
+}
+
+TEST(AttachedHostile, ChildrenThatNeverAttachAreNotWaitedForTillTheLimit)
+{
+    expect_unimpressed("child", "20", "20\n");
+}
+
+TEST(AttachedHostile, AProcessThatAttachesItselfAgainHarmsOnlyItself)
+{
+    expect_unimpressed("again", "1", "");
+    expect_unimpressed("again", "200", "");
+}
