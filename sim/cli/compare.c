@@ -6,6 +6,7 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/options.h"
+#include "sim/cli/output.h"
 #include "sim/report/difference.h"
 #include "sim/scenario/units.h"
 
@@ -57,6 +58,9 @@ static enum cli_exit directories_compare(const struct compare_options *given, co
     }
     if (given->out != NULL && is_one_of(given->out, directories)) {
         cli_error("--out %s: this is one of the directories that are compared", given->out);
+        return CLI_EXIT_INPUT;
+    }
+    if (given->out != NULL && !cli_output_directory_usable(given->out)) {
         return CLI_EXIT_INPUT;
     }
     if (difference_create(directories->items[0], directories->items[1], within_percent, &difference, error,

@@ -322,7 +322,8 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
         !cli_seeds_read(&given->seeds, writes_files(given), &run)) {
         return CLI_EXIT_INPUT;
     }
-    if (given->ipc_trace != NULL && !cli_output_usable(given->ipc_trace, operands->items[0], &paths)) {
+    if ((given->ipc_trace != NULL && !cli_output_usable(given->ipc_trace, operands->items[0], &paths)) ||
+        (given->out != NULL && !cli_output_directory_usable(given->out))) {
         return CLI_EXIT_INPUT;
     }
     run.silence_limit_ms = given->wall_limit != NULL ? run.wall_limit_ms : 0;

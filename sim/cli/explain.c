@@ -174,16 +174,21 @@ static enum cli_exit series_explain(struct explaining *explaining, const struct 
     return status != SIM_OK ? CLI_EXIT_INPUT : stuck ? CLI_EXIT_STUCK : CLI_EXIT_EXPECT;
 }
 
-static enum cli_exit results_write(const struct explain_options *given, const struct scn_scenario *scenario,
-                                   const breakdown_t *breakdown)
+static bool directory_choose(const struct explain_options *given, const char *name, char directory[PATH_MAX])
 {
-    char directory[PATH_MAX], title[SCN_TEXT_MAX + 64], error[PATH_MAX + 256];
-    int length = given->out != NULL ? snprintf(directory, sizeof directory, "%s", given->out)
-                                    : snprintf(directory, sizeof directory, "results/%s", scenario->name);
-    if (length < 0 || (size_t)length >= sizeof directory) {
+    int length = given->out != NULL ? snprintf(directory, PATH_MAX, "%s", given->out)
+                                    : snprintf(directory, PATH_MAX, "results/%s", name);
+    if (length < 0 || length >= PATH_MAX) {
         cli_error("the directory's name is too long");
-        return CLI_EXIT_INPUT;
+        return false;
     }
+    return cli_output_directory_usable(directory);
+}
+
+static enum cli_exit results_write(const struct explain_options *given, const struct scn_scenario *scenario,
+                                   const char *directory, const breakdown_t *breakdown)
+{
+    char title[SCN_TEXT_MAX + 64], error[PATH_MAX + 256];
     snprintf(title, sizeof title, "Where the time goes: %s",
              scenario->title[0] != '\0' ? scenario->title : scenario->name);
     enum sim_status status = breakdown_write(breakdown, directory, title, error, sizeof error);
@@ -205,7 +210,7 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
                                       struct scn_scenario *scenario)
 {
     struct explaining explaining = {.path = path, .bytes_max = RECORDS_BYTES_MAX};
-    char why[SCN_WHY_MAX];
+    char why[SCN_WHY_MAX], directory[PATH_MAX];
     if (given->memory != NULL && !scn_quantity_parse(SCN_QUANTITY_SIZE, given->memory, &explaining.bytes_max, why)) {
         cli_error("--memory %s", why);
         return CLI_EXIT_INPUT;
@@ -214,7 +219,7 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
         cli_error("--memory must be more than 0 B");
         return CLI_EXIT_INPUT;
     }
-    if (!runs_narrow(given, scenario)) {
+    if (!runs_narrow(given, scenario) || !directory_choose(given, scenario->name, directory)) {
         return CLI_EXIT_INPUT;
     }
     if (breakdown_create(&explaining.breakdown) != SIM_OK) {
@@ -228,7 +233,7 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
         }
     }
     if (result == CLI_EXIT_OK) {
-        result = results_write(given, scenario, explaining.breakdown);
+        result = results_write(given, scenario, directory, explaining.breakdown);
     }
     breakdown_destroy(explaining.breakdown);
     return result;

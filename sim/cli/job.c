@@ -1,12 +1,10 @@
 #include "sim/cli/job.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/cli/expectations.h"
@@ -84,34 +82,6 @@ static void progress_take(void *ctx, unsigned permille)
     struct running *running = ctx;
     unsigned all = (running->run_index * 1000 + permille) / running->job->scenario->run_count;
     cli_progress_update(&running->progress, all, series_of(running));
-}
-
-bool cli_job_directory_check(const struct cli_job *job)
-{
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof path, "%s", job->directory) >= sizeof path || path[0] == '\0') {
-        cli_error("cannot write to '%s': not a usable name", job->directory);
-        return false;
-    }
-    // The nearest existing directory above it is where the first new one will be created.
-    struct stat about;
-    char *existing = path;
-    while (stat(existing, &about) != 0) {
-        if (errno != ENOENT) {
-            cli_error("cannot write to %s: %s", job->directory, strerror(errno));
-            return false;
-        }
-        existing = dirname(existing);
-    }
-    if (!S_ISDIR(about.st_mode)) {
-        cli_error("cannot write to %s: %s is not a directory", job->directory, existing);
-        return false;
-    }
-    if (access(existing, W_OK | X_OK) != 0) {
-        cli_error("cannot write to %s: %s", job->directory, strerror(errno));
-        return false;
-    }
-    return true;
 }
 
 static enum cli_exit outcome_judge(const struct running *running, enum sim_status status,

@@ -24,9 +24,6 @@ struct cli_job {
     struct cli_trace *trace; // NULL: none
 };
 
-// Can the results be written to the directory, as far as known now? Prints why not.
-bool cli_job_directory_check(const struct cli_job *job);
-
 // Runs every series of the scenario into the report, without further steps.
 enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
 

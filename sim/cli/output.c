@@ -1,8 +1,13 @@
 #include "sim/cli/output.h"
 
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sim/cli/cli.h"
 
@@ -22,12 +27,62 @@ static bool is_below(const char *path, const char *directory)
     return below;
 }
 
+// Tries it: permissions do not tell about file systems that take no files.
+static bool takes_files(const char *directory)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/.tcasim-XXXXXX", directory) >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return mkdtemp(path) != NULL && rmdir(path) == 0;
+}
+
+bool cli_output_directory_usable(const char *directory)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s", directory) >= sizeof path || path[0] == '\0') {
+        cli_error("cannot write to '%s': not a usable name", directory);
+        return false;
+    }
+    // The nearest existing directory above it is where the first new one will be created.
+    struct stat about;
+    char *existing = path;
+    while (stat(existing, &about) != 0) {
+        if (errno != ENOENT) {
+            cli_error("cannot write to %s: %s", directory, strerror(errno));
+            return false;
+        }
+        existing = dirname(existing);
+    }
+    if (!S_ISDIR(about.st_mode)) {
+        cli_error("cannot write to %s: %s is not a directory", directory, existing);
+        return false;
+    }
+    if (!takes_files(existing)) {
+        cli_error("cannot write to %s: %s", directory, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static bool new_file_usable(const char *path)
+{
+    char copy[PATH_MAX];
+    bool usable =
+        (size_t)snprintf(copy, sizeof copy, "%s", path) < sizeof copy && path[0] != '\0' && takes_files(dirname(copy));
+    if (!usable) {
+        cli_error("cannot write %s: its folder does not exist or is not writable", path[0] != '\0' ? path : "''");
+    }
+    return usable;
+}
+
 bool cli_output_usable(const char *path, const char *scenario, const struct cli_paths *paths)
 {
     struct stat about;
     const char *reason = NULL;
     if (stat(path, &about) != 0) {
-        return true; // a new file; opening it reports an error
+        return new_file_usable(path);
     }
     if (S_ISDIR(about.st_mode)) {
         reason = "it is a directory";

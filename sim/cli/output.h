@@ -1,5 +1,5 @@
-// Checks whether a file that the user names may be written. An existing file is replaced, so it must be a regular file
-// and none that the program reads.
+// Checks before a run whether what the user names can be written after it. An existing file is replaced, so it must be a
+// regular file and none that the program reads.
 #pragma once
 
 #include <stdbool.h>
@@ -8,3 +8,6 @@
 
 // False, after printing why. scenario: the file of the current scenario.
 bool cli_output_usable(const char *path, const char *scenario, const struct cli_paths *paths);
+
+// The directory and those above it may be missing: they are created with the results. False, after printing why.
+bool cli_output_directory_usable(const char *directory);

@@ -96,7 +96,8 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                   path);
         return false;
     }
-    return job->scenario != NULL && directory_choose(job, given->out, several) && cli_job_directory_check(job);
+    return job->scenario != NULL && directory_choose(job, given->out, several) &&
+           cli_output_directory_usable(job->directory);
 }
 
 // Two scenarios of the same name would overwrite each other's results.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/kernel/status.h"
+#include "sim/kernel/text.h"
 
 struct scn_mistake {
     struct scn_mistake *older;
@@ -62,15 +63,20 @@ static int compare(const void *left, const void *right)
     return result != 0 ? result : order(a->number, b->number);
 }
 
+// The line goes to a terminal and has parts that the file or the command line chose.
 static char *line_new(const char *location, const char *text)
 {
     size_t size = strlen(location) + strlen(text) + 3;
-    char *line = calloc(1, size);
-    if (line == NULL) {
+    char *line = calloc(1, size), *shown = NULL;
+    if (line != NULL) {
+        snprintf(line, size, "%s: %s", location, text);
+        shown = sim_text_printable(line, "");
+    }
+    if (shown == NULL) {
         sim_panic("scenario", "no memory for %zu bytes", size);
     }
-    snprintf(line, size, "%s: %s", location, text);
-    return line;
+    free(line);
+    return shown;
 }
 
 static void line_add(struct scn_messages *messages, char *line)

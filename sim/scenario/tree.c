@@ -13,6 +13,8 @@ struct builder {
     struct scn_arena *arena;
     struct scn_mistakes *mistakes;
     const struct scn_file *file;
+    const char *text;
+    size_t length;
     struct scn_tree *open[SCN_TREE_DEPTH_MAX]; // mappings and lists that are not closed yet
     const char *key[SCN_TREE_DEPTH_MAX];       // a key of that mapping whose value was not read yet; NULL: none
     struct scn_location key_location[SCN_TREE_DEPTH_MAX];
@@ -27,9 +29,27 @@ static struct scn_location location_at(const struct builder *builder, yaml_mark_
     return location;
 }
 
+// Of a byte that is no part of a character: the library counts characters.
+static struct scn_location location_of_byte(const struct builder *builder, size_t offset)
+{
+    struct scn_location location = {builder->file, 1, 1};
+    for (size_t i = 0; i < offset && i < builder->length; i++) {
+        unsigned char byte = (unsigned char)builder->text[i];
+        bool is_break = byte == '\n' || (byte == '\r' && (i + 1 == builder->length || builder->text[i + 1] != '\n'));
+        bool continues = (byte & 0xc0) == 0x80;
+        location.line += is_break;
+        location.column = is_break ? 1 : location.column + !continues;
+    }
+    return location;
+}
+
 static void complain_syntax(struct builder *builder, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem != NULL ? parser->problem : "cannot be parsed";
+    if (parser->error == YAML_READER_ERROR && parser->encoding == YAML_UTF8_ENCODING) {
+        scn_mistakes_add(builder->mistakes, location_of_byte(builder, parser->problem_offset), "not YAML: %s", problem);
+        return;
+    }
     if (parser->error == YAML_READER_ERROR) {
         struct scn_location location = {builder->file, 0, 0};
         scn_mistakes_add(builder->mistakes, location, "not YAML: %s at byte %zu", problem, parser->problem_offset);
@@ -209,7 +229,7 @@ static bool build(struct builder *builder, yaml_parser_t *parser)
 struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mistakes, const struct scn_file *file,
                                 const char *text, size_t length)
 {
-    struct builder builder = {.arena = arena, .mistakes = mistakes, .file = file};
+    struct builder builder = {.arena = arena, .mistakes = mistakes, .file = file, .text = text, .length = length};
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser)) {
         sim_panic("scenario", "no memory for a YAML parser");

@@ -1,0 +1,24 @@
+#include "sim/kernel/text.h"
+
+#include <stdlib.h>
+
+#include "tests/shim/test.h"
+
+static void expect_shown(const char *text, const char *kept, const char *expected)
+{
+    char *shown = sim_text_printable(text, kept);
+    EXPECT_STREQ(shown, expected);
+    free(shown);
+}
+
+TEST(Text, ShowsControlCharactersAsEscapes)
+{
+    expect_shown("", "", "");
+    expect_shown("plain, \xc3\xa9 and \xe6\x97\xa5", "", "plain, \xc3\xa9 and \xe6\x97\xa5");
+    expect_shown("a\nb\x1b[31mc\x7f\t", "", "a\\nb\\x1b[31mc\\x7f\\x09");
+    expect_shown("a\nb\tc\r", "\n\t", "a\nb\tc\\x0d");
+    expect_shown("\xc2\x9b"
+                 "31m \xc2\xa0",
+                 "", "\\x9b31m \xc2\xa0"); // a C1 character, and a blank that is none
+    expect_shown("cut \xc2", "", "cut \xc2");
+}
