@@ -1,32 +1,49 @@
 #include "sim/kernel/text.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ESCAPE_BYTES = 4 };
 
-// The bytes of the control character at the start of the text. 0: it is another one.
-static size_t control_bytes(const unsigned char *at)
+size_t sim_text_character(const char *text)
 {
-    bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
-    return c1 ? 2 : at[0] < ' ' || at[0] == 0x7f ? 1 : 0;
+    const unsigned char *at = (const unsigned char *)text;
+    size_t bytes = at[0] < 0x80 ? 1 : at[0] >= 0xc2 && at[0] < 0xe0 ? 2 : (at[0] & 0xf0) == 0xe0 ? 3 : 0;
+    bytes = at[0] >= 0xf0 && at[0] < 0xf5 ? 4 : bytes;
+    for (size_t i = 1; i < bytes; i++) {
+        if ((at[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool beyond = (at[0] == 0xed && at[1] >= 0xa0) || (at[0] == 0xf4 && at[1] >= 0x90); // surrogates, over U+10FFFF
+    bool none = at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;
+    return overlong || beyond || none ? 0 : bytes;
+}
+
+static bool is_c1(const unsigned char *at)
+{
+    return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+}
+
+bool sim_text_is_control(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    bool mark = at[0] == 0xef && at[1] == 0xbb && at[2] == 0xbf;
+    return at[0] < ' ' || at[0] == 0x7f || is_c1(at) || mark;
 }
 
 char *sim_text_printable(const char *text, const char *kept)
 {
     char *copy = malloc(ESCAPE_BYTES * strlen(text) + 1), *to = copy;
-    for (const unsigned char *at = (const unsigned char *)text; copy != NULL && *at != '\0';) {
-        size_t bytes = strchr(kept, *at) != NULL ? 0 : control_bytes(at);
-        if (bytes == 0) {
-            *to++ = (char)*at++;
-        } else if (*at == '\n') {
-            to += sprintf(to, "\\n");
-            at++;
+    for (const unsigned char *at = (const unsigned char *)text; copy != NULL && *at != '\0'; at++) {
+        bool c1 = is_c1(at), shown = strchr(kept, *at) != NULL || !(*at < ' ' || *at == 0x7f || c1);
+        at += c1;
+        if (shown) {
+            *to++ = (char)*at;
         } else {
-            to += sprintf(to, "\\x%02x", at[bytes - 1]);
-            at += bytes;
+            to += *at == '\n' ? sprintf(to, "\\n") : sprintf(to, "\\x%02x", *at);
         }
     }
     if (copy != NULL) {

@@ -1,12 +1,22 @@
-// Text for terminals.
+// Text for terminals and files.
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// A copy of the text in which control characters, C1 ones in UTF-8 too, stand as escapes (\n, \x1b); those in `kept` stay as
-// they are. The caller frees it. NULL: there is no memory.
+// The bytes of the character at the start of the text. 0: these bytes are no UTF-8, or no character (U+FFFE, U+FFFF).
+size_t sim_text_character(const char *text);
+
+// The character at the start of the text, which is one, is a control character (C0, DEL, C1) or the byte order mark:
+// YAML has none of them as they are.
+bool sim_text_is_control(const char *text);
+
+// A copy of the text in which control characters stand as escapes (\n, \x1b); those in `kept` stay as they are. The
+// caller frees it. NULL: there is no memory.
 char *sim_text_printable(const char *text, const char *kept);
 
 #ifdef __cplusplus

@@ -45,7 +45,7 @@ static char field_read(char **cursor, char **field)
         }
     }
     char end = *from;
-    if (end != ',' && to > *field && to[-1] == '\r') {
+    if (end != ',' && to > *field && from[-1] == '\r') { // not one in quotes
         to--;
     }
     *cursor = end == '\0' ? from : from + 1;

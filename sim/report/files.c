@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/kernel/text.h"
+
 void files_fail(struct files *files, enum sim_status status, const char *format, ...)
 {
     if (files->status != SIM_OK) {
@@ -122,11 +124,15 @@ void files_close(struct files *files, FILE *file, const char *name)
 void files_string_write(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', out);
+    while (*text != '\0') {
+        size_t bytes = sim_text_character(text);
+        if (bytes == 0 || sim_text_is_control(text)) {
+            fputc(bytes == 0 ? '?' : ' ', out);
+        } else {
+            fputs(*text == '"' || *text == '\\' ? "\\" : "", out);
+            fwrite(text, 1, bytes, out);
         }
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        text += bytes > 0 ? bytes : 1;
     }
     fputc('"', out);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
 #include "sim/scenario/names.h"
 
 static void store_number(const struct scn_key *key, void *base, size_t offset, uint64_t number)
@@ -132,8 +133,12 @@ static bool load_real(const struct scn_key *key, const char *text, void *base, c
 static bool load_text(const struct scn_key *key, const char *text, void *base, char why[SCN_WHY_MAX])
 {
     size_t length = strlen(text);
-    for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f) {
+    for (size_t at = 0; at < length; at += sim_text_character(text + at)) {
+        if (sim_text_character(text + at) == 0) { // from the command line
+            snprintf(why, SCN_WHY_MAX, "is no UTF-8");
+            return false;
+        }
+        if (sim_text_is_control(text + at)) {
             snprintf(why, SCN_WHY_MAX, "must be one line without control characters");
             return false;
         }

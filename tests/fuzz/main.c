@@ -1,0 +1,15 @@
+// libFuzzer inside the simulation's main program, which SystemC needs.
+#include "fuzz.h"
+#include "sim/kernel/sim.h"
+
+int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*target)(const uint8_t *data, size_t size));
+
+static int drive(int argc, char **argv)
+{
+    return LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput);
+}
+
+int main(int argc, char **argv)
+{
+    return sim_main(argc, argv, drive);
+}
