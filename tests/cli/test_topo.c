@@ -127,7 +127,7 @@ TEST(TopoCommand, RefusesBadInput)
     refuse("topo nothing.yaml", "nothing.yaml: cannot be read");
     refuse("topo a.yaml b.yaml", "too many arguments: 'b.yaml'");
     refuse("topo odd-two-rings.yaml", "odd-two-rings.yaml:4:36: nodes: 7 nodes; two_rings needs an even number");
-    refuse("topo pair.yaml --out nowhere/x.svg", "cannot write nowhere/x.svg: No such file or directory");
+    refuse("topo pair.yaml --out nowhere/x.svg", "cannot write nowhere/x.svg: its folder does not exist");
 }
 
 TEST(TopoCommand, HelpsAndTakesOverrides)

@@ -68,7 +68,7 @@ static void refused(const char *words, const char *errors)
 TEST(TraceOption, RefusesAtOnceWhatCannotBeWritten)
 {
     refused("run small.yaml --trace /tmp", "cannot write /tmp: it is a directory");
-    refused("run small.yaml --trace none/trace.csv", "cannot write none/trace.csv: No such file");
+    refused("run small.yaml --trace none/trace.csv", "cannot write none/trace.csv: its folder does not exist");
     refused("run small.yaml --trace-only x", "--trace-only needs --trace");
     refused("run small.yaml other.yaml --trace t.csv", "--trace takes one scenario at a time");
 }

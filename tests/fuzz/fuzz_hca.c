@@ -114,24 +114,45 @@ static void memory_write(void)
     fuzz_fill(&raw.input, raw.bytes + at, 1 + fuzz_below(&raw.input, 32));
 }
 
+// Commands that name objects of others do not come this far (sim/attach/request_hca.c).
+static uint32_t own_number(enum hca_object object)
+{
+    switch (object) {
+    case HCA_OBJECT_PD:
+        return raw.pd;
+    case HCA_OBJECT_UAR:
+        return raw.uar;
+    case HCA_OBJECT_EQ:
+        return raw.eq;
+    case HCA_OBJECT_CQ:
+        return raw.cq;
+    case HCA_OBJECT_MR:
+        return raw.mr;
+    case HCA_OBJECT_QP:
+        return raw.qp;
+    default:
+        return UINT32_MAX;
+    }
+}
+
 static void command_make(void)
 {
     struct hca_command command;
     memset(&command, 0, sizeof command);
     uint32_t what = fuzz_below(&raw.input, 8);
     command.id = fuzz_below(&raw.input, HCA_COMMANDS + 1);
-    command.number = fuzz_below(&raw.input, 4) == 0 ? (uint32_t)fuzz_take(&raw.input, 4) : fuzz_below(&raw.input, 8);
     if (what == 0) {
         command.id = HCA_CMD_QP_CREATE;
         command.qp_create = qp_init(fuzz_below(&raw.input, 8));
     } else if (what == 1) {
         command.id = HCA_CMD_QP_MODIFY;
-        command.number = raw.qp;
         command.qp_modify.mask = (uint32_t)fuzz_take(&raw.input, 4);
         fuzz_fill(&raw.input, &command.qp_modify.attr, sizeof command.qp_modify.attr);
     } else if (what < 5) {
         fuzz_fill(&raw.input, (uint8_t *)&command + offsetof(struct hca_command, qp_create), 24);
     }
+    const struct hca_command_info *info = hca_command_info(command.id);
+    command.number = info != NULL ? own_number(info->object) : 0;
     (void)commanded(command);
 }
 
@@ -151,7 +172,8 @@ static void op_run(void)
                       hca_doorbell_send(raw.qp, fuzz_below(&raw.input, 65536)));
         return;
     case 5:
-        doorbell_ring(fuzz_below(&raw.input, 65536) & ~7ull, fuzz_take(&raw.input, 8));
+        doorbell_ring(raw.uar * (uint64_t)HCA_UAR_BYTES + (fuzz_below(&raw.input, HCA_UAR_BYTES) & ~7u),
+                      fuzz_take(&raw.input, 8));
         return;
     case 6:
         command_make();
