@@ -25,7 +25,8 @@ endfunction()
 
 # The shim: C tests on one side, GoogleTest on the other.
 tcasim_room_view(tests_shim tests/shim)
-add_library(tests_shim STATIC ${CMAKE_SOURCE_DIR}/tests/shim/test_main.cpp)
+add_library(tests_shim STATIC ${CMAKE_SOURCE_DIR}/tests/shim/test_main.cpp ${CMAKE_SOURCE_DIR}/tests/shim/checks.cpp
+                              ${CMAKE_SOURCE_DIR}/tests/shim/trace.cpp)
 target_include_directories(tests_shim PRIVATE ${TCASIM_INCLUDE_ROOT}/tests_shim ${TCASIM_INCLUDE_ROOT}/sim_kernel)
 target_link_libraries(tests_shim PUBLIC GTest::gtest)
 tcasim_strict(tests_shim)
