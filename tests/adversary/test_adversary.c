@@ -39,7 +39,7 @@ TEST(Adversary, AnswersTheSameForASeedAndOthersForAnother)
         EXPECT_EQ(late_ps(b, purpose), ps);
         differ += late_ps(other, purpose) != ps;
     }
-    EXPECT_TRUE(differ > 0);
+    EXPECT_GT(differ, 0);
     adversary_destroy(a);
     adversary_destroy(b);
     adversary_destroy(other);
@@ -51,8 +51,8 @@ TEST(Adversary, KeepsTheBoundsOfItsRules)
         adversary_t *adversary = create(seed);
         for (unsigned i = 0; i < DRAWS; i++) {
             for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {
-                ASSERT_TRUE(late_ps(adversary, purpose) <= adversary_rules[purpose].most_ps);
-                ASSERT_TRUE(adversary_late_within_ps(adversary, (enum adversary_purpose)purpose, 77) <= 77);
+                ASSERT_LE(late_ps(adversary, purpose), adversary_rules[purpose].most_ps);
+                ASSERT_LE(adversary_late_within_ps(adversary, (enum adversary_purpose)purpose, 77), 77);
             }
         }
         adversary_destroy(adversary);
@@ -68,7 +68,7 @@ TEST(Adversary, ComesNearItsBounds)
         uint64_t ps = late_ps(adversary, ADVERSARY_COMPLETION);
         most_ps = ps > most_ps ? ps : most_ps;
     }
-    EXPECT_TRUE(most_ps > adversary_rules[ADVERSARY_COMPLETION].most_ps / 10 * 9);
+    EXPECT_GT(most_ps, adversary_rules[ADVERSARY_COMPLETION].most_ps / 10 * 9);
     adversary_destroy(adversary);
 }
 
@@ -78,13 +78,16 @@ TEST(Adversary, StrikesAsOftenAsItsSeedSays)
         adversary_t *adversary = create(seed);
         for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {
             uint32_t permille = adversary_permille(adversary, (enum adversary_purpose)purpose), strikes = 0;
-            EXPECT_TRUE(permille <= adversary_rules[purpose].permille);
+            EXPECT_LE(permille, adversary_rules[purpose].permille);
             for (unsigned i = 0; i < DRAWS; i++) {
                 strikes += adversary_strikes(adversary, (enum adversary_purpose)purpose);
             }
             uint32_t expected = permille * (DRAWS / 1000);
-            EXPECT_TRUE(strikes <= 2 * expected + 20 && strikes + 20 >= expected / 2);
-            EXPECT_TRUE(permille != 0 || strikes == 0);
+            EXPECT_LE(strikes, 2 * expected + 20);
+            EXPECT_GE(strikes + 20, expected / 2);
+            if (permille == 0) {
+                EXPECT_EQ(strikes, 0);
+            }
         }
         adversary_destroy(adversary);
     }
@@ -99,7 +102,8 @@ TEST(Adversary, HasEachPurposeAtWorkWithSomeSeedsAndOffWithOthers)
             off += adversary_permille(adversary, (enum adversary_purpose)purpose) == 0;
             adversary_destroy(adversary);
         }
-        EXPECT_TRUE(off > 0 && off < SEEDS / 2);
+        EXPECT_GT(off, 0);
+        EXPECT_LT(off, SEEDS / 2);
     }
 }
 
@@ -119,7 +123,7 @@ TEST(Adversary, IsDescribedToUsersWithItsNumbers)
 {
     static char text[1 << 18];
     FILE *file = fopen(TCASIM_SOURCE_DIR "/docs/attached-programs.md", "r");
-    ASSERT_TRUE(file != NULL);
+    ASSERT_NOT_NULL(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {

@@ -60,8 +60,8 @@ static void done(struct measure *m)
 static void piece_is(const struct measure *m, size_t index, const struct sim_work *work, uint64_t begin_ps,
                      uint64_t end_ps)
 {
-    ASSERT_TRUE(index < m->count);
-    EXPECT_TRUE(m->pieces[index].work == work);
+    ASSERT_LT(index, m->count);
+    EXPECT_EQ(m->pieces[index].work, work);
     EXPECT_EQ(m->pieces[index].begin_ps, begin_ps);
     EXPECT_EQ(m->pieces[index].end_ps, end_ps);
 }

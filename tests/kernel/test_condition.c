@@ -42,7 +42,8 @@ static void run_waiters(struct record *record, struct waiter *waiters, int count
     }
     sim_event_schedule(record->sim, &signaller.event, signal_ps);
     EXPECT_EQ(sim_run(record->sim), SIM_RUN_DONE);
-    EXPECT_TRUE(signaller.condition.first == NULL && signaller.condition.last == NULL);
+    EXPECT_NULL(signaller.condition.first);
+    EXPECT_NULL(signaller.condition.last);
     sim_destroy(record->sim);
 }
 

@@ -31,7 +31,7 @@ TEST(Life, AllowsOneSimulationAtATime)
     sim_t *sim = helper_sim_create();
     sim_t *second = sim;
     EXPECT_EQ(sim_create(&config, &second), SIM_ERR_BUSY);
-    EXPECT_TRUE(second == sim);
+    EXPECT_EQ(second, sim);
     sim_destroy(sim);
     ASSERT_EQ(sim_create(&config, &second), SIM_OK);
     EXPECT_EQ(sim_seed(second), 9);
@@ -149,6 +149,6 @@ TEST(Life, KeepsNamesOfWhatEndsBeforeIt)
     EXPECT_STREQ(kept, "node0.thread7");
     EXPECT_STREQ(sim_name_keep(sim, name), "node0.thread8");
     name[12] = '7';
-    EXPECT_TRUE(sim_name_keep(sim, name) == kept);
+    EXPECT_EQ(sim_name_keep(sim, name), kept);
     sim_destroy(sim);
 }

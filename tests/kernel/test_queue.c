@@ -132,7 +132,7 @@ static void model_run(uint64_t scales)
         EXPECT_EQ(sim_run(model->sim), SIM_RUN_DONE);
     }
     EXPECT_EQ(model->wrong, 0);
-    EXPECT_TRUE(model_next(model) == NULL);
+    EXPECT_NULL(model_next(model));
     sim_destroy(model->sim);
     free(model);
 }

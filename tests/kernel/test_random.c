@@ -31,8 +31,8 @@ TEST(Random, DiffersBetweenNamesAndBetweenSeeds)
     sim_random_init(&other_name, 42, "node1.link");
     sim_random_init(&other_seed, 43, "node0.link");
     uint64_t value = sim_random_u64(&a);
-    EXPECT_FALSE(value == sim_random_u64(&other_name));
-    EXPECT_FALSE(value == sim_random_u64(&other_seed));
+    EXPECT_NE(value, sim_random_u64(&other_name));
+    EXPECT_NE(value, sim_random_u64(&other_seed));
 }
 
 TEST(Random, IsNotMovedByDrawsFromAnotherStream)
@@ -54,7 +54,7 @@ TEST(Random, SpreadsEvenlyBelowItsBound)
     sim_random_init(&random, 1, "dice");
     for (int i = 0; i < 60000; i++) {
         uint64_t value = sim_random_below(&random, 6);
-        ASSERT_TRUE(value < 6);
+        ASSERT_LT(value, 6);
         hits[value]++;
     }
     for (int i = 0; i < 6; i++) {

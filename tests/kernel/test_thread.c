@@ -86,7 +86,7 @@ TEST(Thread, KnowsItsNameWhileItRuns)
     EXPECT_STREQ(known.name, "node0.cpu0");
     EXPECT_TRUE(known.inside);
     EXPECT_FALSE(sim_thread_is_running(known.sim));
-    EXPECT_TRUE(sim_thread_name(known.sim) == NULL);
+    EXPECT_NULL(sim_thread_name(known.sim));
     EXPECT_EQ(sim_thread_count(known.sim), 0);
     sim_destroy(known.sim);
 }

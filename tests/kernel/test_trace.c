@@ -37,7 +37,7 @@ TEST(Trace, ReachesTheSinkWithTimeAndNumbers)
     EXPECT_EQ(seen.count, 1);
     EXPECT_EQ(seen.time_ps, 250);
     EXPECT_STREQ(seen.component, "link");
-    EXPECT_TRUE(seen.point == &tlp_sent);
+    EXPECT_EQ(seen.point, &tlp_sent);
     EXPECT_EQ(seen.a, 0x1000);
     EXPECT_EQ(seen.b, 3);
     sim_destroy(sim);

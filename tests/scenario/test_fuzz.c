@@ -61,7 +61,7 @@ static void load_mutated(const char *path, const char *text, size_t length)
         fixture_fini(&again);
         free(resolved);
     } else {
-        EXPECT_TRUE(fixture.messages.count > 0);
+        EXPECT_GT(fixture.messages.count, 0);
     }
     fixture_fini(&fixture);
 }
@@ -71,7 +71,8 @@ TEST(Fuzz, DamagedScenariosAreAnsweredAndWhatIsAcceptedResolvesToAnAcceptedOne)
     char folder[64], path[128];
     char *whole = fixture_read(FIXTURE_FULL);
     char *text = calloc(1, FIXTURE_TEXT_MAX);
-    ASSERT_TRUE(whole != NULL && text != NULL);
+    ASSERT_NOT_NULL(whole);
+    ASSERT_NOT_NULL(text);
     fixture_folder_create(folder);
     snprintf(path, sizeof path, "%s/fuzz.yaml", folder);
     uint64_t state = 20130222;
@@ -105,7 +106,7 @@ static void expect_answered(const char *text, size_t length, const char *message
 static void expect_filled_answered(char fill, size_t length, const char *message)
 {
     char *text = malloc(length);
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     memset(text, fill, length);
     expect_answered(text, length, message);
     free(text);
@@ -127,7 +128,7 @@ TEST(Fuzz, ManyEntriesAreRefused)
 {
     size_t length = 0;
     char *text = malloc(200000);
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     for (unsigned i = 0; i < 10000; i++) {
         length += (size_t)sprintf(text + length, "k%u: 1\n", i);
     }

@@ -28,7 +28,7 @@ static void check_file(const char *name)
     char *actual = relative_lines(&fixture);
     snprintf(path, sizeof path, FOLDER "%.*s.expected", (int)(strlen(name) - strlen(".yaml")), name);
     char *expected = fixture_read(path);
-    EXPECT_TRUE(actual[0] != '\0');
+    EXPECT_NE(actual[0], '\0');
     EXPECT_STREQ(actual, expected != NULL ? expected : "(no .expected file)");
     free(actual);
     free(expected);
@@ -38,7 +38,7 @@ static void check_file(const char *name)
 TEST(Invalid, EveryFileIsRefusedWithItsExactMessages)
 {
     DIR *dir = opendir(FOLDER);
-    ASSERT_TRUE(dir != NULL);
+    ASSERT_NOT_NULL(dir);
     unsigned count = 0;
     for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         const char *suffix = strstr(entry->d_name, ".yaml");
@@ -48,5 +48,5 @@ TEST(Invalid, EveryFileIsRefusedWithItsExactMessages)
         }
     }
     closedir(dir);
-    EXPECT_TRUE(count >= 20);
+    EXPECT_GE(count, 20);
 }

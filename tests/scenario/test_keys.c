@@ -75,8 +75,8 @@ TEST(Keys, OfALinkStandDirectlyInACable)
     struct scn_cable cable;
     void *base = &cable;
     const struct scn_key *key = scn_key_find(&scn_kind_cable, "lanes", &base);
-    ASSERT_TRUE(key != NULL);
-    EXPECT_TRUE((char *)base + key->offset == (char *)&cable.link.lanes);
+    ASSERT_NOT_NULL(key);
+    EXPECT_EQ((char *)base + key->offset, (char *)&cable.link.lanes);
 }
 
 TEST(Keys, OfPortsMethodsAndProgramsHaveNames)

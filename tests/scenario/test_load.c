@@ -14,7 +14,7 @@ TEST(Load, FillsTheTopOfAScenario)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     EXPECT_STREQ(fixture.scenario->name, "full");
     EXPECT_STREQ(fixture.scenario->title, "Ping-pong \"two\" nodes, CPU memory");
     EXPECT_EQ(fixture.scenario->seed, 7);
@@ -27,7 +27,7 @@ TEST(Load, ResolvesPresetsThenWith)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_node *nodes = fixture.scenario->nodes;
     EXPECT_EQ(fixture.scenario->node_count, 4);
     EXPECT_STREQ(nodes[1].name, "node1");
@@ -48,7 +48,7 @@ TEST(Load, JoinsCablesToNodesAndPorts)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_cable *cables = fixture.scenario->cables;
     EXPECT_EQ(fixture.scenario->cable_count, 3);
     EXPECT_EQ(cables[0].to_node, 1);
@@ -67,7 +67,7 @@ TEST(Load, ExpandsListsOfRuns)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_run *runs = fixture.scenario->runs;
     EXPECT_EQ(fixture.scenario->run_count, 2);
     EXPECT_EQ(runs[0].bytes_count, 18);
@@ -88,15 +88,17 @@ TEST(Load, ReadsExpectationsAndTheirOpenBounds)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_check *expects = fixture.scenario->expects;
     EXPECT_EQ(fixture.scenario->expect_count, 6);
     EXPECT_STREQ(expects[0].id, "lowest");
     EXPECT_EQ(expects[0].value.bytes_min, 8);
     EXPECT_EQ(expects[0].value.bytes_max, 8);
     EXPECT_EQ(expects[0].value.descriptors_max, UINT64_MAX);
-    EXPECT_TRUE(expects[0].min == 0.8 && expects[0].max == 1.1);
-    EXPECT_TRUE(isinf(expects[1].min) && expects[1].max == 3);
+    EXPECT_EQ(expects[0].min, 0.8);
+    EXPECT_EQ(expects[0].max, 1.1);
+    EXPECT_TRUE(isinf(expects[1].min));
+    EXPECT_EQ(expects[1].max, 3);
     EXPECT_EQ(expects[1].value.take, SCN_TAKE_MEAN);
     EXPECT_FALSE(expects[1].over.given);
     EXPECT_EQ(expects[1].line, 38);
@@ -111,14 +113,15 @@ TEST(Load, ReadsExpectationsAboutProgramsAndCounters)
     uint32_t count;
     char name[SCN_NAME_MAX];
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_check *expects = fixture.scenario->expects;
     EXPECT_EQ(scn_check_subject(&expects[2]), SCN_SUBJECT_SERIES);
-    EXPECT_TRUE(expects[2].observed.within_percent == 2.5);
+    EXPECT_EQ(expects[2].observed.within_percent, 2.5);
     EXPECT_STREQ(expects[2].observed.of, "baseline.yaml");
     EXPECT_EQ(scn_check_subject(&expects[3]), SCN_SUBJECT_MATCH);
     scn_check_bounds(&expects[3], &min, &max);
-    EXPECT_TRUE(min == 3.5 && max == 3.5);
+    EXPECT_EQ(min, 3.5);
+    EXPECT_EQ(max, 3.5);
     EXPECT_EQ(scn_check_subject(&expects[4]), SCN_SUBJECT_OUTPUT);
     EXPECT_STREQ(expects[4].observed.equals, "said.txt");
     EXPECT_EQ(scn_check_subject(&expects[5]), SCN_SUBJECT_COUNTER);
@@ -135,7 +138,7 @@ TEST(Load, ReadsComparisonsAndPanels)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_check *compares = fixture.scenario->compares;
     EXPECT_EQ(fixture.scenario->compare_count, 3);
     EXPECT_TRUE(compares[1].per_row && compares[1].over.given);
@@ -143,7 +146,7 @@ TEST(Load, ReadsComparisonsAndPanels)
     EXPECT_EQ(compares[1].value.descriptors_max, 4);
     EXPECT_EQ(compares[1].over.descriptors_max, 64);
     EXPECT_EQ(compares[1].over.take, SCN_TAKE_MAX);
-    EXPECT_TRUE(compares[2].first_reaching == 0.5);
+    EXPECT_EQ(compares[2].first_reaching, 0.5);
     EXPECT_EQ(fixture.scenario->panel_count, 2);
     EXPECT_TRUE(!fixture.scenario->panels[0].x_log && fixture.scenario->panels[0].y_log);
     EXPECT_EQ(fixture.scenario->panels[0].x_max, 8192);
@@ -155,7 +158,7 @@ TEST(Load, RemembersWhereAValueCameFrom)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_scenario *scenario = fixture.scenario;
     EXPECT_CONTAINS(scn_source(scenario, &scenario->nodes[0].host.mps_bytes), "hanawa2013 table 2");
     EXPECT_CONTAINS(scn_source(scenario, &scenario->nodes[0].host.memory_read_ps), "assumption: range");
@@ -175,7 +178,7 @@ TEST(Load, VisitsEveryValueWithPathAndSource)
 {
     struct fixture fixture;
     load_full(&fixture);
-    ASSERT_TRUE(fixture.scenario != NULL);
+    ASSERT_NOT_NULL(fixture.scenario);
     unsigned seen = 0;
     scn_visit(fixture.scenario, count_visit, &seen);
     EXPECT_EQ(seen, 1);
@@ -188,7 +191,7 @@ TEST(Load, LeavesTheOutputAloneWhenAFileIsMissing)
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     EXPECT_EQ(scn_load("/nowhere/x.yaml", &options, &scenario, &messages), SIM_ERR_IO);
-    EXPECT_TRUE(scenario == NULL);
+    EXPECT_NULL(scenario);
     ASSERT_EQ(messages.count, 1);
     EXPECT_STREQ(messages.lines[0], "/nowhere/x.yaml: cannot be read: No such file or directory");
     scn_messages_free(&messages);
@@ -210,7 +213,8 @@ TEST(Load, SaysWhichPresetsWouldGiveWhatIsMissing)
     fixture_load_parts(&fixture, &parts);
     EXPECT_STREQ(fixture_message(&fixture), "missing key 'host' in node; preset: gives all of them (there are: "
                                             "ha-pacs-tca-2013, ha-pacs-tca-2014, ppx, rx200-s7)");
-    EXPECT_TRUE(fixture.messages.count > 1 && strstr(fixture.messages.lines[1], "preset:") == NULL);
+    ASSERT_GT(fixture.messages.count, 1);
+    EXPECT_LACKS(fixture.messages.lines[1], "preset:");
     fixture_fini(&fixture);
 }
 
@@ -232,7 +236,7 @@ TEST(Load, ReportsWhatTheCallerFindsAmongTheOtherMistakes)
     snprintf(path, sizeof path, "%s/case.yaml", folder);
     fixture_write(path, text, sizeof text - 1);
     EXPECT_EQ(scn_load(path, &options, &scenario, &messages), SIM_ERR_INVALID);
-    ASSERT_TRUE(messages.count > 2);
+    ASSERT_GT(messages.count, 2);
     EXPECT_CONTAINS(messages.lines[messages.count - 2], "case.yaml:2:7: s");
     EXPECT_CONTAINS(messages.lines[messages.count - 1], "case.yaml:3:7: seed");
     scn_messages_free(&messages);

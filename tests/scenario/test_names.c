@@ -36,7 +36,7 @@ TEST(Names, NearestIsNothingWhenAllAreFar)
     scn_nearest_init(&nearest, "colour");
     scn_nearest_offer(&nearest, "memory");
     scn_nearest_offer(&nearest, "x");
-    EXPECT_TRUE(nearest.name == NULL);
+    EXPECT_NULL(nearest.name);
 }
 
 TEST(Names, NearestIsNothingWhenTwoAreEquallyNear)
@@ -45,7 +45,7 @@ TEST(Names, NearestIsNothingWhenTwoAreEquallyNear)
     scn_nearest_init(&nearest, "node7");
     scn_nearest_offer(&nearest, "node0");
     scn_nearest_offer(&nearest, "node1");
-    EXPECT_TRUE(nearest.name == NULL);
+    EXPECT_NULL(nearest.name);
 }
 
 TEST(Names, PlainOnesHoldNoPathAndNoSpace)

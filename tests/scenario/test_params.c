@@ -44,7 +44,7 @@ TEST(Params, ShowsUnitDefaultAndRange)
     EXPECT_CONTAINS(text, "time ");
     EXPECT_CONTAINS(text, "10 s ");
     EXPECT_CONTAINS(text, "1 ps .. 3600 s");
-    EXPECT_TRUE(strstr(text, "silence_limit") == NULL);
+    EXPECT_LACKS(text, "silence_limit");
     free(text);
 }
 
@@ -55,7 +55,7 @@ TEST(Params, ShowsValueAndSourceOfEachPreset)
     EXPECT_CONTAINS(text, "256 B");
     EXPECT_CONTAINS(text, "source: hanawa2013 table 2");
     EXPECT_CONTAINS(text, "assumption: range 100-200 ns");
-    EXPECT_TRUE(strstr(text, "dmac_read") == NULL);
+    EXPECT_LACKS(text, "dmac_read");
     free(text);
 }
 
@@ -79,5 +79,5 @@ TEST(Params, SuggestTheNearestKey)
 {
     EXPECT_STREQ(scn_key_suggest("flihgt"), "flight");
     EXPECT_STREQ(scn_key_suggest("board.dmac_raed_tags"), "dmac_read_tags");
-    EXPECT_TRUE(scn_key_suggest("no-such-key") == NULL);
+    EXPECT_NULL(scn_key_suggest("no-such-key"));
 }

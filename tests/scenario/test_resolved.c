@@ -66,7 +66,7 @@ TEST(Resolved, NamesEveryKeyWithItsUnitAndNoPreset)
     EXPECT_CONTAINS(text, "      window_base: 0x8000000000\n");
     EXPECT_CONTAINS(text, "  - from: node0.E\n    to: node1.W\n    generation: Gen2\n    lanes: x8\n");
     EXPECT_CONTAINS(text, "    bytes: [4 B, 1 KiB, 4000 B]\n");
-    EXPECT_TRUE(strstr(text, "preset") == NULL);
+    EXPECT_LACKS(text, "preset");
     free(text);
     fixture_fini(&fixture);
 }
@@ -77,7 +77,7 @@ TEST(Resolved, ReportsAFullDisk)
     fixture_load_file(&fixture, FIXTURE_FULL, FIXTURE_CONFIGS, NULL);
     ASSERT_EQ(fixture.status, SIM_OK);
     FILE *out = fopen("/dev/full", "w");
-    ASSERT_TRUE(out != NULL);
+    ASSERT_NOT_NULL(out);
     setbuf(out, NULL);
     EXPECT_EQ(scn_write_resolved(fixture.scenario, out), SIM_ERR_IO);
     fclose(out);

@@ -67,7 +67,7 @@ TEST(Set, FindsEntriesOfAListByName)
     load(&fixture, "nodes.ring1.host.poll=30 ns");
     ASSERT_EQ(fixture.status, SIM_OK);
     EXPECT_EQ(fixture.scenario->nodes[3].host.poll_ps, 30000);
-    EXPECT_TRUE(fixture.scenario->nodes[2].host.poll_ps != 30000);
+    EXPECT_NE(fixture.scenario->nodes[2].host.poll_ps, 30000);
     fixture_fini(&fixture);
     load(&fixture, "runs.DMA CPU-CPU.iterations=5");
     ASSERT_EQ(fixture.status, SIM_OK);
@@ -82,7 +82,7 @@ TEST(Set, ReplacesAPresetUnderWhatTheFilePutsOverIt)
     ASSERT_EQ(fixture.status, SIM_OK);
     const struct scn_node *nodes = fixture.scenario->nodes;
     EXPECT_EQ(nodes[0].board.dmac_start_cycles, nodes[1].board.dmac_start_cycles);
-    EXPECT_TRUE(nodes[0].board.dmac_start_cycles != 205);
+    EXPECT_NE(nodes[0].board.dmac_start_cycles, 205);
     EXPECT_EQ(nodes[1].board.dmac_read_tags, 8);
     EXPECT_EQ(nodes[1].board.fidelity, SCN_FIDELITY_TWIN);
     EXPECT_EQ(nodes[1].host.poll_ps, 25000);
@@ -98,7 +98,7 @@ TEST(Set, ReplacesThePresetOfAPart)
     ASSERT_EQ(fixture.status, SIM_OK);
     const struct scn_node *nodes = fixture.scenario->nodes;
     EXPECT_EQ(nodes[0].board.dmac_start_cycles, 205);
-    EXPECT_TRUE(nodes[1].board.dmac_start_cycles != 205);
+    EXPECT_NE(nodes[1].board.dmac_start_cycles, 205);
     EXPECT_EQ(nodes[1].board.dmac_read_tags, 8);
     fixture_fini(&fixture);
     load(&fixture, "cables.0.preset=slot-gen2-x8");
@@ -163,7 +163,7 @@ TEST(Set, EmptiesAListThatMayBeEmpty)
 {
     struct fixture fixture;
     fixture_load_file(&fixture, FIXTURE_FULL, FIXTURE_CONFIGS, NULL);
-    EXPECT_TRUE(fixture.scenario->expect_count > 0);
+    EXPECT_GT(fixture.scenario->expect_count, 0);
     fixture_fini(&fixture);
     fixture_load_file(&fixture, FIXTURE_FULL, FIXTURE_CONFIGS, "expect=[]");
     ASSERT_EQ(fixture.status, SIM_OK);

@@ -26,7 +26,7 @@ TEST(Sweep, CombinesTheValuesOfItsKeys)
     load(&fixture, "title: t\nsweep: {nodes.*.board.clock: [125 MHz, 250 MHz], seed: [1, 2, 3]}\n");
     ASSERT_EQ(fixture.status, SIM_OK);
     const struct scn_sweep *sweep = fixture.scenario->sweep;
-    ASSERT_TRUE(sweep != NULL);
+    ASSERT_NOT_NULL(sweep);
     EXPECT_STREQ(sweep->title, "clock, seed");
     EXPECT_EQ(sweep->point_count, 6);
     EXPECT_STREQ(sweep->points[0].label, "125 MHz, 1");
@@ -45,7 +45,7 @@ TEST(Sweep, OfAParameterCalledBytesIsNotInTheNamesOfSeries)
                    "sweep: {parameters.device.value: [tca0, ibsim0], parameters.bytes.value: [8, 64]}\n");
     ASSERT_EQ(fixture.status, SIM_OK);
     const struct scn_sweep *sweep = fixture.scenario->sweep;
-    ASSERT_TRUE(sweep != NULL);
+    ASSERT_NOT_NULL(sweep);
     EXPECT_STREQ(sweep->title, "device");
     EXPECT_STREQ(sweep->points[3].label, "ibsim0, 64");
     EXPECT_STREQ(sweep->points[3].curve, "ibsim0");
@@ -98,7 +98,7 @@ TEST(Sweep, LoadsEachOfItsPoints)
     ASSERT_EQ(scn_load_point(FIXTURE_CLOCK, &options, &scenario->sweep->points[2], &point, &messages), SIM_OK);
     EXPECT_EQ(point->nodes[1].board.clock_mhz, 500);
     EXPECT_EQ(point->seed, 9);
-    EXPECT_TRUE(point->sweep == NULL);
+    EXPECT_NULL(point->sweep);
     scn_free(point);
     scn_free(scenario);
 }
@@ -122,7 +122,7 @@ TEST(Sweep, CollapsesToTheValueThatASettingGives)
     struct scn_scenario *scenario = NULL;
     char text[256];
     ASSERT_EQ(load_clock("nodes.*.board.clock=200 MHz", NULL, &scenario, text), SIM_OK);
-    ASSERT_TRUE(scenario->sweep != NULL);
+    ASSERT_NOT_NULL(scenario->sweep);
     EXPECT_EQ(scenario->sweep->point_count, 1);
     EXPECT_STREQ(scenario->sweep->points[0].label, "200 MHz");
     EXPECT_STREQ(scenario->sweep->points[0].sets[0], "nodes.*.board.clock=200 MHz");

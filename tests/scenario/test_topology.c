@@ -199,7 +199,7 @@ TEST(Topology, IsWrittenOutInTheResolvedText)
     load(&fixture, "kind: two_rings, nodes: 4");
     ASSERT_EQ(fixture.status, SIM_OK);
     char *text = fixture_resolved(fixture.scenario);
-    EXPECT_TRUE(strstr(text, "topology") == NULL);
+    EXPECT_LACKS(text, "topology");
     EXPECT_CONTAINS(text, "  - name: \"node3\"\n");
     EXPECT_CONTAINS(text, "  - from: node1.S\n    to: node3.S\n    generation: Gen2\n");
     fixture_load_text(&again, text, NULL);

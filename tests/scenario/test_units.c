@@ -123,11 +123,13 @@ TEST(Units, ReadRealsAndWriteThemBackUnchanged)
         double value = 1;
         scn_real_format(values[i], text);
         EXPECT_TRUE(scn_real_parse(text, &value, why));
-        EXPECT_TRUE(value == values[i]);
+        EXPECT_EQ(value, values[i]);
     }
     double value = 0;
     char why[SCN_WHY_MAX];
-    EXPECT_TRUE(scn_real_parse("-.inf", &value, why) && isinf(value) && value < 0);
+    EXPECT_TRUE(scn_real_parse("-.inf", &value, why));
+    EXPECT_TRUE(isinf(value));
+    EXPECT_LT(value, 0);
     static const char *const refused[] = {"", ".nan", "nan", "inf", "1 us", "0x10", "1e999", "1.2.3"};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         EXPECT_FALSE(scn_real_parse(refused[i], &value, why));
