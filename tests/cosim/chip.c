@@ -106,7 +106,7 @@ void chip_read(struct chip *chip, unsigned bar, uint64_t address, uint32_t bytes
     chip_run(chip);
     while (done < bytes) {
         pcie_tlp_t *tlp = chip_next(chip, PORT_N);
-        ASSERT_TRUE(tlp != NULL);
+        ASSERT_NOT_NULL(tlp);
         ASSERT_EQ(tlp->kind, PCIE_TLP_CPLD);
         EXPECT_EQ(tlp->tag, chip->tag);
         EXPECT_EQ(tlp->requester, REQUESTER_HOST);
@@ -114,7 +114,7 @@ void chip_read(struct chip *chip, unsigned bar, uint64_t address, uint32_t bytes
         EXPECT_EQ(tlp->byte_count, bytes - done);
         EXPECT_EQ(tlp->lower_address, (address + done) & 0x7f);
         uint32_t carried = pcie_tlp_byte_count(tlp);
-        ASSERT_TRUE(carried <= bytes - done);
+        ASSERT_LE(carried, bytes - done);
         memcpy(data_out + done, pcie_tlp_data(tlp) + (tlp->lower_address & 3), carried);
         done += carried;
     }

@@ -41,7 +41,7 @@ static void expect_same(pcie_tlp_t *actual, pcie_tlp_t *expected)
 static void expect_round_trip(pcie_pool_t *pool, pcie_tlp_t *tlp)
 {
     pcie_tlp_t *back = through_beats(pool, tlp);
-    ASSERT_TRUE(back != NULL);
+    ASSERT_NOT_NULL(back);
     expect_same(back, tlp);
     pcie_tlp_unref(back);
     pcie_tlp_unref(tlp);

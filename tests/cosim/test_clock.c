@@ -33,7 +33,7 @@ TEST(Board, RefusesValuesThatTheChipCannotTake)
         EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "wrong", &wrong[i], &ops, NULL, NULL, &board),
                   SIM_ERR_RANGE);
     }
-    EXPECT_TRUE(board == NULL);
+    EXPECT_NULL(board);
     chip_destroy(chip);
 }
 
@@ -133,7 +133,7 @@ TEST(Clock, DrivesSeveralBoards)
     struct cosim_peach2_ops ops = {0};
     ASSERT_EQ(cosim_peach2_create(chip->clock, chip->pool, "other", &config, &ops, NULL, NULL, &other), SIM_OK);
     chip_join(chip);
-    EXPECT_TRUE(cosim_peach2_cycles(chip->board) > 0);
+    EXPECT_GT(cosim_peach2_cycles(chip->board), 0);
     EXPECT_EQ(cosim_peach2_cycles(other), 0);
     cosim_peach2_destroy(other);
     chip_destroy(chip);

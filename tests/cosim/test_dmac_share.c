@@ -283,7 +283,7 @@ TEST(DmacShare, APacketThatHasBegunIsTheLastWhenRoomIsTaken)
         dmac_after(dmac, cycles, take_room, PORT_E);
         dmac_run(dmac);
         if (east->count > before) {
-            EXPECT_TRUE(east->left[east->count - 1].time_ps <= taken_ps + UINT64_C(22) * CHIP_PERIOD_PS);
+            EXPECT_LE(east->left[east->count - 1].time_ps, taken_ps + UINT64_C(22) * CHIP_PERIOD_PS);
         }
         cut += east->count - before < 3;
         give_room(dmac, PORT_E);

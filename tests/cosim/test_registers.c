@@ -82,7 +82,7 @@ TEST(Registers, TakeAccessesBackToBack)
     chip_run(chip);
     for (uint32_t i = 0; i < COUNT; i++) {
         pcie_tlp_t *tlp = chip_next(chip, PORT_N);
-        ASSERT_TRUE(tlp != NULL);
+        ASSERT_NOT_NULL(tlp);
         EXPECT_EQ(tlp->tag, i);
         EXPECT_MEMEQ(pcie_tlp_data(tlp), &i, sizeof i);
     }
@@ -113,7 +113,7 @@ static void expect_unsupported(struct chip *chip, unsigned port, unsigned bar, u
     chip_send(chip, port, bar, pcie_tlp_read(chip->pool, 0x77, 0x55, address, bytes));
     chip_run(chip);
     pcie_tlp_t *tlp = chip_next(chip, port);
-    ASSERT_TRUE(tlp != NULL);
+    ASSERT_NOT_NULL(tlp);
     EXPECT_EQ(tlp->kind, PCIE_TLP_CPL);
     EXPECT_EQ(tlp->cpl_status, PCIE_CPL_UR);
     EXPECT_EQ(tlp->requester, 0x77);

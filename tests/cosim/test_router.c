@@ -9,7 +9,7 @@ static void expect_write(struct chip *chip, unsigned in, uint64_t address, unsig
     const uint8_t data[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     chip_write(chip, in, BAR_WINDOW, address, sizeof data, data);
     pcie_tlp_t *tlp = chip_next(chip, out);
-    ASSERT_TRUE(tlp != NULL);
+    ASSERT_NOT_NULL(tlp);
     EXPECT_EQ(tlp->kind, PCIE_TLP_MWR);
     EXPECT_EQ(pcie_tlp_first_byte(tlp), expected_address);
     EXPECT_EQ(pcie_tlp_byte_count(tlp), sizeof data);
@@ -223,7 +223,7 @@ TEST(Router, HoldsPacketsBackWhileThePortStalls)
     queue_writes(chip, PORT_N, PACKETS, chip_window(3, 0, 0), 256);
     chip_run(chip);
     EXPECT_EQ(chip->ports[PORT_E].count, 0);
-    EXPECT_TRUE(chip->ports[PORT_N].taken - before < PACKETS);
+    EXPECT_LT(chip->ports[PORT_N].taken - before, PACKETS);
     cosim_peach2_set_tx_ready(chip->board, PORT_E, true);
     chip_run(chip);
     ASSERT_EQ(chip->ports[PORT_E].count, PACKETS);
@@ -307,7 +307,7 @@ static void check_packet(struct traffic *traffic, unsigned port, pcie_tlp_t *tlp
     const uint8_t *data = pcie_tlp_data(tlp) + (pcie_tlp_first_byte(tlp) & 3);
     unsigned from = tlp->requester;
     memcpy(&number, data, sizeof number);
-    EXPECT_TRUE((int64_t)number > last[from][port]); // in order between the same two ports
+    EXPECT_GT((int64_t)number, last[from][port]); // in order between the same two ports
     last[from][port] = number;
     for (uint32_t i = sizeof number; i < bytes; i++) {
         if (data[i] != (uint8_t)(number * 7 + from)) {

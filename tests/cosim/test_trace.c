@@ -38,13 +38,13 @@ TEST(Trace, IsWrittenAndChangesNothing)
 {
     char path[] = "/tmp/tcasim-trace-XXXXXX";
     int descriptor = mkstemp(path);
-    ASSERT_TRUE(descriptor >= 0);
+    ASSERT_GE(descriptor, 0);
     close(descriptor);
     EXPECT_EQ(run_board(path), run_board(NULL));
     FILE *file = fopen(path, "rb");
-    ASSERT_TRUE(file != NULL);
+    ASSERT_NOT_NULL(file);
     fseek(file, 0, SEEK_END);
-    EXPECT_TRUE(ftell(file) > 1000);
+    EXPECT_GT(ftell(file), 1000);
     fclose(file);
     remove(path);
 }
@@ -56,10 +56,10 @@ TEST(Trace, NeverReplacesWhatIsNoFile)
     const struct cosim_peach2_ops ops = {ignore_tx, ignore_taken};
     char directory[] = "/tmp/tcasim-trace-XXXXXX";
     cosim_peach2_t *board = NULL;
-    ASSERT_TRUE(mkdtemp(directory) != NULL);
+    ASSERT_NOT_NULL(mkdtemp(directory));
     EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "board", &config, &ops, NULL, directory, &board),
               SIM_ERR_IO);
-    EXPECT_TRUE(board == NULL);
+    EXPECT_NULL(board);
     EXPECT_EQ(rmdir(directory), 0);
     chip_destroy(chip);
 }

@@ -71,6 +71,6 @@ TEST(FpgaCounter, OfAQueuedDescriptorIncludesItsWait)
     fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 1 << 16, 1);
     fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 4, 2);
     fixture_run(fixture);
-    EXPECT_TRUE(fixture_cycles(fixture, FPGA_WRITE, 2) > 2000);
+    EXPECT_GT(fixture_cycles(fixture, FPGA_WRITE, 2), 2000);
     fixture_destroy(fixture);
 }

@@ -65,9 +65,9 @@ TEST(FpgaErrors, UnsupportedRequestEndsTheDescriptor)
     fixture_descriptor(fixture, FPGA_READ, FIXTURE_NOWHERE, 0, 65536, 5);
     fixture_run(fixture);
     EXPECT_EQ(fixture_status(fixture, FPGA_READ, 5), FIXTURE_FAILED(5, FPGA_ERROR_UR));
-    EXPECT_TRUE(fixture_counter(fixture, "failed_reads") > 0);
+    EXPECT_GT(fixture_counter(fixture, "failed_reads"), 0);
     // After the error it sends no more requests: of 128 only those before the first completion were sent.
-    EXPECT_TRUE(fixture_counter(fixture, "read_requests") <= 32);
+    EXPECT_LE(fixture_counter(fixture, "read_requests"), 32);
     fixture_destroy(fixture);
 }
 
@@ -113,7 +113,7 @@ TEST(FpgaErrors, AnswerAfterTheTimeOutBelongsToNobody)
     EXPECT_EQ(fixture_status(fixture, FPGA_READ, 9), FIXTURE_DONE(9));
     EXPECT_EQ(fixture_counter(fixture, "unexpected_completions"), 1);
     EXPECT_MEMEQ(fixture->fpga_memory, fixture->peer.memory + 4096, 64);
-    EXPECT_TRUE(fixture_cycles(fixture, FPGA_READ, 9) * 4 > 20000);
+    EXPECT_GT(fixture_cycles(fixture, FPGA_READ, 9) * 4, 20000);
     fixture_destroy(fixture);
 }
 
@@ -174,8 +174,8 @@ TEST(FpgaErrors, NoSequenceOfWordsHangsIt)
     }
     EXPECT_EQ(fixture_control(fixture, FPGA_READ, FPGA_LEVEL), 0);
     EXPECT_EQ(fixture_control(fixture, FPGA_WRITE, FPGA_LEVEL), 0);
-    EXPECT_TRUE(fixture_counter(fixture, "bad_descriptors") > 100);
-    EXPECT_TRUE(fixture_counter(fixture, "failed_reads") > 100);
+    EXPECT_GT(fixture_counter(fixture, "bad_descriptors"), 100);
+    EXPECT_GT(fixture_counter(fixture, "failed_reads"), 100);
     uint64_t left = fixture_control(fixture, FPGA_READ, FPGA_WORDS) + fixture_control(fixture, FPGA_WRITE, FPGA_WORDS);
     EXPECT_EQ(fixture_counter(fixture, "reads_done") + fixture_counter(fixture, "writes_done"),
               (100 * 500 - left) / 5 - fixture_counter(fixture, "refused_descriptors"));

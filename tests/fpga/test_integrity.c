@@ -62,7 +62,7 @@ static void traffic_run(const struct fixture_config *config)
     EXPECT_MEMEQ(fixture->host_memory, model.host, FIXTURE_HOST_BYTES);
     EXPECT_MEMEQ(fixture->peer.memory, model.peer, PEER_BYTES);
     EXPECT_MEMEQ(fixture->fpga_memory, model.fpga, FIXTURE_FPGA_BYTES);
-    EXPECT_TRUE(fixture_counter(fixture, "read_tags_peak") <= config->fpga.read_tags);
+    EXPECT_LE(fixture_counter(fixture, "read_tags_peak"), config->fpga.read_tags);
     fixture_destroy(fixture);
     free(model.host);
     free(model.peer);

@@ -61,7 +61,7 @@ TEST(FpgaRead, PutsCompletionsThatComeOutOfOrderWhereTheyBelong)
     fixture_fill(fixture->peer.memory, 65536, 1);
     fixture_descriptor(fixture, FPGA_READ, FIXTURE_PEER_BASE, 0x800, 65536, 1);
     fixture_run(fixture);
-    EXPECT_TRUE(fixture->peer.overtaken > 10);
+    EXPECT_GT(fixture->peer.overtaken, 10);
     EXPECT_EQ(fixture_status(fixture, FPGA_READ, 1), FIXTURE_DONE(1));
     EXPECT_MEMEQ(fixture->fpga_memory + 0x800, fixture->peer.memory, 65536);
     fixture_destroy(fixture);

@@ -54,7 +54,7 @@ TEST(FpgaWrite, StatusReadFollowsTheDataOnTheBus)
     fixture_fill(fixture->fpga_memory, 4096, 1);
     fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_HOST_BASE, 4096, 1);
     while (fixture_status(fixture, FPGA_WRITE, 1) != FIXTURE_DONE(1)) {
-        EXPECT_TRUE(sim_now_ps(fixture->sim) < 100 * SIM_PS_PER_US);
+        EXPECT_LT(sim_now_ps(fixture->sim), 100 * SIM_PS_PER_US);
     }
     EXPECT_MEMEQ(fixture->host_memory, fixture->fpga_memory, 4096);
     fixture_run(fixture);
@@ -70,7 +70,7 @@ TEST(FpgaWrite, WaitsForTheHardIpsRoom)
     fixture_fill(fixture->fpga_memory, 65536, 1);
     fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 65536, 1);
     fixture_run(fixture);
-    EXPECT_TRUE(fixture_counter(fixture, "transmit_stalls") > 100);
+    EXPECT_GT(fixture_counter(fixture, "transmit_stalls"), 100);
     EXPECT_EQ(fixture_status(fixture, FPGA_WRITE, 1), FIXTURE_DONE(1));
     EXPECT_MEMEQ(fixture->peer.memory, fixture->fpga_memory, 65536);
     fixture_destroy(fixture);

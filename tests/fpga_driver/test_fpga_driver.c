@@ -10,7 +10,7 @@ TEST(FpgaDriver, RefusesANodeWithoutAnFpga)
     endpoint_init(&endpoint);
     endpoint.absent = true;
     EXPECT_EQ(fpga_open(&endpoint.backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), -ENODEV);
-    EXPECT_TRUE(handle == NULL);
+    EXPECT_NULL(handle);
 }
 
 TEST(FpgaDriver, RefusesAnEndpointThatIsAtWorkOrSilent)
@@ -22,7 +22,7 @@ TEST(FpgaDriver, RefusesAnEndpointThatIsAtWorkOrSilent)
     EXPECT_EQ(fpga_open(&endpoint.backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), -EBUSY);
     endpoint.silent = true;
     EXPECT_EQ(fpga_open(&endpoint.backend, ENDPOINT_MEMORY_BAR, ENDPOINT_CONTROL_BAR, &handle), -EIO);
-    EXPECT_TRUE(handle == NULL);
+    EXPECT_NULL(handle);
 }
 
 TEST(FpgaDriver, ForgetsHalfADescriptorAtOpen)
@@ -199,9 +199,9 @@ TEST(FpgaDriver, StoresAndLoadsTheOnChipMemoryWithinItsBounds)
 TEST(FpgaDriver, NamesEveryErrorByItsOwn)
 {
     for (enum fpga_error error = FPGA_OK; error < FPGA_ERRORS; error++) {
-        EXPECT_TRUE(strcmp(fpga_error_name(error), fpga_error_name(FPGA_ERRORS)) != 0);
+        EXPECT_STRNE(fpga_error_name(error), fpga_error_name(FPGA_ERRORS));
         for (enum fpga_error other = FPGA_OK; other < error; other++) {
-            EXPECT_TRUE(strcmp(fpga_error_name(error), fpga_error_name(other)) != 0);
+            EXPECT_STRNE(fpga_error_name(error), fpga_error_name(other));
         }
     }
 }

@@ -71,7 +71,9 @@ static void probe_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
     struct probe *probe = ctx;
     struct probe_read *read = &probe->reads[tlp->tag];
     uint32_t bytes = pcie_tlp_byte_count(tlp);
-    EXPECT_TRUE(tlp->kind == PCIE_TLP_CPL || tlp->kind == PCIE_TLP_CPLD);
+    if (tlp->kind != PCIE_TLP_CPL) {
+        EXPECT_EQ(tlp->kind, PCIE_TLP_CPLD);
+    }
     EXPECT_EQ(tlp->requester, PROBE_ID);
     EXPECT_EQ(tlp->byte_count, read->bytes - read->received_bytes);
     read->status = tlp->cpl_status;
@@ -265,7 +267,7 @@ void fixture_init(struct fixture *fixture, const struct fixture_config *config)
 
 void fixture_fini(struct fixture *fixture)
 {
-    EXPECT_TRUE(fixture->probe.out == NULL);
+    EXPECT_NULL(fixture->probe.out);
     for (unsigned i = 0; i < FIXTURE_GPUS; i++) {
         gpu_destroy(fixture->gpus[i]);
     }

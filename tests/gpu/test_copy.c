@@ -358,7 +358,7 @@ static void expect_settled(uint64_t write_ps)
         &fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
     EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[0], inside, 64), data, sizeof data);
     EXPECT_MEMEQ(host_memory_at(fixture.memory, 4096), data, sizeof data);
-    EXPECT_TRUE(outcome.done_ps > 9 * US);
+    EXPECT_GT(outcome.done_ps, 9 * US);
     fixture_fini(&fixture);
 }
 
@@ -380,7 +380,7 @@ TEST(Copy, DoesNotWaitForWritesThatComeLater)
     }
     struct outcome outcome = copy(
         &fixture, 0, (struct gpu_work){.kind = GPU_WORK_COPY_OUT, .source = device, .bus_address = 4096, .bytes = 64});
-    EXPECT_TRUE(outcome.done_ps < 10 * US);
-    EXPECT_TRUE(sim_now_ps(fixture.sim) > 100 * US);
+    EXPECT_LT(outcome.done_ps, 10 * US);
+    EXPECT_GT(sim_now_ps(fixture.sim), 100 * US);
     fixture_fini(&fixture);
 }

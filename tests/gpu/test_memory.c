@@ -50,11 +50,11 @@ TEST(GpuMemory, ShowsNothingBeyondAnAllocation)
     uint64_t a, b, base = 0, bytes = 0;
     ASSERT_EQ(gpu_memory_alloc(gpu, 100, &a), SIM_OK);
     ASSERT_EQ(gpu_memory_alloc(gpu, 100, &b), SIM_OK);
-    EXPECT_TRUE(gpu_memory_at(gpu, a, 100) != NULL);
-    EXPECT_TRUE(gpu_memory_at(gpu, a, 101) == NULL);
-    EXPECT_TRUE(gpu_memory_at(gpu, a + 99, 2) == NULL);
-    EXPECT_TRUE(gpu_memory_at(gpu, a, UINT64_MAX) == NULL);
-    EXPECT_TRUE(gpu_memory_at(gpu, 0, 1) == NULL);
+    EXPECT_NOT_NULL(gpu_memory_at(gpu, a, 100));
+    EXPECT_NULL(gpu_memory_at(gpu, a, 101));
+    EXPECT_NULL(gpu_memory_at(gpu, a + 99, 2));
+    EXPECT_NULL(gpu_memory_at(gpu, a, UINT64_MAX));
+    EXPECT_NULL(gpu_memory_at(gpu, 0, 1));
     EXPECT_TRUE(gpu_memory_find(gpu, b + 99, &base, &bytes));
     EXPECT_EQ(base, b);
     EXPECT_EQ(bytes, 100);
@@ -71,7 +71,7 @@ TEST(GpuMemory, FreesWhatBeginsThereOnly)
     EXPECT_EQ(gpu_memory_free(gpu, a + 1), SIM_ERR_NOT_FOUND);
     EXPECT_EQ(gpu_memory_free(gpu, a), SIM_OK);
     EXPECT_EQ(gpu_memory_free(gpu, a), SIM_ERR_NOT_FOUND);
-    EXPECT_TRUE(gpu_memory_at(gpu, a, 1) == NULL);
+    EXPECT_NULL(gpu_memory_at(gpu, a, 1));
     fixture_fini(&fixture);
 }
 

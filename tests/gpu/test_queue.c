@@ -80,7 +80,7 @@ TEST(Queue, RunsItsItemsInOrder)
     fixture_run(&fixture.base);
     EXPECT_STREQ(fixture.notes.names, "abcd");
     EXPECT_EQ(fixture.notes.times_ps[0], 55 * US);
-    EXPECT_TRUE(fixture.notes.times_ps[1] > 56 * US);
+    EXPECT_GT(fixture.notes.times_ps[1], 56 * US);
     EXPECT_EQ(fixture.notes.times_ps[2], fixture.notes.times_ps[1]);
     EXPECT_EQ(fixture.notes.times_ps[3], fixture.notes.times_ps[2] + 6 * US);
     EXPECT_EQ(gpu_queue_done(fixture.queues[0]), 4);
@@ -181,7 +181,7 @@ TEST(Queue, FillsWithZerosWithoutMemory)
     (void)submit(&fixture, 0, 'a',
                  (struct gpu_work){.kind = GPU_WORK_FILL, .destination = device + 5, .bytes = bytes - 10});
     fixture_run(&fixture.base);
-    EXPECT_TRUE(resident_bytes(memory, bytes) <= 4 * 4096);
+    EXPECT_LE(resident_bytes(memory, bytes), 4 * 4096);
     for (uint64_t i = 0; i < 2 * MIB; i++) {
         ASSERT_EQ(memory[8 * MIB + 512 * KIB + i], 0);
     }

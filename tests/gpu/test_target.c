@@ -71,7 +71,7 @@ TEST(Target, AReadSeesEveryWriteBeforeIt)
     probe_read(&fixture, 0, bus, 4);
     fixture_run(&fixture);
     EXPECT_EQ(*(uint32_t *)fixture.probe.reads[0].data, 20);
-    EXPECT_TRUE(fixture.probe.reads[0].done_ps > 3 * US);
+    EXPECT_GT(fixture.probe.reads[0].done_ps, 3 * US);
     fixture_fini(&fixture);
 }
 

@@ -31,7 +31,7 @@ TEST(Translation, AMissCostsTimeOnceAPage)
     uint64_t miss_ps = read_ps(&fixture, bus), hit_ps = read_ps(&fixture, bus + 4096);
     EXPECT_BETWEEN(miss_ps - hit_ps, MISS_PS - 10 * NS, MISS_PS + 10 * NS);
     EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 1);
-    EXPECT_TRUE(read_ps(&fixture, bus + GPU_PAGE_BYTES) > hit_ps + MISS_PS - 10 * NS);
+    EXPECT_GT(read_ps(&fixture, bus + GPU_PAGE_BYTES), hit_ps + MISS_PS - 10 * NS);
     EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 2);
     fixture_fini(&fixture);
 }
@@ -96,8 +96,8 @@ TEST(Translation, AMissOfAWriteHoldsUpTheReadBehindIt)
     uint64_t begin_ps = sim_now_ps(fixture.sim);
     probe_write(&fixture, bus, 4, "cold");
     uint64_t warm_ps = read_ps(&fixture, bus + GPU_PAGE_BYTES);
-    EXPECT_TRUE(warm_ps > MISS_PS);
-    EXPECT_TRUE(fixture.probe.reads[0].done_ps > begin_ps + MISS_PS + 100 * NS);
+    EXPECT_GT(warm_ps, MISS_PS);
+    EXPECT_GT(fixture.probe.reads[0].done_ps, begin_ps + MISS_PS + 100 * NS);
     fixture_fini(&fixture);
 }
 

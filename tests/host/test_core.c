@@ -132,7 +132,7 @@ static void store_much(void *arg)
     host_core_store_wc(b->core, DEVICE_BASE, message, sizeof message);
     host_core_store_wc(b->core, DEVICE_BASE + sizeof message, message, sizeof message);
     host_core_fence(b->core);
-    EXPECT_TRUE(sim_now_ps(b->sim) > 5000 * NS);
+    EXPECT_GT(sim_now_ps(b->sim), 5000 * NS);
 }
 
 TEST(Core, StallsWhileTheDeviceTakesNothingAndLosesNothing)
@@ -162,7 +162,7 @@ static void load_from_device(void *arg)
     EXPECT_EQ(value, 0x0102030405060708ull);
     EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 8, 4, &value));
     EXPECT_EQ(value, 0x05060708u);
-    EXPECT_TRUE(sim_now_ps(b->sim) > 60 * NS);
+    EXPECT_GT(sim_now_ps(b->sim), 60 * NS);
 }
 
 TEST(Core, LoadsWhatTheDeviceAnswers)
@@ -244,7 +244,7 @@ static void stream_from_device(void *arg)
     one_ps = sim_now_ps(b->sim) - start_ps;
     start_ps = sim_now_ps(b->sim);
     EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE + 60, data, 576));
-    EXPECT_TRUE(sim_now_ps(b->sim) - start_ps < 5 * one_ps);
+    EXPECT_LT(sim_now_ps(b->sim) - start_ps, 5 * one_ps);
     for (unsigned i = 0; i < 576; i++) {
         EXPECT_EQ(data[i], 1);
     }

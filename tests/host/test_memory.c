@@ -156,6 +156,6 @@ TEST(HostMemory, RefusesSizesThatAreNoPages)
     bench_init(&b);
     EXPECT_EQ(host_memory_create(b.sim, "odd", 16 * MIB + 1, &memory), SIM_ERR_INVALID);
     EXPECT_EQ(host_memory_create(b.sim, "small", MIB, &memory), SIM_ERR_INVALID);
-    EXPECT_TRUE(memory == NULL);
+    EXPECT_NULL(memory);
     bench_fini(&b);
 }

@@ -23,7 +23,7 @@ static bool process_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
 {
     struct process *process = ctx;
     process->asked++;
-    EXPECT_TRUE(va / PAGE == (va + bytes - 1) / PAGE);
+    EXPECT_EQ(va / PAGE, (va + bytes - 1) / PAGE);
     if (!process->lost) {
         memcpy(data, process->bytes + (va - BASE), bytes);
     }
@@ -34,7 +34,7 @@ static bool process_write(void *ctx, uint64_t va, const void *data, uint32_t byt
 {
     struct process *process = ctx;
     process->asked++;
-    EXPECT_TRUE(va / PAGE == (va + bytes - 1) / PAGE);
+    EXPECT_EQ(va / PAGE, (va + bytes - 1) / PAGE);
     if (!process->lost) {
         memcpy(process->bytes + (va - BASE), data, bytes);
     }

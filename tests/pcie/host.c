@@ -105,7 +105,7 @@ static void write_take(struct device *device, pcie_tlp_t *tlp)
 static void completion_take(struct device *device, pcie_tlp_t *tlp)
 {
     EXPECT_EQ(tlp->requester, 0x100 + device->index);
-    ASSERT_TRUE(tlp->tag < HOST_TAGS);
+    ASSERT_LT(tlp->tag, HOST_TAGS);
     struct device_read *read = &device->reads[tlp->tag];
     uint32_t bytes = pcie_tlp_byte_count(tlp);
     read->status = tlp->cpl_status;
@@ -239,7 +239,7 @@ struct host *host_create(const struct host_config *config)
 void host_destroy(struct host *host)
 {
     for (unsigned i = 0; i < HOST_DEVICES; i++) {
-        EXPECT_TRUE(host->devices[i].out == NULL);
+        EXPECT_NULL(host->devices[i].out);
         device_release_writes(&host->devices[i]);
     }
     pcie_rc_destroy(host->rc);

@@ -104,7 +104,7 @@ static unsigned position_of(const struct sender *sender, unsigned number)
     while (position < sender->sent_count && sender->sent[position] != number) {
         position++;
     }
-    EXPECT_TRUE(position < sender->sent_count);
+    EXPECT_LT(position, sender->sent_count);
     return position;
 }
 
@@ -115,7 +115,7 @@ TEST(PcieEgress, NothingPassesAWriteThatCameBeforeIt)
     for (uint8_t number = 1; number <= 4; number++) {
         send(&sender, PCIE_TLP_MWR, number);
     }
-    EXPECT_TRUE(pcie_egress_count(&sender.egress, PCIE_POSTED) > 0);
+    EXPECT_GT(pcie_egress_count(&sender.egress, PCIE_POSTED), 0);
     send(&sender, PCIE_TLP_MRD, 5);
     send(&sender, PCIE_TLP_CPLD, 6);
     EXPECT_EQ(pcie_egress_count(&sender.egress, PCIE_NONPOSTED), 1);
@@ -139,11 +139,11 @@ TEST(PcieEgress, WritesAndCompletionsPassReadsThatWait)
     send(&sender, PCIE_TLP_CPLD, 6);
     EXPECT_EQ(pcie_egress_count(&sender.egress, PCIE_POSTED), 0);
     EXPECT_EQ(pcie_egress_count(&sender.egress, PCIE_COMPLETION), 0);
-    EXPECT_TRUE(pcie_egress_count(&sender.egress, PCIE_NONPOSTED) > 0);
+    EXPECT_GT(pcie_egress_count(&sender.egress, PCIE_NONPOSTED), 0);
     drain(&sender);
     EXPECT_EQ(sender.sent_count, 6);
-    EXPECT_TRUE(position_of(&sender, 5) < position_of(&sender, 4));
-    EXPECT_TRUE(position_of(&sender, 6) < position_of(&sender, 4));
+    EXPECT_LT(position_of(&sender, 5), position_of(&sender, 4));
+    EXPECT_LT(position_of(&sender, 6), position_of(&sender, 4));
     sender_fini(&sender);
 }
 
@@ -159,8 +159,8 @@ TEST(PcieEgress, AReadBeforeAWriteThatWaitsMayGoAndOneBehindItMayNot)
     send(&sender, PCIE_TLP_MRD, 6);
     drain(&sender);
     EXPECT_EQ(sender.sent_count, 6);
-    EXPECT_TRUE(position_of(&sender, 2) < position_of(&sender, 5));
-    EXPECT_TRUE(position_of(&sender, 6) > position_of(&sender, 5));
+    EXPECT_LT(position_of(&sender, 2), position_of(&sender, 5));
+    EXPECT_GT(position_of(&sender, 6), position_of(&sender, 5));
     sender_fini(&sender);
 }
 
@@ -174,7 +174,7 @@ TEST(PcieEgress, UnorderedReadsPassWritesThatWait)
     const struct slot free = {.base = {.tlp = tlp_make(&sender, PCIE_TLP_MRD, 4)}, .number = 4};
     (void)pcie_egress_send_unordered(&sender.egress, &free);
     EXPECT_EQ(sender.sent[sender.sent_count - 1], 4);
-    EXPECT_TRUE(pcie_egress_count(&sender.egress, PCIE_POSTED) > 0);
+    EXPECT_GT(pcie_egress_count(&sender.egress, PCIE_POSTED), 0);
     drain(&sender);
     EXPECT_EQ(sender.sent_count, 4);
     sender_fini(&sender);
@@ -198,7 +198,7 @@ TEST(PcieEgress, WhatIsNotReadyWaitsForItsTimeAndKeepsItsOrder)
     (void)sim_run(sender.pair->sim);
     EXPECT_EQ(sender.sent_count, 2);
     EXPECT_EQ(sender.sent[0], 1);
-    EXPECT_TRUE(sender.pair->owners[1].first_ps > 5000);
+    EXPECT_GT(sender.pair->owners[1].first_ps, 5000);
     sender_fini(&sender);
 }
 
@@ -210,7 +210,7 @@ TEST(PcieEgress, WhatIsLeftAtItsEndIsGivenBack)
         send(&sender, PCIE_TLP_MWR, number);
     }
     unsigned waiting = pcie_egress_count(&sender.egress, PCIE_POSTED), before = sender.sent_count;
-    EXPECT_TRUE(waiting > 0);
+    EXPECT_GT(waiting, 0);
     (void)sim_run(sender.pair->sim);
     pcie_egress_fini(&sender.egress);
     EXPECT_EQ(sender.dropped_count, waiting);
@@ -267,7 +267,7 @@ TEST(PcieTags, ThePartsOfAnAnswerComeInOrderUntilTheLast)
     EXPECT_EQ(answer(&a, REQUESTER, tag, 64, 64), PCIE_ANSWER_PART);
     EXPECT_EQ(answer(&a, REQUESTER, tag, 128, 128), PCIE_ANSWER_LAST);
     EXPECT_EQ(a.at, 128);
-    EXPECT_TRUE(a.tags.list[a.slot].owner == &a.owner);
+    EXPECT_EQ(a.tags.list[a.slot].owner, &a.owner);
     EXPECT_EQ(answer(&a, REQUESTER, tag, 128, 128), PCIE_ANSWER_UNEXPECTED);
     pcie_tags_give(&a.tags, a.slot);
     EXPECT_EQ(a.tags.outstanding, 0);
@@ -372,7 +372,7 @@ TEST(PcieCompletions, OnlyReadsThatNobodyServesAreAnswered)
     EXPECT_EQ(error->cpl_status, PCIE_CPL_UR);
     EXPECT_EQ(error->tag, 3);
     EXPECT_EQ(error->requester, REQUESTER);
-    EXPECT_TRUE(pcie_unsupported(write, 7) == NULL);
+    EXPECT_NULL(pcie_unsupported(write, 7));
     pcie_tlp_unref(error);
     pcie_tlp_unref(write);
     pcie_tlp_unref(read);

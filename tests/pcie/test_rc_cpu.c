@@ -177,7 +177,7 @@ TEST(Processor, IsCalledToTryARefusedWriteAgain)
     EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
     EXPECT_EQ(writers[0].next, 100);
     EXPECT_EQ(writers[1].next, 100);
-    EXPECT_TRUE(writers[0].retries > 10);
+    EXPECT_GT(writers[0].retries, 10);
     EXPECT_EQ(host->devices[0].writes, 200);
     host_destroy(host);
 }

@@ -101,7 +101,7 @@ TEST(Peer, CompletionFromMemoryDoesNotPassWritesToItsPort)
     device_read(&host->devices[1], 0, HOST_MEMORY_BASE, 4);
     (void)sim_run(host->sim);
     EXPECT_MEMEQ(host->devices[1].reads[0].data, "flag", 4);
-    EXPECT_TRUE(host->devices[1].reads[0].first_ps > host->devices[1].log[0].time_ps);
+    EXPECT_GT(host->devices[1].reads[0].first_ps, host->devices[1].log[0].time_ps);
     host_destroy(host);
 }
 

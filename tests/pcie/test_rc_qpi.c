@@ -158,7 +158,7 @@ TEST(Qpi, AFlagInMemoryIsSetAfterTheDataHaveTheirPlaceAtTheFarPort)
     ASSERT_EQ(host->writes, 1);
     EXPECT_EQ(host->devices[1].writes, 80);
     // 84 B each on the wire in their turn; the flag takes 100 ns.
-    EXPECT_TRUE(host->write_log[0].time_ps > host->devices[1].log[79].time_ps);
+    EXPECT_GT(host->write_log[0].time_ps, host->devices[1].log[79].time_ps);
     host_destroy(host);
 }
 
@@ -168,7 +168,7 @@ TEST(Qpi, ACompletionStaysBehindTheDevicesWrites)
     write_many(&host->devices[0], HOST_WINDOW(1), 20, 256);
     device_read(&host->devices[2], 0, HOST_WINDOW(0), 4); // its completion comes after the writes
     EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
-    EXPECT_TRUE(host->devices[2].reads[0].first_ps > host->devices[1].log[79].time_ps);
+    EXPECT_GT(host->devices[2].reads[0].first_ps, host->devices[1].log[79].time_ps);
     host_destroy(host);
 }
 
@@ -253,7 +253,7 @@ TEST(Qpi, AddsOneWayToAWriteOfFarMemoryInOrder)
     ASSERT_EQ(host->writes, 2);
     EXPECT_EQ(host->write_log[0].address, HOST_MEMORY_BASE + 4096);
     EXPECT_EQ(host->write_log[0].time_ps, 8000 + 100000 + QPI_PS);
-    EXPECT_TRUE(host->write_log[1].time_ps >= host->write_log[0].time_ps);
+    EXPECT_GE(host->write_log[1].time_ps, host->write_log[0].time_ps);
     host_destroy(host);
 }
 

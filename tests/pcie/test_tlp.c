@@ -138,7 +138,7 @@ TEST(Tlp, ACopySharesThePayloadAndLeavesTheOriginal)
 
     pcie_tlp_t *other = pcie_tlp_copy(tlp);
     other->address = 0x2000;
-    EXPECT_TRUE(pcie_tlp_data(other) == pcie_tlp_data(tlp));
+    EXPECT_EQ(pcie_tlp_data(other), pcie_tlp_data(tlp));
     EXPECT_EQ(tlp->address, 0x1000);
     pcie_tlp_unref(tlp);
     EXPECT_EQ(other->address, 0x2000);

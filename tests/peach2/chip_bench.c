@@ -16,7 +16,7 @@ static void answer_add(struct bench *bench, pcie_tlp_t *tlp)
 {
     uint64_t due_ps = sim_now_ps(bench->sim) + ANSWER_PS;
     bench->answers[bench->answer_tail++ % ANSWERS] = (struct answer){tlp, due_ps};
-    ASSERT_TRUE(bench->answer_tail - bench->answer_head <= ANSWERS);
+    ASSERT_LE(bench->answer_tail - bench->answer_head, ANSWERS);
     if (!sim_event_pending(&bench->answer_event)) {
         sim_event_schedule_at(bench->sim, &bench->answer_event, due_ps);
     }
@@ -98,7 +98,7 @@ static void drain_take(struct drain *drain)
 static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
 {
     struct bench *bench = ctx;
-    ASSERT_TRUE(bench->count < LEFT_MAX);
+    ASSERT_LT(bench->count, LEFT_MAX);
     struct left *left = &bench->left[bench->count++];
     *left = (struct left){.time_ps = sim_now_ps(bench->sim),
                           .address = tlp->address,
@@ -135,7 +135,7 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
 static void on_rx_taken_at(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps)
 {
     struct bench *bench = ctx;
-    ASSERT_TRUE(bench->taken[port] < TAKEN_MAX);
+    ASSERT_LT(bench->taken[port], TAKEN_MAX);
     bench->taken_ps[port][bench->taken[port]++] = taken_ps;
     pcie_tlp_unref(tlp);
 }
@@ -237,7 +237,7 @@ void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(st
     }
     sim_event_init(&bench->answer_event, answer_run, bench);
     bench->left = calloc(LEFT_MAX, sizeof *bench->left);
-    ASSERT_TRUE(bench->left != NULL);
+    ASSERT_NOT_NULL(bench->left);
     if (twin) {
         bench->ops = &peach2_twin_core_ops;
         ASSERT_EQ(peach2_twin_create(bench->sim, bench->pool, "twin", &twin_config, &twin_callbacks, bench,
@@ -274,7 +274,8 @@ static int left_order(const void *a, const void *b)
 void bench_compare(uint64_t seed, void (*program)(struct bench *bench), unsigned *holds_out)
 {
     struct bench *rtl = calloc(1, sizeof *rtl), *twin = calloc(1, sizeof *twin);
-    ASSERT_TRUE(rtl != NULL && twin != NULL);
+    ASSERT_NOT_NULL(rtl);
+    ASSERT_NOT_NULL(twin);
     bench_run(rtl, false, seed, program);
     bench_run(twin, true, seed, program);
     EXPECT_EQ(twin->count, rtl->count);

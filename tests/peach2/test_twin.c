@@ -165,7 +165,7 @@ TEST(TwinChip, HoldsRingsBackAsTheRtlDoes)
     for (uint64_t seed = 1; seed <= 8; seed++) {
         unsigned holds = 0;
         bench_compare(seed, saturate, &holds);
-        EXPECT_TRUE(holds > 20);
+        EXPECT_GT(holds, 20);
     }
 }
 
@@ -237,7 +237,7 @@ TEST(TwinChip, RefusesValuesThatTheChipCannotTake)
     config.mps_bytes = 256;
     config.read_tags = 33;
     EXPECT_EQ(peach2_twin_create(NULL, NULL, "twin", &config, NULL, NULL, &twin), SIM_ERR_RANGE);
-    EXPECT_TRUE(twin == NULL);
+    EXPECT_NULL(twin);
 }
 
 static void long_raise_run(void *ctx)
