@@ -328,7 +328,7 @@ static void refuse_run(void *arg)
     wr.sges = many;
     wr.sge_count = 5;
     EXPECT_EQ(hca_post_send(s->a.qp, &wr, &bad), -EINVAL);
-    EXPECT_TRUE(bad == &wr);
+    EXPECT_EQ(bad, &wr);
     wr = s->wr;
     wr.flags = HCA_WQE_INLINE;
     many[0].bytes = 65;
@@ -339,7 +339,7 @@ static void refuse_run(void *arg)
         EXPECT_EQ(hca_post_send(s->a.qp, &s->wr, &bad), 0);
     }
     EXPECT_EQ(hca_post_send(s->a.qp, &s->wr, &bad), -ENOMEM);
-    EXPECT_TRUE(bad == &s->wr);
+    EXPECT_EQ(bad, &s->wr);
 }
 
 TEST(Error, TooManySegmentsTooMuchInlineAndAFullQueueAreRefused)

@@ -165,7 +165,7 @@ TEST(Reliability, RandomRequestsSurviveALossyCable)
         retries += hca_fixture_counter(&walk.fixture, 0, "retries");
         hca_fixture_fini(&walk.fixture);
     }
-    EXPECT_TRUE(retries > 50);
+    EXPECT_GT(retries, 50);
 }
 
 TEST(Reliability, RandomRequestsSurviveOneReadTagAndTinyQueues)
@@ -217,7 +217,7 @@ TEST(Reliability, ASendWaitsForAReceiverThatIsNotReady)
     hca_fixture_spawn(&walk.fixture, "far", late_receiver, NULL);
     hca_fixture_run(&walk.fixture);
     EXPECT_MEMEQ(walk.far->memory + 4096, walk.near->memory, 4096);
-    EXPECT_TRUE(hca_fixture_counter(&walk.fixture, 1, "rnr_naks_sent") > 5);
+    EXPECT_GT(hca_fixture_counter(&walk.fixture, 1, "rnr_naks_sent"), 5);
     EXPECT_EQ(hca_fixture_counter(&walk.fixture, 0, "timeouts"), 0);
     hca_fixture_fini(&walk.fixture);
 }
@@ -291,8 +291,8 @@ static void expect_recovery(struct loss loss)
     memset(walk.far->memory + 524288, 0, 8);
     hca_fixture_spawn(&walk.fixture, "near", loss_sender, &loss);
     hca_fixture_run(&walk.fixture);
-    EXPECT_TRUE(hca_fixture_counter(&walk.fixture, loss.at, loss.counter) > 0);
-    EXPECT_TRUE(hca_fixture_counter(&walk.fixture, 0, "retries") > 0);
+    EXPECT_GT(hca_fixture_counter(&walk.fixture, loss.at, loss.counter), 0);
+    EXPECT_GT(hca_fixture_counter(&walk.fixture, 0, "retries"), 0);
     if (loss.opcode == HCA_OP_FETCH_ADD) {
         uint64_t sum;
         memcpy(&sum, walk.far->memory + 524288, 8);
@@ -359,8 +359,8 @@ TEST(Reliability, OneRetryIsEnoughForAllThatAnAdversaryDamages)
         adversary_t *adversary = adversarial_init(i, 1, &config);
         adversary_only(adversary, PURPOSES[i % 2], i < 10 ? 1000 : 200);
         walk_run(200);
-        EXPECT_TRUE(damaged() > 10);
-        EXPECT_TRUE(hca_fixture_counter(&walk.fixture, 0, "retries") > 10);
+        EXPECT_GT(damaged(), 10);
+        EXPECT_GT(hca_fixture_counter(&walk.fixture, 0, "retries"), 10);
         hca_fixture_fini(&walk.fixture);
         adversary_destroy(adversary);
     }

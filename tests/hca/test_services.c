@@ -89,11 +89,13 @@ TEST(Services, AResizedCompletionQueueKeepsTheNewestCount)
         fixture.b = hca_fixture_qp(fixture.far, HCA_RC);
         hca_fixture_connect(&fixture.a, &fixture.b);
         fixture_run(fill_and_resize, NULL);
-        EXPECT_TRUE(!resizing.resized || hca_fixture_counter(&fixture.base, 0, "cq_overruns") == 0);
+        if (resizing.resized) {
+            EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "cq_overruns"), 0);
+        }
         resized += resizing.resized;
         hca_fixture_fini(&fixture.base);
     }
-    EXPECT_TRUE(resized > 0); // later it has overrun
+    EXPECT_GT(resized, 0); // later it has overrun
 }
 
 static void drain(void *arg)

@@ -55,10 +55,10 @@ TEST(States, RefuseMissingAndUnknownAttributesAndValuesOutOfRange)
     struct hca_fixture_qp qp = hca_fixture_qp(hca_fixture_process(&fixture, 0), HCA_RC);
     struct hca_qp_attr attr = hca_fixture_attr(&qp);
     attr.state = HCA_INIT;
-    EXPECT_TRUE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT, &attr) != 0);
-    EXPECT_TRUE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS | HCA_QP_QKEY, &attr) != 0);
+    EXPECT_NE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT, &attr), 0);
+    EXPECT_NE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS | HCA_QP_QKEY, &attr), 0);
     attr.port = 2;
-    EXPECT_TRUE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS, &attr) != 0);
+    EXPECT_NE(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS, &attr), 0);
     attr.port = 1;
     EXPECT_EQ(hca_qp_modify(qp.qp, HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS, &attr), 0);
     EXPECT_EQ(hca_qp_query(qp.qp, &attr), 0);

@@ -64,7 +64,7 @@ static void side_open(struct fixture_side *side)
     EXPECT_STREQ(ibv_get_device_name(list[0]), "ibsim0");
     side->context = ibv_open_device(list[0]);
     ibv_free_device_list(list);
-    ASSERT_TRUE(side->context != NULL);
+    ASSERT_NOT_NULL(side->context);
     struct ibv_port_attr port;
     EXPECT_EQ(ibv_query_port(side->context, 1, &port), 0);
     side->lid = port.lid;
@@ -80,7 +80,8 @@ static void side_open(struct fixture_side *side)
                                     .cap = {FIXTURE_DEPTH, FIXTURE_DEPTH, 4, 4, 64},
                                     .qp_type = side->fixture->type};
     side->qp = ibv_create_qp(side->pd, &init);
-    ASSERT_TRUE(side->mr != NULL && side->qp != NULL);
+    ASSERT_NOT_NULL(side->mr);
+    ASSERT_NOT_NULL(side->qp);
 }
 
 static int step_mask(enum ibv_qp_type type, enum ibv_qp_state to)
@@ -198,7 +199,9 @@ int fixture_post(struct fixture_side *side, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad = NULL;
     int error = ibv_post_send(side->qp, wr, &bad);
-    EXPECT_TRUE(error == 0 || bad != NULL);
+    if (error != 0) {
+        EXPECT_NOT_NULL(bad);
+    }
     return error;
 }
 

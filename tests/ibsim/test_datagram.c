@@ -42,7 +42,7 @@ static void datagram_to(struct fixture_side *side, struct ibv_ah *ah, uint64_t w
 {
     struct ibv_sge sge = fixture_sge(side, 0, 100);
     struct ibv_send_wr wr = fixture_wr(side, IBV_WR_SEND, &sge, 0);
-    EXPECT_TRUE(ah != NULL);
+    EXPECT_NOT_NULL(ah);
     wr.wr_id = wr_id;
     wr.wr.ud.ah = ah;
     EXPECT_EQ(fixture_post(side, &wr), 0);
@@ -100,7 +100,7 @@ static void device_query(struct fixture_side *side)
     EXPECT_EQ(port.active_speed, 4);
     EXPECT_EQ(ibv_query_gid(side->context, 1, 0, &gid), 0);
     EXPECT_EQ(ibv_query_gid(side->peer->context, 1, 0, &other), 0);
-    EXPECT_TRUE(gid.global.interface_id != other.global.interface_id);
+    EXPECT_NE(gid.global.interface_id, other.global.interface_id);
 }
 
 TEST(IbsimDevice, SaysWhatTheHcaIs)

@@ -16,7 +16,7 @@ static void event_expect(struct fixture_side *side, enum ibv_event_type type)
     struct ibv_async_event event;
     EXPECT_EQ(ibv_get_async_event(side->context, &event), 0);
     EXPECT_STREQ(ibv_event_type_str(event.event_type), ibv_event_type_str(type));
-    EXPECT_TRUE(event.element.qp == side->qp);
+    EXPECT_EQ(event.element.qp, side->qp);
     ibv_ack_async_event(&event);
 }
 
@@ -193,9 +193,9 @@ static void lose_the_slot(struct fixture_side *side)
     EXPECT_STREQ(ibv_event_type_str(event.event_type), ibv_event_type_str(IBV_EVENT_DEVICE_FATAL));
     ibv_ack_async_event(&event);
     errno = 0;
-    EXPECT_TRUE(ibv_create_cq(side->context, 8, NULL, NULL, 0) == NULL);
+    EXPECT_NULL(ibv_create_cq(side->context, 8, NULL, NULL, 0));
     EXPECT_EQ(errno, EIO);
-    EXPECT_TRUE(ibv_reg_mr(side->pd, side->memory, 8, 0) == NULL);
+    EXPECT_NULL(ibv_reg_mr(side->pd, side->memory, 8, 0));
     EXPECT_EQ(errno, EIO);
 }
 

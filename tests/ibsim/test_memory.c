@@ -56,7 +56,7 @@ static void target_open(struct fixture_side *side, uint8_t *memory, unsigned byt
 {
     target.memory = memory;
     target.mr = ibv_reg_mr(side->pd, memory, bytes, RIGHTS);
-    ASSERT_TRUE(target.mr != NULL);
+    ASSERT_NOT_NULL(target.mr);
     fixture_barrier(side);
 }
 
@@ -67,7 +67,7 @@ static void write_from_stack(struct fixture_side *side)
     uint8_t local[BYTES];
     pattern_fill(local, BYTES);
     struct ibv_mr *mr = ibv_reg_mr(side->pd, local, BYTES, 0);
-    ASSERT_TRUE(mr != NULL);
+    ASSERT_NOT_NULL(mr);
     fixture_barrier(side);
     write_to_target(side, sge_of(mr, local, BYTES), 0, IBV_WC_SUCCESS);
     fixture_barrier(side);
@@ -141,7 +141,7 @@ static void regions_overlap(struct fixture_side *side)
     static uint8_t memory[4 * PAGE];
     struct ibv_mr *whole = ibv_reg_mr(side->pd, memory, sizeof memory, RIGHTS);
     target_open(side, memory + ODD, 3 * PAGE);
-    EXPECT_TRUE(whole->lkey != target.mr->lkey);
+    EXPECT_NE(whole->lkey, target.mr->lkey);
     fixture_barrier(side);
     EXPECT_MEMEQ(memory + ODD, side->peer->memory, 3 * PAGE);
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
@@ -192,14 +192,14 @@ TEST(IbsimMemory, ADeregisteredRegionIsReachedNoMore)
 static void expect_fault(struct fixture_side *side, void *address, size_t bytes, int access)
 {
     errno = 0;
-    EXPECT_TRUE(ibv_reg_mr(side->pd, address, bytes, access) == NULL);
+    EXPECT_NULL(ibv_reg_mr(side->pd, address, bytes, access));
     EXPECT_EQ(errno, EFAULT);
 }
 
 static void holes(struct fixture_side *side)
 {
     uint8_t *pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_TRUE(pages != MAP_FAILED);
+    ASSERT_NE(pages, MAP_FAILED);
     EXPECT_EQ(mprotect(pages + PAGE, PAGE, PROT_NONE), 0);
     expect_fault(side, NULL, 1, 0);
     expect_fault(side, NULL, PAGE, RIGHTS);
@@ -210,7 +210,7 @@ static void holes(struct fixture_side *side)
     expect_fault(side, pages, PAGE + 1, 0);
     expect_fault(side, pages + 2 * PAGE - 1, 2, 0);
     struct ibv_mr *mr = ibv_reg_mr(side->pd, pages, PAGE, RIGHTS);
-    EXPECT_TRUE(mr != NULL);
+    EXPECT_NOT_NULL(mr);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     EXPECT_EQ(munmap(pages, PAGE) | munmap(pages + 2 * PAGE, PAGE), 0);
 }
@@ -227,7 +227,7 @@ static void constants(struct fixture_side *side)
     static const uint8_t constant[PAGE] = {1};
     expect_fault(side, (void *)(uintptr_t)constant, sizeof constant, IBV_ACCESS_LOCAL_WRITE);
     struct ibv_mr *mr = ibv_reg_mr(side->pd, (void *)(uintptr_t)constant, sizeof constant, IBV_ACCESS_REMOTE_READ);
-    EXPECT_TRUE(mr != NULL);
+    EXPECT_NOT_NULL(mr);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
@@ -256,7 +256,7 @@ static void wait_for_word(struct fixture_side *side)
     target_open(side, (uint8_t *)words, sizeof words);
     EXPECT_EQ(backend->ops->wait_word(backend->ctx, &words[1], UINT64_MAX, 42, 1000), -ETIMEDOUT);
     EXPECT_EQ(backend->ops->wait_word(backend->ctx, &words[1], UINT64_MAX, 42, 0), 0);
-    EXPECT_TRUE(sim_now_ps(side->fixture->base.sim) > 50 * US);
+    EXPECT_GT(sim_now_ps(side->fixture->base.sim), 50 * US);
     EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
     EXPECT_EQ(backend->ops->wait_word(backend->ctx, &words[1], UINT64_MAX, 42, 1), -EINVAL);
 }

@@ -27,7 +27,7 @@ static void expect_received(struct fixture_side *side, uint64_t wr_id)
     struct ibv_wc wc = fixture_completion(side, wr_id, IBV_WC_SUCCESS);
     EXPECT_EQ(wc.byte_len, GRH_BYTES + BYTES);
     EXPECT_EQ(wc.src_qp, side->fixture->sides[0].qp->qp_num);
-    EXPECT_TRUE((wc.wc_flags & IBV_WC_GRH) != 0);
+    EXPECT_NE(wc.wc_flags & IBV_WC_GRH, 0);
 }
 
 static void expect_nothing(struct fixture_side *side)

@@ -37,7 +37,8 @@ static void resize_with_contents(struct fixture_side *side)
         }
         arrive(side);
         EXPECT_EQ(ibv_resize_cq(side->cq, sizes[i]), 0);
-        EXPECT_TRUE(side->cq->cqe >= sizes[i] && side->cq->cqe <= 2 * sizes[i]);
+        EXPECT_GE(side->cq->cqe, sizes[i]);
+        EXPECT_LE(side->cq->cqe, 2 * sizes[i]);
         completions_expect(side, wr_id, 5);
         wr_id += 5;
         for (int n = 0; n < side->cq->cqe; n++) { // and once around the new ring

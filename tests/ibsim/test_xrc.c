@@ -349,12 +349,13 @@ static void by_file(struct fixture_side *side)
 {
     struct ibv_xrcd_init_attr init = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
     init.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    EXPECT_TRUE(ibv_open_xrcd(side->context, &init) == NULL); // it does not exist yet
+    EXPECT_NULL(ibv_open_xrcd(side->context, &init)); // it does not exist yet
     init.oflags = O_CREAT;
     struct ibv_xrcd *first = ibv_open_xrcd(side->context, &init), *second = ibv_open_xrcd(side->context, &init);
-    EXPECT_TRUE(first != NULL && second == first);
+    ASSERT_NOT_NULL(first);
+    ASSERT_EQ(second, first);
     init.oflags = O_CREAT | O_EXCL;
-    EXPECT_TRUE(ibv_open_xrcd(side->context, &init) == NULL);
+    EXPECT_NULL(ibv_open_xrcd(side->context, &init));
     struct ibv_srq *srq = queue_create(side, side->pd, first, side->cq);
     EXPECT_EQ(ibv_close_xrcd(first), 0);
     EXPECT_EQ(ibv_close_xrcd(second), EBUSY);

@@ -28,7 +28,8 @@ static void side_init(struct pair_side *side)
     side->buffer = aligned_alloc(4096, PAIR_BYTES);
     memset(side->buffer, 0, PAIR_BYTES);
     side->mr = ibv_reg_mr(side->pd, side->buffer, PAIR_BYTES, RIGHTS);
-    EXPECT_TRUE(side->cq != NULL && side->mr != NULL);
+    ASSERT_NOT_NULL(side->cq);
+    ASSERT_NOT_NULL(side->mr);
 }
 
 void pair_init(struct pair *pair)
@@ -150,7 +151,7 @@ void pair_connect(struct pair *pair, enum ibv_qp_type type)
     for (unsigned i = 0; i < 2; i++) {
         struct ibv_qp_init_attr init = pair_qp_attr(&pair->side[i], type);
         pair->side[i].qp = ibv_create_qp(pair->side[i].pd, &init);
-        ASSERT_TRUE(pair->side[i].qp != NULL);
+        ASSERT_NOT_NULL(pair->side[i].qp);
         pair->side[i].ah = type == IBV_QPT_UD ? pair_ah(&pair->side[i], &pair->side[1 - i]) : NULL;
     }
     for (unsigned i = 0; i < 2; i++) {
@@ -199,7 +200,9 @@ int pair_send(struct pair *pair, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad = NULL;
     int error = ibv_post_send(pair->side[0].qp, wr, &bad);
-    EXPECT_TRUE(error == 0 || bad == wr);
+    if (error != 0) {
+        EXPECT_EQ(bad, wr);
+    }
     return error;
 }
 

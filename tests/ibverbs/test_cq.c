@@ -11,7 +11,7 @@ static int create_errno(struct pair *pair, int cqe, struct ibv_comp_channel *cha
     errno = 0;
     struct ibv_cq *cq = ibv_create_cq(pair->side[0].context, cqe, NULL, channel, vector);
     if (cq != NULL) {
-        EXPECT_TRUE(cq->cqe >= cqe);
+        EXPECT_GE(cq->cqe, cqe);
         EXPECT_EQ(ibv_destroy_cq(cq), 0);
     }
     return cq != NULL ? 0 : errno;
@@ -143,7 +143,8 @@ static void expect_notified(struct pair_side *side, bool notified)
     int status = ibv_get_cq_event(side->channel, &cq, &cq_context);
     EXPECT_EQ(status, notified ? 0 : -1);
     if (status == 0) {
-        EXPECT_TRUE(cq == side->cq && cq_context == side);
+        EXPECT_EQ(cq, side->cq);
+        EXPECT_EQ(cq_context, side);
         ibv_ack_cq_events(cq, 1);
     } else {
         EXPECT_EQ(errno, EAGAIN);
@@ -267,7 +268,7 @@ TEST(Notification, IsWaitedFor)
     EXPECT_EQ(ibv_req_notify_cq(pair.side[1].cq, 0), 0);
     memory_world_set_wait(pair.world, write_while_waiting, &pair);
     EXPECT_EQ(ibv_get_cq_event(pair.side[1].channel, &cq, &cq_context), 0);
-    EXPECT_TRUE(cq == pair.side[1].cq);
+    EXPECT_EQ(cq, pair.side[1].cq);
     (void)pair_expect_wc(&pair.side[1], 7, IBV_WC_SUCCESS);
     ibv_ack_cq_events(cq, 1);
     pair_fini(&pair);
@@ -354,7 +355,9 @@ TEST(ExtendedCompletionQueue, GoesOnFromOneToTheNext)
     EXPECT_EQ(ibv_start_poll(cq, &attr), 0);
     EXPECT_EQ(ibv_next_poll(cq), 0);
     EXPECT_EQ(cq->wr_id, 6);
-    EXPECT_TRUE(cq->read_imm_data != NULL && cq->read_byte_len == NULL && cq->read_completion_ts == NULL);
+    EXPECT_NOT_NULL(cq->read_imm_data);
+    EXPECT_NULL(cq->read_byte_len);
+    EXPECT_NULL(cq->read_completion_ts);
     ibv_end_poll(cq);
     EXPECT_EQ(ibv_destroy_qp(pair.side[1].qp), 0);
     pair.side[1].qp = NULL;
@@ -371,16 +374,16 @@ TEST(ExtendedCompletionQueue, IsRefusedWithWhatNoDeviceHas)
                                       IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO,
                                       IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
     for (unsigned i = 0; i < 5; i++) {
-        EXPECT_TRUE(create_ex(&pair, wanted[i], 0, 0) == NULL);
+        EXPECT_NULL(create_ex(&pair, wanted[i], 0, 0));
         EXPECT_EQ(errno, EOPNOTSUPP);
     }
-    EXPECT_TRUE(create_ex(&pair, 0, IBV_CQ_INIT_ATTR_MASK_PD, 0) == NULL);
-    EXPECT_TRUE(create_ex(&pair, 0, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) == NULL);
+    EXPECT_NULL(create_ex(&pair, 0, IBV_CQ_INIT_ATTR_MASK_PD, 0));
+    EXPECT_NULL(create_ex(&pair, 0, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN));
     EXPECT_EQ(errno, EOPNOTSUPP);
     struct ibv_cq_ex *cq = create_ex(&pair, 0, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
     EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
     struct ibv_cq_init_attr_ex init = {.cqe = 0};
-    EXPECT_TRUE(ibv_create_cq_ex(pair.side[1].context, &init) == NULL);
+    EXPECT_NULL(ibv_create_cq_ex(pair.side[1].context, &init));
     EXPECT_EQ(errno, EINVAL);
     pair_fini(&pair);
 }

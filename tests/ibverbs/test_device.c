@@ -13,7 +13,7 @@ TEST(Device, IsListedWithItsNamesAndItsGuid)
     pair_init(&pair);
     struct ibv_device **list = ibv_get_device_list(&count);
     EXPECT_EQ(count, 1);
-    EXPECT_TRUE(list[1] == NULL);
+    EXPECT_NULL(list[1]);
     EXPECT_STREQ(ibv_get_device_name(list[0]), "memory0");
     EXPECT_STREQ(list[0]->dev_name, "uverbs0");
     EXPECT_STREQ(list[0]->dev_path, "/sys/class/infiniband_verbs/uverbs0");
@@ -32,7 +32,7 @@ TEST(Device, IsNotFoundOutsideAProcess)
     pair_init(&pair);
     int count = -1;
     pair.fixture->current = NULL;
-    EXPECT_TRUE(ibv_get_device_list(&count) == NULL);
+    EXPECT_NULL(ibv_get_device_list(&count));
     EXPECT_EQ(errno, ENOSYS);
     EXPECT_EQ(count, 0);
     pair_fini(&pair);
@@ -44,7 +44,8 @@ TEST(Device, ListIsEmptyWhereTheProcessHasNone)
     int count = -1;
     struct ibv_device **list = ibv_get_device_list(&count);
     EXPECT_EQ(count, 0);
-    EXPECT_TRUE(list != NULL && list[0] == NULL);
+    ASSERT_NOT_NULL(list);
+    EXPECT_NULL(list[0]);
     ibv_free_device_list(list);
     cuda_fixture_close(fixture);
 }
@@ -56,7 +57,7 @@ TEST(Device, IsAskedWhatItIsWhenItIsListed)
     struct memory_world *world = memory_world_create();
     memory_world_exhaust(world);
     memory_world_join(world, fixture->current);
-    EXPECT_TRUE(ibv_get_device_list(NULL) == NULL);
+    EXPECT_NULL(ibv_get_device_list(NULL));
     EXPECT_EQ(errno, ENOMEM);
     struct ibv_device **list = ibv_get_device_list(NULL);
     EXPECT_EQ(be64toh(ibv_get_device_guid(list[0])), 0x0002c90300000100);
@@ -72,7 +73,7 @@ TEST(Device, ProcessesHaveTheirOwn)
     pair_init(&pair);
     EXPECT_EQ(ibv_query_device(pair.side[0].context, &attr[0]), 0);
     EXPECT_EQ(ibv_query_device(pair.side[1].context, &attr[1]), 0);
-    EXPECT_TRUE(attr[0].node_guid != attr[1].node_guid);
+    EXPECT_NE(attr[0].node_guid, attr[1].node_guid);
     EXPECT_EQ(ibverbs_live(&pair.fixture->processes[1], IBVERBS_CQ), 1);
     pair_fini(&pair);
 }
@@ -98,7 +99,7 @@ TEST(Device, OpenFailsWhenItHasNoRoom)
     struct pair pair;
     pair_init(&pair);
     memory_world_exhaust(pair.world);
-    EXPECT_TRUE(ibv_open_device(pair.side[0].context->device) == NULL);
+    EXPECT_NULL(ibv_open_device(pair.side[0].context->device));
     EXPECT_EQ(errno, ENOMEM);
     EXPECT_EQ(ibverbs_live(&pair.fixture->processes[0], IBVERBS_CONTEXT), 1);
     pair_fini(&pair);
@@ -115,8 +116,8 @@ TEST(Device, CloseTakesWhatTheProgramLeft)
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_cq *cq = ibv_create_cq(context, 8, NULL, ibv_create_comp_channel(context), 0);
     struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
-    EXPECT_TRUE(ibv_create_qp(pd, &init) != NULL);
-    EXPECT_TRUE(ibv_reg_mr(pd, pair.side[0].buffer, 8, 0) != NULL);
+    EXPECT_NOT_NULL(ibv_create_qp(pd, &init));
+    EXPECT_NOT_NULL(ibv_reg_mr(pd, pair.side[0].buffer, 8, 0));
     EXPECT_EQ(ibv_close_device(context), 0);
     EXPECT_EQ(ibverbs_live(&pair.fixture->processes[0], IBVERBS_QP), 1);
     pair_fini(&pair);
@@ -134,7 +135,7 @@ TEST(Device, EndOfAProcessFreesEverything)
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     EXPECT_EQ(ibv_req_notify_cq(pair.side[0].cq, 0), 0);
     EXPECT_EQ(cudaMalloc((void **)&device, 4096), cudaSuccess);
-    EXPECT_TRUE(ibv_reg_mr(pair.side[0].pd, device, 4096, IBV_ACCESS_LOCAL_WRITE) != NULL);
+    EXPECT_NOT_NULL(ibv_reg_mr(pair.side[0].pd, device, 4096, IBV_ACCESS_LOCAL_WRITE));
     EXPECT_EQ(memory_world_abandoned(pair.world), 0);
     cuda_fixture_close(pair.fixture);
     EXPECT_EQ(memory_world_abandoned(pair.world), 2);

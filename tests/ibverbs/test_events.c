@@ -37,7 +37,7 @@ TEST(AsyncEvent, TellsThatCommunicationIsEstablished)
     EXPECT_EQ(pair_send(&pair, &wr), 0);
     EXPECT_EQ(ibv_get_async_event(pair.side[1].context, &event), 0);
     EXPECT_EQ(event.event_type, IBV_EVENT_COMM_EST);
-    EXPECT_TRUE(event.element.qp == pair.side[1].qp);
+    EXPECT_EQ(event.element.qp, pair.side[1].qp);
     ibv_ack_async_event(&event);
     pair_expect_no_event(&pair.side[1]);
     pair_fini(&pair);

@@ -51,7 +51,7 @@ TEST(ProtectionDomain, IsRefusedWhenTheDeviceHasNoRoom)
     struct pair pair;
     pair_init(&pair);
     memory_world_exhaust(pair.world);
-    EXPECT_TRUE(ibv_alloc_pd(pair.side[0].context) == NULL);
+    EXPECT_NULL(ibv_alloc_pd(pair.side[0].context));
     EXPECT_EQ(errno, ENOMEM);
     pair_fini(&pair);
 }
@@ -112,9 +112,12 @@ TEST(Region, TellsWhereItIsAndHasKeysOfItsOwn)
     pair_init(&pair);
     uint8_t *buffer = pair.side[0].buffer;
     struct ibv_mr *mr = ibv_reg_mr(pair.side[0].pd, buffer + 100, 200, LW | RR);
-    EXPECT_TRUE(mr->addr == buffer + 100 && mr->pd == pair.side[0].pd && mr->context == pair.side[0].context);
+    EXPECT_EQ(mr->addr, buffer + 100);
+    EXPECT_EQ(mr->pd, pair.side[0].pd);
+    EXPECT_EQ(mr->context, pair.side[0].context);
     EXPECT_EQ(mr->length, 200);
-    EXPECT_TRUE(mr->lkey != pair.side[0].mr->lkey && mr->rkey != pair.side[0].mr->rkey);
+    EXPECT_NE(mr->lkey, pair.side[0].mr->lkey);
+    EXPECT_NE(mr->rkey, pair.side[0].mr->rkey);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
     pair_fini(&pair);
 }
@@ -144,7 +147,7 @@ TEST(Region, MayHaveAnAddressOfItsOwn)
     pair_connect(&pair, IBV_QPT_RC);
     uint8_t *target = pair.side[1].buffer;
     struct ibv_mr *moved = ibv_reg_mr_iova(pair.side[1].pd, target, 64, 0x7000, LW | RW);
-    EXPECT_TRUE(ibv_reg_mr_iova(pair.side[1].pd, target, 64, 0x7008, LW | RW) == NULL);
+    EXPECT_NULL(ibv_reg_mr_iova(pair.side[1].pd, target, 64, 0x7008, LW | RW));
     EXPECT_EQ(errno, EINVAL);
     memset(pair.side[0].buffer, 0xab, 8);
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, 8);
@@ -188,7 +191,7 @@ TEST(GpuRegion, IsReachedThroughItsWindow)
     cuda_fixture_process(pair.fixture, 1);
     EXPECT_EQ(cudaMalloc((void **)&device, 200000), cudaSuccess);
     struct ibv_mr *mr = ibv_reg_mr(pair.side[1].pd, device + 70000, 100000, LW | RW);
-    ASSERT_TRUE(mr != NULL);
+    ASSERT_NOT_NULL(mr);
     cuda_fixture_fill(pair.side[0].buffer, 1000, 3);
     struct ibv_sge sge = pair_sge(&pair.side[0], 0, 1000);
     struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, &sge);

@@ -37,7 +37,7 @@ static void found(void)
 static bool polled_empty(uint64_t site, const volatile void *word, bool repeats)
 {
     EXPECT_EQ(seen.depth, 0);
-    EXPECT_TRUE(word == NULL); // the device in memory has no such word
+    EXPECT_NULL(word); // the device in memory has no such word
     EXPECT_TRUE(!repeats);
     seen.empty++;
     seen.site = site;
@@ -86,9 +86,9 @@ TEST(ProcessOfItsOwn, HasTheLockInEveryCallAndNeverAfter)
     begin(&pair);
     EXPECT_EQ(seen.depth, 0);
     seen.deepest = 0;
-    EXPECT_TRUE(ibv_reg_mr(pair.side[0].pd, NULL, 0, 0) == NULL);
+    EXPECT_NULL(ibv_reg_mr(pair.side[0].pd, NULL, 0, 0));
     EXPECT_EQ(seen.depth, 0);
-    EXPECT_EQ(seen.deepest > 0, true);
+    EXPECT_GT(seen.deepest, 0);
     pair_connect(&pair, IBV_QPT_RC);
     pair_fini(&pair);
     EXPECT_EQ(seen.depth, 0);
@@ -141,7 +141,7 @@ TEST(ProcessOfItsOwn, SaysThatALookWasInVainAndFromWhereItWasMade)
     EXPECT_EQ(poll_from_elsewhere(pair.side[0].cq), (int)(2 * sizeof(struct ibv_wc)));
     EXPECT_EQ(seen.empty, 3);
     EXPECT_EQ(seen.found, 0);
-    EXPECT_TRUE(seen.site != sites[0]);
+    EXPECT_NE(seen.site, sites[0]);
     EXPECT_EQ(sites[1], sites[0]);
     pair_fini(&pair);
 }

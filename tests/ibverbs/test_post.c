@@ -164,7 +164,7 @@ TEST(PostSend, GoesAsFarAsTheListIsGood)
         wrs[i].next = i < 2 ? &wrs[i + 1] : NULL;
     }
     EXPECT_EQ(ibv_post_send(pair.side[0].qp, wrs, &bad), EINVAL);
-    EXPECT_TRUE(bad == &wrs[1]);
+    EXPECT_EQ(bad, &wrs[1]);
     (void)pair_expect_wc(&pair.side[0], 0, IBV_WC_SUCCESS);
     pair_expect_none(&pair.side[0]);
     pair_fini(&pair);
@@ -184,7 +184,7 @@ TEST(PostSend, IntoAFullQueueIsRefusedUntilCompletionsAreTaken)
         wrs[i].next = i < PAIR_DEPTH + 1 ? &wrs[i + 1] : NULL;
     }
     EXPECT_EQ(ibv_post_send(pair.side[0].qp, wrs, &bad), ENOMEM);
-    EXPECT_TRUE(bad == &wrs[PAIR_DEPTH]);
+    EXPECT_EQ(bad, &wrs[PAIR_DEPTH]);
     EXPECT_EQ(pair_send(&pair, &wrs[PAIR_DEPTH + 1]), ENOMEM);
     (void)pair_expect_wc(&pair.side[0], PAIR_DEPTH - 1, IBV_WC_SUCCESS); // also releases those before it
     EXPECT_EQ(pair_send(&pair, &wrs[PAIR_DEPTH + 1]), 0);
@@ -201,7 +201,7 @@ TEST(PostReceive, IntoAFullQueueIsRefused)
         wrs[i] = (struct ibv_recv_wr){.wr_id = i, .next = i < PAIR_DEPTH ? &wrs[i + 1] : NULL};
     }
     EXPECT_EQ(ibv_post_recv(pair.side[0].qp, wrs, &bad), ENOMEM);
-    EXPECT_TRUE(bad == &wrs[PAIR_DEPTH]);
+    EXPECT_EQ(bad, &wrs[PAIR_DEPTH]);
     pair_fini(&pair);
 }
 
@@ -215,7 +215,7 @@ TEST(PostReceive, HasNoMoreSegmentsThanDeclared)
                        first = {.sg_list = sges, .num_sge = 4, .next = &second};
     struct ibv_recv_wr *bad = NULL;
     EXPECT_EQ(ibv_post_recv(pair.side[0].qp, &first, &bad), EINVAL);
-    EXPECT_TRUE(bad == &second);
+    EXPECT_EQ(bad, &second);
     second.num_sge = -1;
     EXPECT_EQ(ibv_post_recv(pair.side[0].qp, &second, &bad), EINVAL);
     EXPECT_EQ(pair_step(pair.side[0].qp, &pair.side[1], IBV_QPS_ERR), 0);

@@ -20,11 +20,15 @@ TEST(QueuePair, HasAtLeastWhatWasAskedFor)
     struct ibv_qp_init_attr init = pair_qp_attr(&pair.side[0], IBV_QPT_RC);
     init.cap = (struct ibv_qp_cap){.max_send_wr = 3, .max_recv_wr = 5};
     struct ibv_qp *qp = ibv_create_qp(pair.side[0].pd, &init);
-    EXPECT_TRUE(init.cap.max_send_wr >= 3 && init.cap.max_recv_wr >= 5);
-    EXPECT_TRUE(init.cap.max_send_sge >= 1 && init.cap.max_recv_sge >= 1);
+    EXPECT_GE(init.cap.max_send_wr, 3);
+    EXPECT_GE(init.cap.max_recv_wr, 5);
+    EXPECT_GE(init.cap.max_send_sge, 1);
+    EXPECT_GE(init.cap.max_recv_sge, 1);
     EXPECT_EQ(qp->state, IBV_QPS_RESET);
     EXPECT_EQ(qp->qp_type, IBV_QPT_RC);
-    EXPECT_TRUE(qp->send_cq == pair.side[0].cq && qp->recv_cq == pair.side[0].cq && qp->pd == pair.side[0].pd);
+    EXPECT_EQ(qp->send_cq, pair.side[0].cq);
+    EXPECT_EQ(qp->recv_cq, pair.side[0].cq);
+    EXPECT_EQ(qp->pd, pair.side[0].pd);
     EXPECT_EQ(ibv_destroy_qp(qp), 0);
     pair_fini(&pair);
 }
@@ -100,7 +104,8 @@ TEST(QueuePair, TellsWhatWasSet)
     EXPECT_EQ(attr.port_num, 1);
     EXPECT_EQ(attr.cap.max_send_wr, PAIR_DEPTH);
     EXPECT_EQ(init.qp_type, IBV_QPT_RC);
-    EXPECT_TRUE(init.send_cq == pair.side[0].cq && init.srq == NULL);
+    EXPECT_EQ(init.send_cq, pair.side[0].cq);
+    EXPECT_NULL(init.srq);
     pair_fini(&pair);
 }
 
@@ -184,7 +189,9 @@ TEST(QueuePair, IsMadeByTheExtendedCallsToo)
                                        .comp_mask = IBV_QP_INIT_ATTR_PD,
                                        .pd = side->pd};
     side->qp = ibv_create_qp_ex(side->context, &init);
-    EXPECT_TRUE(side->qp != NULL && side->qp->srq == side->srq && ibv_qp_to_qp_ex(side->qp) == NULL);
+    ASSERT_NOT_NULL(side->qp);
+    EXPECT_EQ(side->qp->srq, side->srq);
+    EXPECT_NULL(ibv_qp_to_qp_ex(side->qp));
     pair_fini(&pair);
 }
 

@@ -58,10 +58,15 @@ TEST(ExtendedQueuePair, HasTheOperationsThatWereAskedFor)
 {
     struct pair pair;
     struct ibv_qp_ex *ex = connect_ex(&pair, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ);
-    EXPECT_TRUE(ex->wr_send != NULL && ex->wr_rdma_read != NULL);
-    EXPECT_TRUE(ex->wr_send_imm == NULL && ex->wr_rdma_write == NULL && ex->wr_atomic_fetch_add == NULL);
-    EXPECT_TRUE(ex->wr_bind_mw == NULL && ex->wr_local_inv == NULL && ex->wr_send_tso == NULL);
-    EXPECT_TRUE(ibv_qp_to_qp_ex(pair.side[1].qp) == NULL);
+    EXPECT_NOT_NULL(ex->wr_send);
+    EXPECT_NOT_NULL(ex->wr_rdma_read);
+    EXPECT_NULL(ex->wr_send_imm);
+    EXPECT_NULL(ex->wr_rdma_write);
+    EXPECT_NULL(ex->wr_atomic_fetch_add);
+    EXPECT_NULL(ex->wr_bind_mw);
+    EXPECT_NULL(ex->wr_local_inv);
+    EXPECT_NULL(ex->wr_send_tso);
+    EXPECT_NULL(ibv_qp_to_qp_ex(pair.side[1].qp));
     pair_fini(&pair);
 }
 
@@ -80,12 +85,12 @@ TEST(ExtendedQueuePair, IsRefusedWithWhatItsTypeHasNot)
             EXPECT_EQ(qp != NULL ? ibv_destroy_qp(qp) : 0, 0);
         }
     }
-    EXPECT_TRUE(create_ex(&pair.side[0], IBV_QPT_RC, OPS_RC, IBV_QP_INIT_ATTR_XRCD) == NULL);
+    EXPECT_NULL(create_ex(&pair.side[0], IBV_QPT_RC, OPS_RC, IBV_QP_INIT_ATTR_XRCD));
     EXPECT_EQ(errno, EOPNOTSUPP);
-    EXPECT_TRUE(create_ex(&pair.side[0], IBV_QPT_RC, OPS_RC, IBV_QP_INIT_ATTR_CREATE_FLAGS) == NULL);
+    EXPECT_NULL(create_ex(&pair.side[0], IBV_QPT_RC, OPS_RC, IBV_QP_INIT_ATTR_CREATE_FLAGS));
     EXPECT_EQ(errno, EOPNOTSUPP);
     struct ibv_qp_init_attr_ex without_pd = {.comp_mask = 0, .qp_type = IBV_QPT_RC};
-    EXPECT_TRUE(ibv_create_qp_ex(pair.side[0].context, &without_pd) == NULL);
+    EXPECT_NULL(ibv_create_qp_ex(pair.side[0].context, &without_pd));
     EXPECT_EQ(errno, EINVAL);
     pair_fini(&pair);
 }

@@ -30,17 +30,18 @@ TEST(SharedQueue, HasNoMoreThanTheDeviceAllows)
 {
     struct pair pair;
     pair_init(&pair);
-    EXPECT_TRUE(srq_create(&pair.side[0], MEMORY_WR_MAX + 1, 1) == NULL);
+    EXPECT_NULL(srq_create(&pair.side[0], MEMORY_WR_MAX + 1, 1));
     EXPECT_EQ(errno, EINVAL);
-    EXPECT_TRUE(srq_create(&pair.side[0], 0, 1) == NULL);
+    EXPECT_NULL(srq_create(&pair.side[0], 0, 1));
     EXPECT_EQ(errno, EINVAL);
-    EXPECT_TRUE(srq_create(&pair.side[0], 1, MEMORY_SGE_MAX + 1) == NULL);
+    EXPECT_NULL(srq_create(&pair.side[0], 1, MEMORY_SGE_MAX + 1));
     EXPECT_EQ(errno, EINVAL);
     memory_world_exhaust(pair.world);
-    EXPECT_TRUE(srq_create(&pair.side[0], 1, 1) == NULL);
+    EXPECT_NULL(srq_create(&pair.side[0], 1, 1));
     EXPECT_EQ(errno, ENOMEM);
     struct ibv_srq *srq = srq_create(&pair.side[0], MEMORY_WR_MAX, MEMORY_SGE_MAX);
-    EXPECT_TRUE(srq->srq_context == &pair.side[0] && srq->pd == pair.side[0].pd);
+    EXPECT_EQ(srq->srq_context, &pair.side[0]);
+    EXPECT_EQ(srq->pd, pair.side[0].pd);
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
     pair_fini(&pair);
 }
@@ -74,10 +75,10 @@ TEST(SharedQueue, TakesThePlaceOfTheQueuePairsOwn)
     struct ibv_qp_init_attr init;
     connect_shared(&pair);
     EXPECT_EQ(ibv_post_recv(pair.side[1].qp, &wr, &bad), EINVAL);
-    EXPECT_TRUE(bad == &wr);
+    EXPECT_EQ(bad, &wr);
     EXPECT_EQ(ibv_query_qp(pair.side[1].qp, &attr, 0, &init), 0);
     EXPECT_EQ(attr.cap.max_recv_wr, 0);
-    EXPECT_TRUE(init.srq == pair.side[1].srq);
+    EXPECT_EQ(init.srq, pair.side[1].srq);
     pair_fini(&pair);
 }
 
@@ -103,7 +104,7 @@ TEST(SharedQueue, HasNoMoreSegmentsThanDeclared)
     connect_shared(&pair);
     struct ibv_recv_wr wr = {.sg_list = sges, .num_sge = 3}, *bad = NULL;
     EXPECT_EQ(ibv_post_srq_recv(pair.side[1].srq, &wr, &bad), EINVAL);
-    EXPECT_TRUE(bad == &wr);
+    EXPECT_EQ(bad, &wr);
     wr.num_sge = 2;
     EXPECT_EQ(ibv_post_srq_recv(pair.side[1].srq, &wr, &bad), 0);
     pair_fini(&pair);

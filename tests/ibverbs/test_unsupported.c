@@ -7,7 +7,7 @@
 #define EXPECT_NULL_UNSUPPORTED(call)                                                                                  \
     do {                                                                                                               \
         errno = 0;                                                                                                     \
-        EXPECT_TRUE((call) == NULL);                                                                                   \
+        EXPECT_NULL(call);                                                                                             \
         EXPECT_EQ(errno, EOPNOTSUPP);                                                                                  \
     } while (0)
 

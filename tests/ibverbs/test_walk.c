@@ -183,7 +183,8 @@ TEST(Walk, OnlyWhatNobodyUsesMayGo)
     for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         struct walk w = {.seed = seed};
         walk_steps(&w);
-        EXPECT_TRUE(w.busy > 100 && w.destroyed > 100);
+        EXPECT_GT(w.busy, 100);
+        EXPECT_GT(w.destroyed, 100);
         for (unsigned kind = 0; kind < 7; kind++) {
             for (unsigned at = 0; at < PER_KIND; at++) {
                 destroy(&w, kind, at);

@@ -19,7 +19,7 @@ void doubles_begin(void)
     char path[128];
     doubles = (struct doubles){0};
     snprintf(folder, sizeof folder, "/tmp/tcasim-rdmacm-XXXXXX");
-    EXPECT_TRUE(mkdtemp(folder) != NULL);
+    EXPECT_NOT_NULL(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/.rdma_cm", folder);
     EXPECT_EQ(mkdir(path, 0700), 0);
     snprintf(path, sizeof path, "%s/attach", folder);

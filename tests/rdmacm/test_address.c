@@ -141,7 +141,7 @@ TEST(RdmaSocket, ReachesAListenerOfTheNode)
     struct cm_id listener = listener_make(1), client = doubles_id(RDMA_PS_TCP);
     EXPECT_EQ(cm_socket_connect(&client, DOUBLE_OWN_NODE, 7471), 0);
     int accepted = accept(listener.socket, NULL, NULL);
-    EXPECT_TRUE(accepted >= 0);
+    EXPECT_GE(accepted, 0);
     cm_socket_close(&client);
     char byte;
     EXPECT_EQ(recv(accepted, &byte, 1, 0), 0); // the end of the connection

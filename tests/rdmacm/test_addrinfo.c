@@ -10,16 +10,16 @@ TEST(RdmaAddrinfo, OfANameIsADestinationUnlessItIsToListen)
 {
     struct rdma_addrinfo *info = NULL, hints = {.ai_flags = RAI_NUMERICHOST};
     EXPECT_EQ(rdma_getaddrinfo("127.1.0.2", "7471", &hints, &info), 0);
-    ASSERT_TRUE(info != NULL);
-    EXPECT_TRUE(info->ai_src_addr == NULL);
-    ASSERT_TRUE(info->ai_dst_addr != NULL);
+    ASSERT_NOT_NULL(info);
+    EXPECT_NULL(info->ai_src_addr);
+    ASSERT_NOT_NULL(info->ai_dst_addr);
     EXPECT_EQ(((struct sockaddr_in *)info->ai_dst_addr)->sin_port, htons(7471));
     EXPECT_EQ(info->ai_family, AF_INET);
     rdma_freeaddrinfo(info);
     hints.ai_flags |= RAI_PASSIVE;
     EXPECT_EQ(rdma_getaddrinfo("127.1.0.2", "7471", &hints, &info), 0);
-    EXPECT_TRUE(info->ai_dst_addr == NULL);
-    EXPECT_TRUE(info->ai_src_addr != NULL);
+    EXPECT_NULL(info->ai_dst_addr);
+    EXPECT_NOT_NULL(info->ai_src_addr);
     rdma_freeaddrinfo(info);
 }
 
@@ -52,10 +52,12 @@ TEST(RdmaAddrinfo, OfHintsAloneHasTheirAddresses)
                                         .ai_dst_addr = (struct sockaddr *)&far,
                                         .ai_dst_len = sizeof far};
     EXPECT_EQ(rdma_getaddrinfo(NULL, NULL, &hints, &info), 0);
-    ASSERT_TRUE(info != NULL && info->ai_src_len == sizeof own && info->ai_dst_len == sizeof far);
+    ASSERT_NOT_NULL(info);
+    ASSERT_EQ(info->ai_src_len, sizeof own);
+    ASSERT_EQ(info->ai_dst_len, sizeof far);
     EXPECT_MEMEQ(info->ai_src_addr, &own, sizeof own);
     EXPECT_MEMEQ(info->ai_dst_addr, &far, sizeof far);
-    EXPECT_TRUE(info->ai_src_addr != (struct sockaddr *)&own); // a copy
+    EXPECT_NE(info->ai_src_addr, (struct sockaddr *)&own); // a copy
     rdma_freeaddrinfo(info);
 }
 
@@ -65,7 +67,7 @@ TEST(RdmaAddrinfo, OfNothingIsRefused)
     EXPECT_EQ((uint64_t)rdma_getaddrinfo(NULL, NULL, NULL, &info), (uint64_t)-1);
     EXPECT_EQ(errno, EINVAL);
     const struct rdma_addrinfo hints = {.ai_flags = RAI_NUMERICHOST};
-    EXPECT_TRUE(rdma_getaddrinfo("no number", NULL, &hints, &info) != 0);
-    EXPECT_TRUE(info == NULL);
+    EXPECT_NE(rdma_getaddrinfo("no number", NULL, &hints, &info), 0);
+    EXPECT_NULL(info);
     rdma_freeaddrinfo(NULL);
 }
