@@ -70,7 +70,9 @@ static void memory_register(struct side *side)
         side->pages = aligned_alloc(FIXTURE_GUARD, FIXTURE_BYTES + 2 * FIXTURE_GUARD);
         memory_fill(side, side->pages);
         side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
-        EXPECT_TRUE(side->mr != NULL || errno == EFAULT);
+        if (side->mr == NULL) {
+            EXPECT_EQ(errno, EFAULT);
+        }
     }
     if (side->mr == NULL) {
         memory_make_pinned(side);
@@ -87,17 +89,17 @@ struct ibv_qp *fixture_qp(struct side *side)
                                     .qp_type = side->fixture->type,
                                     .sq_sig_all = side->fixture->all_signaled};
     struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
-    EXPECT_TRUE(qp != NULL);
+    EXPECT_NOT_NULL(qp);
     return qp;
 }
 
 static void side_open(struct side *side)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
-    ASSERT_TRUE(list[0] != NULL);
+    ASSERT_NOT_NULL(list[0]);
     side->context = ibv_open_device(list[0]);
     ibv_free_device_list(list);
-    ASSERT_TRUE(side->context != NULL);
+    ASSERT_NOT_NULL(side->context);
     struct ibv_port_attr port;
     EXPECT_EQ(ibv_query_port(side->context, 1, &port), 0);
     side->lid = port.lid;
@@ -106,7 +108,9 @@ static void side_open(struct side *side)
     side->cq = ibv_create_cq(side->context, (int)side->fixture->cq_entries, side, side->channel, 0);
     side->idle_cq = ibv_create_cq(side->context, 1, NULL, NULL, 0);
     memory_register(side);
-    ASSERT_TRUE(side->cq != NULL && side->idle_cq != NULL && side->mr != NULL);
+    ASSERT_NOT_NULL(side->cq);
+    ASSERT_NOT_NULL(side->idle_cq);
+    ASSERT_NOT_NULL(side->mr);
     struct ibv_srq_init_attr srq = {.attr = {.max_wr = FIXTURE_DEPTH, .max_sge = 2}};
     side->srq = side->fixture->shared_receives && side->index != 0 ? ibv_create_srq(side->pd, &srq) : NULL;
     for (unsigned i = 0; i < side->fixture->nodes; i++) {
@@ -121,7 +125,7 @@ static void side_connect(struct side *side)
 {
     if (side->fixture->type == IBV_QPT_UD) {
         side->ah = ibv_create_ah(side->pd, &(struct ibv_ah_attr){.dlid = side->peer->lid, .port_num = 1});
-        ASSERT_TRUE(side->ah != NULL);
+        ASSERT_NOT_NULL(side->ah);
     }
     for (unsigned i = 0; i < side->fixture->nodes; i++) {
         if (side->qps[i] != NULL) {
@@ -191,7 +195,9 @@ void fixture_end(struct fixture *fixture)
         EXPECT_MEMEQ(fixture->sides[i].memory - FIXTURE_GUARD, guard, FIXTURE_GUARD);
         EXPECT_MEMEQ(fixture->sides[i].memory + FIXTURE_BYTES, guard, FIXTURE_GUARD);
     }
-    EXPECT_TRUE(fixture->abandon || fixture->cut_ps != 0 || machine_live(fixture->machine) == 0);
+    if (!fixture->abandon && fixture->cut_ps == 0) {
+        EXPECT_EQ(machine_live(fixture->machine), 0);
+    }
     machine_destroy(fixture->machine);
     for (unsigned i = 0; i < fixture->nodes; i++) {
         free(fixture->sides[i].pages);
@@ -317,11 +323,21 @@ struct ibv_send_wr fixture_wr(const struct side *side, uint64_t id, enum ibv_wr_
     return wr;
 }
 
+// A post names a bad request exactly if it fails.
+static void expect_bad(int error, const void *bad)
+{
+    if (error == 0) {
+        EXPECT_NULL(bad);
+    } else {
+        EXPECT_NOT_NULL(bad);
+    }
+}
+
 int fixture_post(struct side *side, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad = NULL;
     int error = ibv_post_send(side->qp, wr, &bad);
-    EXPECT_TRUE((error == 0) == (bad == NULL));
+    expect_bad(error, bad);
     return error;
 }
 
@@ -338,7 +354,7 @@ int fixture_receive(struct side *side, uint64_t id, uint32_t offset, uint32_t by
     struct ibv_sge sge = fixture_sge(side, offset, bytes);
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1}, *bad = NULL;
     int error = side->srq != NULL ? ibv_post_srq_recv(side->srq, &wr, &bad) : ibv_post_recv(side->qp, &wr, &bad);
-    EXPECT_TRUE((error == 0) == (bad == NULL));
+    expect_bad(error, bad);
     return error;
 }
 
@@ -406,7 +422,9 @@ void fixture_expect_event(struct side *side, enum ibv_event_type type, const voi
         return;
     }
     EXPECT_STREQ(ibv_event_type_str(event.event_type), ibv_event_type_str(type));
-    EXPECT_TRUE(element == NULL || (const void *)event.element.qp == element);
+    if (element != NULL) {
+        EXPECT_EQ(event.element.qp, element);
+    }
     ibv_ack_async_event(&event);
 }
 

@@ -141,7 +141,8 @@ static void cq_event(struct side *side)
         error = ibv_get_cq_event(side->channel, &cq, &context);
     } while (error != 0 && errno == EINTR);
     EXPECT_EQ(error, 0);
-    EXPECT_TRUE(cq == side->cq && context == side);
+    EXPECT_EQ(cq, side->cq);
+    EXPECT_EQ(context, side);
     ibv_ack_cq_events(side->cq, 1);
 }
 
@@ -166,7 +167,7 @@ static void await_solicited(struct side *side)
     fixture_barrier(side);
     uint64_t start_ps = fixture_now_ps(side);
     cq_event(side);
-    EXPECT_TRUE(fixture_now_ps(side) - start_ps > 40 * US);
+    EXPECT_GT(fixture_now_ps(side) - start_ps, 40 * US);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
@@ -185,7 +186,7 @@ static void arm_late(struct side *side)
     EXPECT_EQ(ibv_req_notify_cq(side->cq, 1), 0);
     uint64_t start_ps = fixture_now_ps(side);
     cq_event(side);
-    EXPECT_TRUE(fixture_now_ps(side) - start_ps > 10 * US);
+    EXPECT_GT(fixture_now_ps(side) - start_ps, 10 * US);
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
 }
 
@@ -221,7 +222,9 @@ static void arm_untaken(struct side *side)
     for (unsigned i = 0; i < 2; i++) {
         uint64_t start_ps = fixture_now_ps(side);
         cq_event(side);
-        EXPECT_TRUE(i == 0 || fixture_now_ps(side) - start_ps > 20 * US); // after the second message
+        if (i != 0) { // after the second message
+            EXPECT_GT(fixture_now_ps(side) - start_ps, 20 * US);
+        }
         EXPECT_EQ(ibv_req_notify_cq(side->cq, 0), 0);
     }
     EXPECT_EQ(ibv_poll_cq(side->cq, 4, wc), 2);
@@ -327,7 +330,7 @@ static void resize(struct side *side)
         }
         fixture_sleep(side, i % 2 * 20 * US); // while they arrive, and after they have arrived
         EXPECT_EQ(ibv_resize_cq(side->cq, sizes[i]), 0);
-        EXPECT_TRUE(side->cq->cqe >= sizes[i]);
+        EXPECT_GE(side->cq->cqe, sizes[i]);
         for (; taken + 2 < posted; taken++) {
             (void)fixture_expect(side, taken, IBV_WC_SUCCESS);
         }

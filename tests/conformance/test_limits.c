@@ -15,7 +15,7 @@ static void overfill_sends(struct side *side)
         list[i].next = i <= FIXTURE_DEPTH ? &list[i + 1] : NULL;
     }
     EXPECT_EQ(ibv_post_send(side->qp, list, &bad), ENOMEM);
-    EXPECT_TRUE(bad == &list[FIXTURE_DEPTH]);
+    EXPECT_EQ(bad, &list[FIXTURE_DEPTH]);
     for (unsigned i = 0; i < FIXTURE_DEPTH; i++) {
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
@@ -58,7 +58,7 @@ static void overfill_receives(struct side *side)
     }
     bool shared = side->srq != NULL;
     EXPECT_EQ(shared ? ibv_post_srq_recv(side->srq, list, &bad) : ibv_post_recv(side->qp, list, &bad), ENOMEM);
-    EXPECT_TRUE(bad == &list[FIXTURE_DEPTH]);
+    EXPECT_EQ(bad, &list[FIXTURE_DEPTH]);
     fixture_barrier(side);
     for (unsigned i = 0; i < FIXTURE_DEPTH; i++) {
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
@@ -83,7 +83,9 @@ static void too_many_pieces(struct side *side)
     struct ibv_qp_init_attr init;
     struct ibv_sge pieces[64];
     EXPECT_EQ(ibv_query_qp(side->qp, &attr, IBV_QP_CAP, &init), 0);
-    EXPECT_TRUE(init.cap.max_send_sge >= 4 && init.cap.max_recv_sge >= 4 && init.cap.max_recv_sge < 64);
+    EXPECT_GE(init.cap.max_send_sge, 4);
+    EXPECT_GE(init.cap.max_recv_sge, 4);
+    EXPECT_LT(init.cap.max_recv_sge, 64);
     for (unsigned i = 0; i < 64; i++) {
         pieces[i] = fixture_sge(side, i * 8, 8);
     }
@@ -93,13 +95,13 @@ static void too_many_pieces(struct side *side)
     first.next = &second;
     second.num_sge = (int)init.cap.max_send_sge + 1;
     EXPECT_EQ(ibv_post_send(side->qp, &first, &bad), ENOMEM);
-    EXPECT_TRUE(bad == &second);
+    EXPECT_EQ(bad, &second);
     (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     fixture_expect_none(side, 20 * US);
     fixture_expect_only(side->peer, 0, side, 0, init.cap.max_send_sge * 8);
     struct ibv_recv_wr receive = {.sg_list = pieces, .num_sge = (int)init.cap.max_recv_sge + 1}, *bad_receive = NULL;
     EXPECT_EQ(ibv_post_recv(side->qp, &receive, &bad_receive), EINVAL);
-    EXPECT_TRUE(bad_receive == &receive);
+    EXPECT_EQ(bad_receive, &receive);
 }
 
 // IBA 10.7.3; the code is that of libmlx4.
@@ -113,7 +115,7 @@ static void too_long_inline(struct side *side)
     struct ibv_qp_attr attr;
     struct ibv_qp_init_attr init;
     EXPECT_EQ(ibv_query_qp(side->qp, &attr, IBV_QP_CAP, &init), 0);
-    EXPECT_TRUE(init.cap.max_inline_data >= 64);
+    EXPECT_GE(init.cap.max_inline_data, 64);
     for (unsigned more = 0; more < 2; more++) {
         struct ibv_sge sge = fixture_sge(side, 0, init.cap.max_inline_data + more);
         struct ibv_send_wr wr = fixture_wr(side, 1, IBV_WR_RDMA_WRITE, &sge, 0);

@@ -225,7 +225,7 @@ static void count(struct side *side)
         (void)fixture_expect(side, i, IBV_WC_SUCCESS);
     }
     for (unsigned i = 1; i < ADDS; i++) {
-        EXPECT_TRUE(fetched[i] > fetched[i - 1]);
+        EXPECT_GT(fetched[i], fetched[i - 1]);
     }
 }
 
@@ -240,7 +240,8 @@ RULE(Order, AtomicsOfSeveralNodesFetchEachValueOnce)
     EXPECT_EQ(*fixture_word(&fixture->sides[0], 0), ADDS * NODES);
     for (unsigned i = 0; i < ADDS * NODES; i++) {
         uint64_t value = fixture_word(&fixture->sides[i / ADDS], 4096)[i % ADDS];
-        ASSERT_TRUE(value < ADDS * NODES && !seen[value]);
+        ASSERT_LT(value, ADDS * NODES);
+        ASSERT_FALSE(seen[value]);
         seen[value] = true;
     }
     fixture_end(fixture);
