@@ -118,7 +118,7 @@ static void inquiries(struct crew_rank *rank)
     if (rank->number == 0) {
         acp_handle_t first = acp_copy(crew_at(1, 0), crew_at(0, 0), 8, ACP_HANDLE_NULL);
         acp_handle_t second = acp_copy(crew_at(1, 8), crew_at(0, 0), 8, first);
-        EXPECT_TRUE(second > first);
+        EXPECT_GT(second, first);
         EXPECT_EQ(acp_inquire(second), 1);
         EXPECT_EQ(acp_inquire(second + 1), 0); // not of a GMA
         EXPECT_EQ(acp_inquire(ACP_HANDLE_NULL), 0);
@@ -126,7 +126,7 @@ static void inquiries(struct crew_rank *rank)
         while (acp_inquire(ACP_HANDLE_ALL) == 1) {
             asked++;
         }
-        EXPECT_TRUE(asked > 1);
+        EXPECT_GT(asked, 1);
         EXPECT_EQ(acp_inquire(first), 0);
         acp_complete(second + 1);
         acp_complete(ACP_HANDLE_CONT);

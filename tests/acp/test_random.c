@@ -18,7 +18,7 @@ static void walk(struct crew_rank *member)
     uint8_t *memory = malloc(WALK_BYTES);
     walk_fill(memory, rank, ranks);
     acp_atkey_t key = acp_register_memory(memory, WALK_BYTES, REGION_COLOR);
-    EXPECT_TRUE(key != ACP_ATKEY_NULL);
+    EXPECT_NE(key, ACP_ATKEY_NULL);
     plan->memories[rank] = acp_query_ga(key, memory);
     EXPECT_EQ(acp_sync(), 0);
     EXPECT_EQ(walk_run(plan->seed, rank, ranks, plan->memories), 0u);

@@ -19,7 +19,7 @@ static void before_init(void *arg, peach2_handle_t *board)
     EXPECT_EQ(acp_register_memory(&word, sizeof word, 0), ACP_ATKEY_NULL);
     EXPECT_EQ(acp_unregister_memory(1), -1);
     EXPECT_EQ(acp_query_ga(1, &word), ACP_GA_NULL);
-    EXPECT_TRUE(acp_query_address(1) == NULL);
+    EXPECT_NULL(acp_query_address(1));
     EXPECT_EQ(acp_query_rank(1), -1);
     EXPECT_EQ(acp_query_color(1), -1);
     EXPECT_EQ(acp_copy(1, 1, 8, ACP_HANDLE_NULL), ACP_HANDLE_NULL);
@@ -48,9 +48,9 @@ static void addresses(void)
     EXPECT_EQ(acp_query_rank(ACP_GA_NULL), -1);
     EXPECT_EQ(acp_query_color(ACP_GA_NULL), -1);
     EXPECT_EQ(acp_query_rank(UINT64_MAX), -1); // not of a rank
-    EXPECT_TRUE(acp_query_address(crew_at(1, 0)) == NULL);
-    EXPECT_TRUE(acp_query_address(crew_at(0, STARTER)) == NULL);
-    EXPECT_TRUE(acp_query_address(ACP_GA_NULL) == NULL);
+    EXPECT_NULL(acp_query_address(crew_at(1, 0)));
+    EXPECT_NULL(acp_query_address(crew_at(0, STARTER)));
+    EXPECT_NULL(acp_query_address(ACP_GA_NULL));
     EXPECT_EQ(acp_colors(), 2);
     EXPECT_EQ(acp_register_memory(NULL, 8, 0), ACP_ATKEY_NULL);
     EXPECT_EQ(acp_register_memory(&word, 0, 0), ACP_ATKEY_NULL);

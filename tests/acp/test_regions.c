@@ -19,7 +19,7 @@ static void all_numbers(struct crew_rank *rank)
         acp_ga_t ga = acp_query_ga(keys[i], &memory[rank->number][i][5]);
         EXPECT_EQ(acp_query_rank(ga), (int)rank->number);
         EXPECT_EQ(acp_query_color(ga), i % 2);
-        EXPECT_TRUE(acp_query_address(ga) == &memory[rank->number][i][5]);
+        EXPECT_EQ(acp_query_address(ga), &memory[rank->number][i][5]);
     }
     EXPECT_EQ(acp_register_memory(memory[rank->number][REGIONS], REGION_BYTES, 0), ACP_ATKEY_NULL);
     shared[rank->number] = acp_query_ga(keys[200], memory[rank->number][200]);
@@ -32,7 +32,7 @@ static void all_numbers(struct crew_rank *rank)
     EXPECT_EQ(acp_sync(), 0);
     EXPECT_EQ(acp_unregister_memory(keys[3]), 0);
     EXPECT_EQ(acp_unregister_memory(keys[3]), -1);
-    EXPECT_TRUE(acp_register_memory(memory[rank->number][REGIONS], REGION_BYTES, 0) != ACP_ATKEY_NULL);
+    EXPECT_NE(acp_register_memory(memory[rank->number][REGIONS], REGION_BYTES, 0), ACP_ATKEY_NULL);
     EXPECT_EQ(acp_sync(), 0);
 }
 
@@ -157,7 +157,7 @@ static void reset(struct crew_rank *rank)
     static uint8_t memory[3][REGION_BYTES];
     int ranks = acp_procs(), next = ((int)rank->number + 1) % ranks;
     acp_atkey_t key = acp_register_memory(memory[rank->number], REGION_BYTES, 0);
-    EXPECT_TRUE(key != ACP_ATKEY_NULL);
+    EXPECT_NE(key, ACP_ATKEY_NULL);
     *(uint64_t *)crew_own(0) = 5;
     (void)acp_copy(crew_at(next, 8), crew_at(acp_rank(), 0), 8, ACP_HANDLE_NULL); // reset completes it
     EXPECT_EQ(acp_reset(ranks), -1);

@@ -28,7 +28,7 @@ TEST(CudaErrors, HaveThePublicValues)
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
         EXPECT_EQ(known[i].code, known[i].value);
         EXPECT_STREQ(cudaGetErrorName((cudaError_t)known[i].code), known[i].name);
-        EXPECT_TRUE(strlen(cudaGetErrorString((cudaError_t)known[i].code)) > 5);
+        EXPECT_GT(strlen(cudaGetErrorString((cudaError_t)known[i].code)), 5);
     }
     EXPECT_STREQ(cudaGetErrorString((cudaError_t)12345), "unrecognized error code");
     EXPECT_STREQ(cudaGetErrorName((cudaError_t)12345), "unrecognized error code");
@@ -152,7 +152,8 @@ static void stderr_catch(char *text, size_t bytes, void (*calls)(void))
 {
     FILE *caught = tmpfile();
     int saved = dup(STDERR_FILENO);
-    ASSERT_TRUE(caught != NULL && saved >= 0);
+    ASSERT_NOT_NULL(caught);
+    ASSERT_GE(saved, 0);
     fflush(stderr);
     dup2(fileno(caught), STDERR_FILENO);
     calls();

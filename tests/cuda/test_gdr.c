@@ -23,7 +23,7 @@ static void setup_init(struct setup *s)
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMalloc((void **)&s->device, BYTES), cudaSuccess);
     s->gdr = gdr_open();
-    EXPECT_TRUE(s->gdr != NULL);
+    EXPECT_NOT_NULL(s->gdr);
     EXPECT_EQ(gdr_pin_buffer(s->gdr, (unsigned long)s->device, BYTES, 0, 0, &s->handle), 0);
     EXPECT_EQ(gdr_map(s->gdr, s->handle, (void **)&s->mapped, BYTES), 0);
 }
@@ -61,7 +61,9 @@ TEST(Gdr, MapsWholePagesAroundTheMemory)
     EXPECT_EQ(info.mapped, 0);
     EXPECT_EQ(gdr_map(s.gdr, handle, (void **)&mapped, GPU_PAGE_SIZE), 0);
     EXPECT_EQ(gdr_get_info(s.gdr, handle, &info), 0);
-    EXPECT_TRUE(info.mapped && info.wc_mapping && info.mapping_type == GDR_MAPPING_TYPE_WC);
+    EXPECT_TRUE(info.mapped);
+    EXPECT_TRUE(info.wc_mapping);
+    EXPECT_EQ(info.mapping_type, GDR_MAPPING_TYPE_WC);
     memcpy(cuda_fixture_device(s.fixture, small) + 100, "abcd", 4);
     EXPECT_EQ(gdr_copy_from_mapping(handle, word, mapped + ((uintptr_t)small + 100 - info.va), 4), 0);
     EXPECT_MEMEQ(word, "abcd", 4);
@@ -226,9 +228,9 @@ TEST(Gdr, KeepsProcessesApart)
 
 TEST(Gdr, NeedsAGpu)
 {
-    EXPECT_TRUE(gdr_open() == NULL);
+    EXPECT_NULL(gdr_open());
     struct cuda_fixture *fixture = cuda_fixture_open();
     fixture->gpus = 0;
-    EXPECT_TRUE(gdr_open() == NULL);
+    EXPECT_NULL(gdr_open());
     cuda_fixture_close(fixture);
 }

@@ -28,7 +28,7 @@ TEST(CudaMalloc, RefusesWhatDoesNotFit)
     EXPECT_EQ(cudaMalloc(NULL, 16), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMalloc(&pointer, CUDA_FIXTURE_GPU_BYTES + 1), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaMalloc(&pointer, 0), cudaSuccess);
-    EXPECT_TRUE(pointer == NULL);
+    EXPECT_NULL(pointer);
     EXPECT_EQ(cudaMalloc(&pointer, 4096), cudaSuccess);
     EXPECT_EQ(cudaMemGetInfo(&free_bytes, &total_bytes), cudaSuccess);
     EXPECT_EQ(free_bytes, CUDA_FIXTURE_GPU_BYTES - 4096);
@@ -50,7 +50,7 @@ TEST(CudaFree, TakesWhatCudaMallocGaveOnce)
     EXPECT_EQ(cudaFree(pointer), cudaSuccess);
     EXPECT_EQ(cudaFree(pointer), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMalloc((void **)&again, 4096), cudaSuccess);
-    EXPECT_TRUE(again == pointer);
+    EXPECT_EQ(again, pointer);
     cuda_fixture_close(fixture);
 }
 
@@ -88,7 +88,7 @@ TEST(CudaHostMemory, IsPinnedAndGivenBack)
     fixture->no_pinned = true;
     EXPECT_EQ(cudaMallocHost((void **)&pointer, 64), cudaErrorMemoryAllocation);
     EXPECT_EQ(cudaMallocHost((void **)&pointer, 0), cudaSuccess);
-    EXPECT_TRUE(pointer == NULL);
+    EXPECT_NULL(pointer);
     cuda_fixture_close(fixture);
 }
 
@@ -103,10 +103,12 @@ TEST(CudaPointers, TellWhereTheyLie)
     EXPECT_EQ(cudaPointerGetAttributes(&attributes, device + 100), cudaSuccess);
     EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
     EXPECT_EQ(attributes.device, 1);
-    EXPECT_TRUE(attributes.devicePointer == device + 100 && attributes.hostPointer == NULL);
+    EXPECT_EQ(attributes.devicePointer, device + 100);
+    EXPECT_NULL(attributes.hostPointer);
     EXPECT_EQ(cudaPointerGetAttributes(&attributes, host + 100), cudaSuccess);
     EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
-    EXPECT_TRUE(attributes.hostPointer == host + 100 && attributes.devicePointer == NULL);
+    EXPECT_EQ(attributes.hostPointer, host + 100);
+    EXPECT_NULL(attributes.devicePointer);
     EXPECT_EQ(cudaPointerGetAttributes(&attributes, &pageable), cudaErrorInvalidValue);
     EXPECT_EQ(cudaPointerGetAttributes(&attributes, device + 4096), cudaErrorInvalidValue);
     EXPECT_EQ(cudaPointerGetAttributes(NULL, device), cudaErrorInvalidValue);
@@ -161,7 +163,8 @@ TEST(CudaPointerAttribute, TellsOfDeviceMemory)
     EXPECT_EQ(value, at);
     EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_BUFFER_ID, at), CUDA_SUCCESS);
     EXPECT_EQ(cuPointerGetAttribute(&other, CU_POINTER_ATTRIBUTE_BUFFER_ID, (uintptr_t)second), CUDA_SUCCESS);
-    EXPECT_TRUE(value != 0 && value != other);
+    EXPECT_NE(value, 0);
+    EXPECT_NE(value, other);
     EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_HOST_POINTER, at), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_CONTEXT, at), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(cuPointerGetAttribute(NULL, CU_POINTER_ATTRIBUTE_BUFFER_ID, at), CUDA_ERROR_INVALID_VALUE);
@@ -240,7 +243,7 @@ TEST(CudaProcesses, DoNotSeeEachOthersMemory)
     EXPECT_EQ(device, 0);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(cudaMalloc(&theirs, 4096), cudaSuccess);
-    EXPECT_TRUE(mine != theirs);
+    EXPECT_NE(mine, theirs);
     EXPECT_EQ(cudaMemset(mine, 1, 4096), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFree(mine), cudaErrorInvalidValue);
     cuda_fixture_process(fixture, 0);

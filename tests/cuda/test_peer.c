@@ -68,7 +68,7 @@ TEST(CudaPeers, WithAccessWriteToEachOther)
     EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
     EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
     const struct cuda_fixture_work *work = cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_PEER, 0);
-    ASSERT_TRUE(work != NULL);
+    ASSERT_NOT_NULL(work);
     EXPECT_FALSE(work->ended); // does not wait
     EXPECT_EQ(work->work.peer, 1);
     EXPECT_EQ(work->work.bytes, BYTES);
@@ -88,8 +88,8 @@ TEST(CudaPeers, WithoutAccessGoThroughTheHostInPieces)
     EXPECT_EQ(cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_HOST, 3)->work.bytes, 100);
     pair_check(&pair);
     // The second piece leaves while the first one arrives.
-    EXPECT_TRUE(cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_HOST, 1)->started_ps <
-                cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_DEVICE, 0)->ended_ps);
+    EXPECT_LT(cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_HOST, 1)->started_ps,
+              cuda_fixture_work(pair.fixture, BACKEND_GPU_TO_DEVICE, 0)->ended_ps);
     cuda_fixture_close(pair.fixture);
 }
 

@@ -285,7 +285,7 @@ TEST(CudaKernels, AreHandedOnAsDeclared)
     setup_init(&s);
     EXPECT_EQ(tcasimLaunchKernel(&kernel, s.first), cudaSuccess);
     const struct cuda_fixture_work *work = cuda_fixture_work(s.fixture, BACKEND_GPU_KERNEL, 0);
-    ASSERT_TRUE(work != NULL);
+    ASSERT_NOT_NULL(work);
     EXPECT_EQ(work->work.duration_ns, 5);
     EXPECT_EQ(work->work.memory_bytes, 6);
     EXPECT_EQ(work->work.flops, 7);

@@ -93,7 +93,7 @@ TEST(DriverChain, RefusesWhatDoesNotFit)
     EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, &long_one, 1, &chain), -ERANGE);
     m.pinned_left = 0;
     EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 3, &chain), -ENOMEM);
-    EXPECT_TRUE(chain == NULL);
+    EXPECT_NULL(chain);
     peach2_close(handle);
     machine_fini(&m);
 }

@@ -19,7 +19,7 @@ TEST(DriverDma, PreparesTheRegistersOfTheChannelButDoesNotStart)
     EXPECT_EQ(machine_register(&m, CHANNEL(2) + 0x20, 8), 0x300000);
     EXPECT_EQ(machine_register(&m, CHANNEL(2) + 0x28, 8), 0x9000300008);
     EXPECT_EQ(machine_register(&m, CHANNEL(2) + 0x30, 4), 77);
-    EXPECT_TRUE(machine_last_write(&m, CHANNEL(2) + 0x14) == NULL);
+    EXPECT_NULL(machine_last_write(&m, CHANNEL(2) + 0x14));
     peach2_close(handle);
     machine_fini(&m);
 }
@@ -111,8 +111,8 @@ TEST(DriverDma, GivesUpOnAChannelThatStaysBusy)
     m.busy_reads = UINT32_MAX;
     m.read_ps = 1000000;
     EXPECT_EQ(peach2_dma_wait(handle, 3, &error), -ETIMEDOUT);
-    EXPECT_TRUE(m.now_ps >= PEACH2_DMA_TIMEOUT_NS * 1000);
-    EXPECT_TRUE(m.now_ps <= PEACH2_DMA_TIMEOUT_NS * 1000 + 128 * m.read_ps);
+    EXPECT_GE(m.now_ps, PEACH2_DMA_TIMEOUT_NS * 1000);
+    EXPECT_LE(m.now_ps, PEACH2_DMA_TIMEOUT_NS * 1000 + 128 * m.read_ps);
     m.busy_reads = 0;
     EXPECT_EQ(peach2_dma_wait(handle, 3, &error), 0); // a second wait is allowed
     peach2_close(handle);

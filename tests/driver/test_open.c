@@ -7,7 +7,11 @@ static int open_with(struct machine *machine, const struct peach2_routing *routi
 {
     peach2_handle_t *handle = NULL;
     int error = peach2_open(&machine->backend, routing, &handle);
-    EXPECT_EQ(error == 0, handle != NULL);
+    if (error == 0) {
+        EXPECT_NOT_NULL(handle);
+    } else {
+        EXPECT_NULL(handle);
+    }
     peach2_close(handle);
     return error;
 }

@@ -26,7 +26,8 @@ void attach_fixture_init(struct attach_fixture *fixture)
 void attach_fixture_fini(struct attach_fixture *fixture)
 {
     // No process of a run may remain.
-    EXPECT_TRUE(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+    EXPECT_LT(waitpid(-1, NULL, WNOHANG), 0);
+    EXPECT_EQ(errno, ECHILD);
     for (uint32_t i = 0; i < fixture->count; i++) {
         (void)unlink(fixture->stdout_path[i]);
         free(fixture->argv[i][0]);
@@ -76,7 +77,7 @@ void attach_fixture_run_before_limit(struct attach_fixture *fixture)
 {
     uint64_t began_ms = real_ms();
     attach_fixture_run(fixture);
-    EXPECT_TRUE(real_ms() - began_ms < fixture->options.wall_limit_ms / 2);
+    EXPECT_LT(real_ms() - began_ms, fixture->options.wall_limit_ms / 2);
 }
 
 char *attach_fixture_output(const struct attach_fixture *fixture, uint32_t program)

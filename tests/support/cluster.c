@@ -15,7 +15,7 @@ void cluster_fini(struct cluster *cluster)
 void cluster_run(struct cluster *cluster, plat_program_fn first, plat_program_fn other)
 {
     plat_machine_t *machine = cluster->site.machine;
-    ASSERT_TRUE(machine != NULL);
+    ASSERT_NOT_NULL(machine);
     for (uint32_t node = 0; node < cluster->site.scenario->node_count; node++) {
         plat_machine_set_program(machine, node, node == 0 ? first : other, cluster);
     }

@@ -23,7 +23,7 @@ void site_fini(struct site *site)
 
 void site_run(struct site *site, plat_program_fn program)
 {
-    ASSERT_TRUE(site->machine != NULL);
+    ASSERT_NOT_NULL(site->machine);
     plat_machine_set_program(site->machine, 0, program, site);
     enum sim_run_outcome outcome = plat_machine_run(site->machine);
     if (outcome != SIM_RUN_DONE) {

@@ -72,7 +72,7 @@ static void copier(void *arg, peach2_handle_t *board)
 static void expect_copies(int flags, uint64_t seed)
 {
     struct copies *c = calloc(1, sizeof *c);
-    ASSERT_TRUE(c != NULL);
+    ASSERT_NOT_NULL(c);
     c->flags = flags;
     c->seed = seed;
     cluster_init(&c->cluster, 2);

@@ -139,7 +139,7 @@ static void freed(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 1), tcaErrorFreed);
     void *again = NULL; // the same address, but other memory
     EXPECT_EQ(tcaMalloc(&again, CLUSTER_BYTES, tcaMemoryCPU), tcaSuccess);
-    EXPECT_TRUE(again == (void *)c->memory[0]);
+    EXPECT_EQ(again, (void *)c->memory[0]);
     EXPECT_EQ(tcaStartDMADesc(0), tcaErrorFreed);
     EXPECT_CONTAINS(tcaLastMessage(), "new handle");
     finish(c, desc);

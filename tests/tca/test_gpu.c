@@ -218,7 +218,7 @@ static void no_bytes(void *arg, peach2_handle_t *board)
     tcaHandle empty;
     gpu_memory(cluster, board, 0);
     EXPECT_EQ(tcaMalloc(&memory, 0, tcaMemoryGPU), tcaSuccess);
-    EXPECT_TRUE(memory == NULL);
+    EXPECT_NULL(memory);
     EXPECT_EQ(tcaCreateHandle(&empty, memory, 0, tcaMemoryGPU), tcaSuccess);
     EXPECT_EQ(cluster_copy(&empty, 0, &cluster->handles[0], 0, 4, 0), tcaErrorRange);
     EXPECT_EQ(cluster_copy(&cluster->handles[0], 0, &empty, 0, 4, 0), tcaErrorRange);
@@ -333,7 +333,7 @@ static void handle_list(void *arg, peach2_handle_t *board)
     gpu_memory(cluster, board, 1);
     EXPECT_EQ(tcaSetComm(&comm), tcaSuccess);
     EXPECT_EQ(tcaCreateHandleList(&list, 1, shared_pointer[0], BYTES), tcaSuccess);
-    ASSERT_TRUE(list != NULL);
+    ASSERT_NOT_NULL(list);
     EXPECT_MEMEQ(&list[0], &cluster->handles[0], sizeof *list);
     EXPECT_EQ(list[0].type, tcaMemoryGPU);
     EXPECT_EQ(list[0].gpu, 1);

@@ -22,7 +22,7 @@ static void before_init(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaMalloc(&memory, 64, tcaMemoryCPU), tcaErrorNotInitialized);
     EXPECT_EQ(tcaFree(&memory, tcaMemoryCPU), tcaErrorNotInitialized);
     EXPECT_EQ(tcaCreateHandle(&handle, &memory, 8, tcaMemoryCPU), tcaErrorNotInitialized);
-    EXPECT_TRUE(tcaDescNew() == NULL);
+    EXPECT_NULL(tcaDescNew());
     EXPECT_EQ(tcaStartDMADesc(0), tcaErrorNotInitialized);
     EXPECT_EQ(tcaWaitDMAC(0), tcaErrorNotInitialized);
     EXPECT_CONTAINS(tcaLastMessage(), "tcaInit");
@@ -63,7 +63,7 @@ TEST(TcaInit, IsRefusedWithoutPinnedMemory)
 TEST(TcaErrors, EachSaysWhatToDo)
 {
     for (int error = 0; error >= tcaErrorInUse; error--) {
-        EXPECT_TRUE(strlen(tcaStrError(error)) > 5);
+        EXPECT_GT(strlen(tcaStrError(error)), 5);
     }
     EXPECT_STREQ(tcaStrError(1), "unknown error");
     EXPECT_STREQ(tcaStrError(tcaErrorInUse - 1), "unknown error");
@@ -81,7 +81,7 @@ static void memory_refusals(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaMalloc(NULL, 4096, tcaMemoryCPU), tcaErrorArgument);
     EXPECT_EQ(tcaMalloc(&memory, SIZE_MAX, tcaMemoryCPU), tcaErrorNoMemory);
     EXPECT_EQ(tcaMalloc(&memory, 1024 * MIB, tcaMemoryCPU), tcaErrorNoMemory);
-    EXPECT_TRUE(memory == NULL);
+    EXPECT_NULL(memory);
     EXPECT_EQ(tcaMalloc(&memory, 4096, tcaMemoryCPU), tcaSuccess);
     EXPECT_TRUE(site_is_value(memory, 4096, 0));
     EXPECT_EQ(tcaFree(memory, tcaMemoryGPU), tcaErrorNotTcaMemory);
@@ -166,10 +166,10 @@ static void handle_list(void *arg, peach2_handle_t *board)
     EXPECT_CONTAINS(tcaLastMessage(), "rank 1");
     fake = (struct fake_comm){.error = -EIO};
     EXPECT_EQ(tcaCreateHandleList(&list, 2, memory, 4096), tcaErrorComm);
-    EXPECT_TRUE(list == NULL);
+    EXPECT_NULL(list);
     fake.error = 0;
     EXPECT_EQ(tcaCreateHandleList(&list, 2, memory, 4096), tcaSuccess);
-    ASSERT_TRUE(list != NULL);
+    ASSERT_NOT_NULL(list);
     EXPECT_MEMEQ(&list[0], &list[1], sizeof *list);
     free(list);
     EXPECT_EQ(tcaCreateHandleList(&list, 0, memory, 4096), tcaErrorNodes);

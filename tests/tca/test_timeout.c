@@ -43,8 +43,8 @@ static void expect_late(int flags)
     cluster_run(&late.cluster, sender, receiver);
     EXPECT_EQ(late.codes[0], tcaErrorTimeout);
     EXPECT_EQ(late.codes[1], tcaSuccess);
-    EXPECT_TRUE(late.waited_ps >= TIMEOUT_NS * 1000);
-    EXPECT_TRUE(late.waited_ps < 2 * TIMEOUT_NS * 1000);
+    EXPECT_GE(late.waited_ps, TIMEOUT_NS * 1000);
+    EXPECT_LT(late.waited_ps, 2 * TIMEOUT_NS * 1000);
     cluster_fini(&late.cluster);
 }
 
@@ -83,8 +83,8 @@ TEST(TcaTimeout, EndsAWaitThatPollsTheBoard)
     cluster_init(&late.cluster, 2);
     cluster_run(&late.cluster, sends_at_once, polls_the_board);
     EXPECT_EQ(late.codes[0], tcaErrorTimeout);
-    EXPECT_TRUE(late.waited_ps >= TIMEOUT_NS * 1000);
-    EXPECT_TRUE(late.waited_ps < TIMEOUT_NS * 1000 + 128 * 2000 * NS); // reads of less than 2 us
+    EXPECT_GE(late.waited_ps, TIMEOUT_NS * 1000);
+    EXPECT_LT(late.waited_ps, TIMEOUT_NS * 1000 + 128 * 2000 * NS); // reads of less than 2 us
     cluster_fini(&late.cluster);
 }
 

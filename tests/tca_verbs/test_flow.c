@@ -108,10 +108,12 @@ static void random_walk(void *arg, peach2_handle_t *board)
         }
         EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
         fixture_expect(end, i, IBV_WC_SUCCESS);
-        EXPECT_TRUE(op != 0 || memcmp(mine->data + from, model[far] + at, bytes) == 0);
+        if (op == 0) {
+            EXPECT_MEMEQ(mine->data + from, model[far] + at, bytes);
+        }
     }
-    EXPECT_TRUE(memcmp(model[0], other->near.data, REGION) == 0);
-    EXPECT_TRUE(memcmp(model[1], other->far.data, REGION) == 0);
+    EXPECT_MEMEQ(model[0], other->near.data, REGION);
+    EXPECT_MEMEQ(model[1], other->far.data, REGION);
     free(model[0]);
     free(model[1]);
     fixture_leave(fixture, board);
