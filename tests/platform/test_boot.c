@@ -8,7 +8,7 @@ TEST(Boot, BringsUpEveryBoardAndLeavesNothingInTheFabric)
     site_init(&site, 3);
     site_build(&site);
     site_run(&site, NULL);
-    EXPECT_TRUE(sim_now_ps(plat_machine_sim(site.machine)) > 0);
+    EXPECT_GT(sim_now_ps(plat_machine_sim(site.machine)), 0);
     site_fini(&site);
 }
 
@@ -18,7 +18,7 @@ static void read_scratch(void *arg, peach2_handle_t *board)
     peach2_register_write(board, 8, 0x11223344, 4);
     EXPECT_EQ(peach2_register_read(board, 8, 4, &site->value[0]), 0);
     // No register has this offset.
-    EXPECT_TRUE(peach2_register_read(board, 0x380, 4, &site->value[1]) != 0);
+    EXPECT_NE(peach2_register_read(board, 0x380, 4, &site->value[1]), 0);
 }
 
 TEST(Boot, GivesProgramsTheRegistersOfTheirBoard)
@@ -46,7 +46,7 @@ TEST(Boot, RunsBoardsOfDifferentClocks)
 static void expect_refusal(struct site *site, const char *text)
 {
     char error[256];
-    EXPECT_TRUE(plat_machine_create(site->scenario, NULL, error, sizeof error, &site->machine) != SIM_OK);
+    EXPECT_NE(plat_machine_create(site->scenario, NULL, error, sizeof error, &site->machine), SIM_OK);
     EXPECT_CONTAINS(error, text);
     site_fini(site);
 }

@@ -40,14 +40,14 @@ TEST(Devices, AreThoseOfTheScenarioWithASlotEach)
     devices_site(&site);
     static const char *const names[] = {"all.board", "all.gpu0", "all.gpu1", "all.fpga", "all.hca"};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        ASSERT_TRUE(find(&site, 0, names[i]) != NULL);
-        EXPECT_TRUE(find(&site, 0, names[i])->slot != NULL);
+        ASSERT_NOT_NULL(find(&site, 0, names[i]));
+        EXPECT_NOT_NULL(find(&site, 0, names[i])->slot);
     }
-    EXPECT_TRUE(find(&site, 1, "some.gpu0") != NULL);
-    EXPECT_TRUE(find(&site, 1, "some.hca") != NULL);
-    EXPECT_TRUE(find(&site, 1, "some.fpga") == NULL);
-    EXPECT_TRUE(plat_device_find(&site.machine->nodes[1], SCN_DEVICE_ID_FPGA) == NULL);
-    EXPECT_TRUE(plat_device_find(&site.machine->nodes[1], SCN_DEVICE_ID_HCA) == find(&site, 1, "some.hca"));
+    EXPECT_NOT_NULL(find(&site, 1, "some.gpu0"));
+    EXPECT_NOT_NULL(find(&site, 1, "some.hca"));
+    EXPECT_NULL(find(&site, 1, "some.fpga"));
+    EXPECT_NULL(plat_device_find(&site.machine->nodes[1], SCN_DEVICE_ID_FPGA));
+    EXPECT_EQ(plat_device_find(&site.machine->nodes[1], SCN_DEVICE_ID_HCA), find(&site, 1, "some.hca"));
     devices_site_end(&site);
 }
 
@@ -84,8 +84,9 @@ TEST(Devices, DoNotOverlapInAnyAddressOrName)
     for (unsigned i = 0; i < count; i++) {
         EXPECT_EQ(site.machine->nodes[0].backend.bars[bars[i].number].base, bars[i].base);
         for (unsigned j = 0; j < i; j++) {
-            EXPECT_TRUE(bars[i].base >= bars[j].base + bars[j].bytes || bars[j].base >= bars[i].base + bars[i].bytes);
-            EXPECT_TRUE(bars[i].number != bars[j].number);
+            unsigned low = bars[i].base < bars[j].base ? i : j, high = low == i ? j : i;
+            EXPECT_LE(bars[low].base + bars[low].bytes, bars[high].base);
+            EXPECT_NE(bars[i].number, bars[j].number);
         }
     }
     devices_site_end(&site);

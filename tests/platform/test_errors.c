@@ -39,7 +39,7 @@ static void expect_error(uint64_t source, uint64_t destination, uint32_t bytes, 
     struct attempt attempt = {.source = source, .destination = destination, .bytes = bytes, .error = 99};
     site_init(&attempt.site, 2);
     site_build(&attempt.site);
-    ASSERT_TRUE(attempt.site.machine != NULL);
+    ASSERT_NOT_NULL(attempt.site.machine);
     plat_machine_set_program(attempt.site.machine, 0, try_register, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(attempt.error, error);
@@ -110,7 +110,7 @@ static void expect_chain_error(enum peach2_chain_memory memory, uint32_t index, 
     struct chain_attempt attempt = {.memory = memory, .index = index, .next = next, .error = 99};
     site_init(&attempt.site, 2);
     site_build(&attempt.site);
-    ASSERT_TRUE(attempt.site.machine != NULL);
+    ASSERT_NOT_NULL(attempt.site.machine);
     plat_machine_set_program(attempt.site.machine, 0, try_chain, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(attempt.error, error);
@@ -153,7 +153,7 @@ TEST(DmaErrors, NameADescriptorAddressThatIsNoMultipleOfItsSize)
     struct chain_attempt attempt = {.error = 99};
     site_init(&attempt.site, 1);
     site_build(&attempt.site);
-    ASSERT_TRUE(attempt.site.machine != NULL);
+    ASSERT_NOT_NULL(attempt.site.machine);
     plat_machine_set_program(attempt.site.machine, 0, try_odd_descriptor, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(attempt.error, PEACH2_DMA_DESCRIPTOR);

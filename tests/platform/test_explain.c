@@ -32,7 +32,7 @@ static void path_take(void *ctx, const struct plat_point *point, const char *nod
 {
     struct opened *opened = ctx;
     EXPECT_STREQ(node, "node0");
-    ASSERT_TRUE(count > 0);
+    ASSERT_GT(count, 0);
     opened->points++;
     opened->total_ps = point->total_ps;
     EXPECT_EQ(pieces[count - 1].end_ps - pieces[0].begin_ps, point->total_ps);
@@ -70,7 +70,7 @@ static void series_open(const struct scn_scenario *scenario, uint32_t run, struc
 TEST(Explain, AccountsForEveryPicosecondOfEveryProgram)
 {
     struct scn_scenario *scenario = scenario_load(NULL);
-    ASSERT_TRUE(scenario != NULL);
+    ASSERT_NOT_NULL(scenario);
     for (uint32_t i = 0; i < scenario->run_count; i++) {
         struct opened opened;
         series_open(scenario, i, &opened);
@@ -84,11 +84,11 @@ TEST(Explain, AccountsForEveryPicosecondOfAnRtlBoard)
 {
     struct scn_scenario *scenario = scenario_load("nodes.*.board.fidelity=rtl");
     struct opened opened;
-    ASSERT_TRUE(scenario != NULL);
+    ASSERT_NOT_NULL(scenario);
     series_open(scenario, 1, &opened); // DMA
     EXPECT_EQ(opened.points, 1);
     EXPECT_EQ(opened.unlabelled, 0);
-    EXPECT_TRUE(*part_of(&opened, "board") > 0);
+    EXPECT_GT(*part_of(&opened, "board"), 0);
     scn_free(scenario);
 }
 
@@ -98,7 +98,7 @@ TEST(Explain, ChangesNothingThatIsMeasured)
     struct opened opened = {0};
     struct plat_result with, without;
     const struct plat_hooks hooks = {.ctx = &opened, .path = path_take};
-    ASSERT_TRUE(scenario != NULL);
+    ASSERT_NOT_NULL(scenario);
     for (uint32_t i = 0; i < scenario->run_count; i++) {
         EXPECT_EQ(plat_run_series(scenario, i, NULL, &hooks, &with), SIM_OK);
         EXPECT_EQ(plat_run_series(scenario, i, NULL, NULL, &without), SIM_OK);
@@ -115,7 +115,7 @@ static void only_part_grows(uint32_t run, const char *a, const char *b, const ch
     struct opened opened[2];
     for (unsigned i = 0; i < 2; i++) {
         struct scn_scenario *scenario = scenario_load(sets[i]);
-        ASSERT_TRUE(scenario != NULL);
+        ASSERT_NOT_NULL(scenario);
         series_open(scenario, run, &opened[i]);
         scn_free(scenario);
     }
@@ -134,11 +134,11 @@ TEST(Explain, LeavesAPollingLoopByTheWriteThatEndedIt)
 {
     static const uint32_t runs[] = {TCA0_SEND, TCA0_WRITE, TCA0_READ, IBSIM0_SEND, IBSIM0_READ};
     struct scn_scenario *scenario = scenario_load(NULL);
-    ASSERT_TRUE(scenario != NULL);
+    ASSERT_NOT_NULL(scenario);
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct opened opened;
         series_open(scenario, runs[i], &opened);
-        EXPECT_TRUE(*part_of(&opened, "cable") >= 2 * 15000);
+        EXPECT_GE(*part_of(&opened, "cable"), 2 * 15000);
         EXPECT_BETWEEN(*part_of(&opened, "polling"), 1, 150000);
     }
     scn_free(scenario);
@@ -172,12 +172,12 @@ TEST(Explain, GivesTheTimeOfASlowerPollToThePolling)
     const char *const sets[] = {"nodes.*.host.poll=20 ns", "nodes.*.host.poll=200 ns"};
     for (unsigned i = 0; i < 2; i++) {
         struct scn_scenario *scenario = scenario_load(sets[i]);
-        ASSERT_TRUE(scenario != NULL);
+        ASSERT_NOT_NULL(scenario);
         series_open(scenario, PIO, &opened[i]);
         scn_free(scenario);
     }
     uint64_t more_ps = *part_of(&opened[1], "polling") - *part_of(&opened[0], "polling");
-    EXPECT_TRUE(more_ps >= 2 * 180000ull);
+    EXPECT_GE(more_ps, 2 * 180000ull);
     EXPECT_EQ(opened[1].total_ps, opened[0].total_ps + more_ps);
 }
 
@@ -236,6 +236,6 @@ TEST(Explain, LeavesALoopOverPageableMemoryByTheWriteThatEndedIt)
     verbs_pair_init_both(&pair, SCN_FIDELITY_TWIN);
     pair.memory[1] = VERBS_PLAIN;
     verbs_pair_run(&pair, write_a_word, look_at_a_word);
-    EXPECT_TRUE(pair.value[0] >= 15000);
+    EXPECT_GE(pair.value[0], 15000);
     verbs_pair_fini(&pair);
 }

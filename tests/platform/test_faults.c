@@ -110,7 +110,7 @@ TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAfterAnyNumberOfPackets)
         run_pulled(SCN_FIDELITY_TWIN, methods[tlps % 3], SCN_NOT_GIVEN, tlps, &outcome);
         EXPECT_TRUE(outcome.faults[0].happened);
         EXPECT_EQ(outcome.faults[0].ends[0].sent_tlps, tlps);
-        EXPECT_TRUE(outcome.point.operations <= tlps / MESSAGE_TLPS);
+        EXPECT_LE(outcome.point.operations, tlps / MESSAGE_TLPS);
     }
 }
 
@@ -132,8 +132,8 @@ TEST(PulledCable, LeavesTheMeanOfAStreamBetweenItsExtremes)
     struct outcome outcome;
     run_pulled(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, SCN_NOT_GIVEN, TLPS_OF_STREAM / 2, &outcome);
     EXPECT_EQ(outcome.point.operations, MESSAGES / 2 - 1); // the last packet was in flight
-    EXPECT_TRUE(outcome.point.total_ps >= outcome.point.min_ps * outcome.point.operations);
-    EXPECT_TRUE(outcome.point.total_ps <= (outcome.point.max_ps + 1) * outcome.point.operations);
+    EXPECT_GE(outcome.point.total_ps, outcome.point.min_ps * outcome.point.operations);
+    EXPECT_LE(outcome.point.total_ps, (outcome.point.max_ps + 1) * outcome.point.operations);
 }
 
 static void expect_same(const struct outcome *rtl, const struct outcome *twin)
@@ -241,8 +241,8 @@ static void expect_ended(enum scn_workload workload, enum scn_method method, enu
     platform_fixture_size_add(series, 1000, 1);
     pull(scenario, 0, SCN_NOT_GIVEN, tlps);
     run(scenario, &outcome);
-    EXPECT_TRUE(outcome.result.outcome != SIM_RUN_TIME_LIMIT);
-    EXPECT_TRUE(strstr(outcome.result.text, "wrong") == NULL);
+    EXPECT_NE(outcome.result.outcome, SIM_RUN_TIME_LIMIT);
+    EXPECT_LACKS(outcome.result.text, "wrong");
     if (outcome.faults[0].happened) {
         EXPECT_EQ(outcome.points, 0);
         EXPECT_CONTAINS(outcome.result.text, says);

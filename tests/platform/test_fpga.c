@@ -198,7 +198,7 @@ static void expect_error(enum fpga_direction direction, uint64_t address, uint64
     site_load(&attempt.site);
     plat_machine_set_program(attempt.site.machine, 0, try_descriptor, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
-    EXPECT_TRUE(plat_machine_failure(attempt.site.machine) == NULL);
+    EXPECT_NULL(plat_machine_failure(attempt.site.machine));
     EXPECT_EQ(plat_machine_live_packets(attempt.site.machine), 0);
     EXPECT_EQ(site_counter(&attempt.site, "node0.memory", "written_bytes"), 0);
     site_unload(&attempt.site);

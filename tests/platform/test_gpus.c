@@ -75,7 +75,7 @@ TEST(GpuWorkloads, PollGpuMemoryThroughItsWindow)
 {
     uint64_t memory_ps = moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_HOST);
     uint64_t gpu_ps = moved_ps(pair(), SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
-    EXPECT_TRUE(gpu_ps > memory_ps); // a poll crosses the bus
+    EXPECT_GT(gpu_ps, memory_ps); // a poll crosses the bus
 }
 
 TEST(GpuWorkloads, StageCopiesInHostMemoryFasterThanTheBoardReadsAGpu)
@@ -88,7 +88,7 @@ TEST(GpuWorkloads, StageCopiesInHostMemoryFasterThanTheBoardReadsAGpu)
     scenario->nodes[0].host.peer_reads_max = scenario->nodes[1].host.peer_reads_max = 3;
     uint64_t direct_ps =
         moved_ps(scenario, SCN_WORKLOAD_TCA_PINGPONG, SCN_METHOD_CHAIN_BOARD, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
-    EXPECT_TRUE(staged_ps < direct_ps);
+    EXPECT_LT(staged_ps, direct_ps);
     (void)moved_ps(pair(), SCN_WORKLOAD_STAGED_PINGPONG, SCN_METHOD_CHAIN_HOST, SCN_MEMORY_GPU1, SCN_MEMORY_HOST);
 }
 
@@ -105,7 +105,7 @@ TEST(GpuWorkloads, CopyThroughTheWindowOfANodeWithoutABoard)
 {
     uint64_t down_ps = moved_ps(no_board(), SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_HOST, SCN_MEMORY_GPU1);
     uint64_t up_ps = moved_ps(no_board(), SCN_WORKLOAD_GDR_COPY, SCN_METHOD_PIO, SCN_MEMORY_GPU0, SCN_MEMORY_HOST);
-    EXPECT_TRUE(up_ps > 2 * down_ps);
+    EXPECT_GT(up_ps, 2 * down_ps);
 }
 
 // A copy of the given bytes through the window, from or to gpu1, which is on socket 1.
@@ -249,12 +249,12 @@ static void copies_to_the_other(void *arg, peach2_handle_t *board)
     uint64_t first_ps = peer_copy_ps(to, from), again_ps = peer_copy_ps(to, from);
     EXPECT_BETWEEN(first_ps - again_ps, 450 * NS, 550 * NS); // now the translation is cached
     EXPECT_BETWEEN(peer_copy_ps(to, from), again_ps - 20 * NS, again_ps + 20 * NS);
-    EXPECT_TRUE(peer_copy_ps(other, from) > again_ps + 450 * NS); // its window replaces the first one
+    EXPECT_GT(peer_copy_ps(other, from), again_ps + 450 * NS); // its window replaces the first one
     EXPECT_EQ(backend->ops->gpu->alloc(backend->ctx, 1, MIB, &device_address), 0);
     // The pin replaces the window of `other`.
     EXPECT_EQ(backend->ops->gpu->pin(backend->ctx, 1, device_address, MIB, &offset, &bus_address), 0);
     EXPECT_EQ(backend->ops->gpu->unpin(backend->ctx, 1, offset), 0);
-    EXPECT_TRUE(peer_copy_ps(to, from) > again_ps + 450 * NS);
+    EXPECT_GT(peer_copy_ps(to, from), again_ps + 450 * NS);
     EXPECT_EQ(cudaFree(to), cudaSuccess); // although a window onto it is open
     EXPECT_EQ(cudaFree(other), cudaSuccess);
     EXPECT_EQ(cudaFree(from), cudaSuccess);
@@ -298,7 +298,7 @@ TEST(GpuMemory, ThatIsNotPinnedIsAnUnsupportedRequestToABoard)
 {
     struct attempt attempt = {.site.scenario = pair()};
     site_build(&attempt.site);
-    ASSERT_TRUE(attempt.site.machine != NULL);
+    ASSERT_NOT_NULL(attempt.site.machine);
     plat_machine_set_program(attempt.site.machine, 0, reach_for_nothing, &attempt);
     EXPECT_EQ(plat_machine_run(attempt.site.machine), SIM_RUN_DONE);
     EXPECT_STREQ(peach2_dma_error_name(attempt.error), "read answered Unsupported Request");

@@ -43,7 +43,7 @@ static void wait_until(const struct side *side, const bool *flag)
 static void side_open(struct side *side)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
-    ASSERT_TRUE(list[0] != NULL);
+    ASSERT_NOT_NULL(list[0]);
     EXPECT_STREQ(ibv_get_device_name(list[0]), "ibsim0");
     side->context = ibv_open_device(list[0]);
     ibv_free_device_list(list);
@@ -62,7 +62,8 @@ static void side_open(struct side *side)
     struct ibv_qp_init_attr init = {
         .send_cq = side->cq, .recv_cq = side->cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC};
     side->qp = ibv_create_qp(side->pd, &init);
-    ASSERT_TRUE(side->mr != NULL && side->qp != NULL);
+    ASSERT_NOT_NULL(side->mr);
+    ASSERT_NOT_NULL(side->qp);
 }
 
 static void side_connect(struct side *side, const struct side *peer, unsigned peer_index)
@@ -134,7 +135,7 @@ static void program(void *arg, peach2_handle_t *board)
     struct pair *pair = side->pair;
     unsigned index = side == &pair->sides[1];
     struct side *peer = &pair->sides[1 - index];
-    EXPECT_TRUE(board == NULL);
+    EXPECT_NULL(board);
     side_open(side);
     fill(side, (pair->opcode == IBV_WR_RDMA_WRITE) == (index == 0));
     side->ready = true;
@@ -183,7 +184,7 @@ static void expect_transfer(enum ibv_wr_opcode opcode, bool near_gpu, bool far_g
     struct pair pair = {.opcode = opcode, .sides = {{.on_gpu = near_gpu}, {.on_gpu = far_gpu}}};
     struct scn_scenario *scenario = pair_build(&pair, 1000 * 1000 * 1000 * NS);
     EXPECT_EQ(plat_machine_run(pair.machine), SIM_RUN_DONE);
-    EXPECT_TRUE(plat_machine_failure(pair.machine) == NULL);
+    EXPECT_NULL(plat_machine_failure(pair.machine));
     EXPECT_EQ(plat_machine_live_packets(pair.machine), 0);
     if (opcode == IBV_WR_RDMA_WRITE) {
         expect_moved(pair.sides[1].copy, TO, pair.sides[0].copy, FROM);
@@ -270,8 +271,12 @@ static void many_objects(void *arg, peach2_handle_t *board)
             .send_cq = cqs[i], .recv_cq = cqs[i], .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
         qps[i] = ibv_create_qp(side->pd, &init);
         mrs[i] = ibv_reg_mr(side->pd, &memory[i], 1, RIGHTS);
-        ASSERT_TRUE(qps[i] != NULL && mrs[i] != NULL);
-        EXPECT_TRUE(i == 0 || (qps[i]->qp_num == qps[i - 1]->qp_num + 1 && mrs[i]->lkey != mrs[i - 1]->lkey));
+        ASSERT_NOT_NULL(qps[i]);
+        ASSERT_NOT_NULL(mrs[i]);
+        if (i != 0) {
+            EXPECT_EQ(qps[i]->qp_num, qps[i - 1]->qp_num + 1);
+            EXPECT_NE(mrs[i]->lkey, mrs[i - 1]->lkey);
+        }
     }
     for (unsigned i = 0; i < OBJECTS; i++) {
         EXPECT_EQ(ibv_destroy_qp(qps[i]) | ibv_destroy_cq(cqs[i]) | ibv_dereg_mr(mrs[i]), 0);
@@ -304,7 +309,7 @@ static void limits_look(void *arg, peach2_handle_t *board)
     EXPECT_EQ(attr.max_qp_wr, 16384);
     EXPECT_EQ(attr.max_cqe, 4194303);
     struct ibv_cq *cq = ibv_create_cq(side->context, attr.max_cqe, NULL, NULL, 0);
-    ASSERT_TRUE(cq != NULL);
+    ASSERT_NOT_NULL(cq);
     EXPECT_EQ(cq->cqe, attr.max_cqe);
 }
 

@@ -108,7 +108,7 @@ static void shuffle_program(void *arg, peach2_handle_t *board)
 static void shuffle_run(uint64_t seed, unsigned rounds, void (*change)(struct scn_scenario *scenario))
 {
     struct shuffle s = {.rounds = rounds, .expected = malloc(2 * MIB)};
-    ASSERT_TRUE(s.expected != NULL);
+    ASSERT_NOT_NULL(s.expected);
     memset(s.expected, GUARD, 2 * MIB);
     sim_random_init(&s.random, seed, "shuffle");
     site_init(&s.site, 2);
@@ -120,7 +120,7 @@ static void shuffle_run(uint64_t seed, unsigned rounds, void (*change)(struct sc
     plat_machine_set_program(s.site.machine, 0, shuffle_program, &s);
     EXPECT_EQ(plat_machine_run(s.site.machine), SIM_RUN_DONE);
     EXPECT_EQ(plat_machine_live_packets(s.site.machine), 0);
-    EXPECT_TRUE(s.next + 4096 < 2 * MIB);
+    EXPECT_LT(s.next + 4096, 2 * MIB);
     EXPECT_MEMEQ(site_memory(&s.site, 1, BASE), s.expected, 2 * MIB);
     site_fini(&s.site);
     free(s.expected);

@@ -40,7 +40,7 @@ static void saxpy_run(const struct tcasim_launch *launch)
         refusals++;
         return;
     }
-    EXPECT_EQ(launch->grid.x * launch->block.x >= count, true);
+    EXPECT_GE(launch->grid.x * launch->block.x, count);
     for (uint32_t i = 0; i < count; i++) {
         y[i] += a * x[i];
     }
@@ -102,13 +102,13 @@ static void in_order(void *arg, peach2_handle_t *board)
     EXPECT_EQ(cudaMemcpyAsync(host, y, 4096, cudaMemcpyDeviceToHost, two), cudaSuccess); // concurrent with the kernels
     EXPECT_EQ(cudaStreamSynchronize(two), cudaSuccess);
     EXPECT_EQ(runs, 0);
-    EXPECT_TRUE(host[7] == 0);
+    EXPECT_EQ(host[7], 0);
     EXPECT_EQ(cudaStreamWaitEvent(two, done, 0), cudaSuccess);
     EXPECT_EQ(cudaMemcpyAsync(host, y, BYTES, cudaMemcpyDeviceToHost, two), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(two), cudaSuccess);
     EXPECT_EQ(runs, 2);
     for (uint32_t i = 0; i < NUMBERS; i++) {
-        ASSERT_TRUE(host[i] == 5 * (float)(i % 1000));
+        ASSERT_EQ(host[i], 5 * (float)(i % 1000));
     }
 }
 

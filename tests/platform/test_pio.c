@@ -101,7 +101,7 @@ static void read_neighbour(void *arg, peach2_handle_t *board)
     const struct backend *backend = peach2_backend(board);
     uint64_t offset =
         peach2_window_address(board, 1, BASE) - backend->ops->bar_bus_address(backend->ctx, BACKEND_BAR_WINDOW);
-    EXPECT_TRUE(backend->ops->read(backend->ctx, BACKEND_BAR_WINDOW, offset, 8, &site->value[0]) != 0);
+    EXPECT_NE(backend->ops->read(backend->ctx, BACKEND_BAR_WINDOW, offset, 8, &site->value[0]), 0);
 }
 
 TEST(Pio, AnswersReadsOfAnotherNodeAsUnsupported)

@@ -40,7 +40,7 @@ static void note_counter(void *ctx, const char *component, const struct sim_coun
 static void note_progress(void *ctx, unsigned permille)
 {
     struct record *record = ctx;
-    EXPECT_TRUE(permille >= record->permille);
+    EXPECT_GE(permille, record->permille);
     record->permille = permille;
 }
 
@@ -59,7 +59,7 @@ static void expect_series(enum scn_workload workload, enum scn_method method, ui
     struct scn_scenario *scenario = platform_fixture_line(2);
     struct scn_run *series = platform_fixture_run_add(scenario, workload, method);
     struct record *record = malloc(sizeof *record);
-    ASSERT_TRUE(record != NULL);
+    ASSERT_NOT_NULL(record);
     platform_fixture_size_add(series, 4, descriptors);
     platform_fixture_size_add(series, 64, descriptors);
     platform_fixture_size_add(series, 1000, descriptors);
@@ -71,8 +71,8 @@ static void expect_series(enum scn_workload workload, enum scn_method method, ui
     EXPECT_EQ(record->permille, 1000);
     EXPECT_EQ(record->last.bytes, 1000 * descriptors);
     EXPECT_EQ(record->last.operations, workload == SCN_WORKLOAD_PINGPONG ? 6 : 3);
-    EXPECT_TRUE(record->last.min_ps <= record->last.total_ps / record->last.operations);
-    EXPECT_TRUE(record->last.max_ps >= record->last.total_ps / record->last.operations);
+    EXPECT_LE(record->last.min_ps, record->last.total_ps / record->last.operations);
+    EXPECT_GE(record->last.max_ps, record->last.total_ps / record->last.operations);
     free(record);
     platform_fixture_free(scenario);
 }
@@ -105,7 +105,8 @@ TEST(Series, GiveTheSameBytesTwice)
     struct scn_scenario *scenario = platform_fixture_line(3);
     struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER);
     struct record *first = malloc(sizeof *first), *second = malloc(sizeof *second);
-    ASSERT_TRUE(first != NULL && second != NULL);
+    ASSERT_NOT_NULL(first);
+    ASSERT_NOT_NULL(second);
     series->peer = 2;
     platform_fixture_size_add(series, 8, 1);
     platform_fixture_size_add(series, 5000, 1);
@@ -123,7 +124,7 @@ TEST(Series, TakeLongerOverAnotherNode)
 {
     uint64_t times_ps[2];
     struct record *record = malloc(sizeof *record);
-    ASSERT_TRUE(record != NULL);
+    ASSERT_NOT_NULL(record);
     for (unsigned hops = 1; hops <= 2; hops++) {
         struct scn_scenario *scenario = platform_fixture_line(3);
         struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_PIO);
@@ -167,7 +168,7 @@ TEST(Series, RefusesAPingPongOfANodeWithItself)
 static void expect_failure(struct scn_scenario *scenario, const char *text)
 {
     struct record *record = malloc(sizeof *record);
-    ASSERT_TRUE(record != NULL);
+    ASSERT_NOT_NULL(record);
     struct plat_result result = run(scenario, record);
     EXPECT_TRUE(result.failed);
     EXPECT_CONTAINS(result.text, text);
@@ -204,7 +205,7 @@ TEST(Series, EndAtTheTimeLimitAndSayWhoWaits)
 {
     struct scn_scenario *scenario = platform_fixture_line(2);
     struct record *record = malloc(sizeof *record);
-    ASSERT_TRUE(record != NULL);
+    ASSERT_NOT_NULL(record);
     platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_PINGPONG, SCN_METHOD_REGISTER), 1 * MIB,
                               1);
     scenario->time_limit_ps = 100000000; // 100 us; a transfer takes 300

@@ -14,7 +14,7 @@ static void expect_stuck(struct site *site, plat_program_fn program, const char 
 {
     char waiters[1024];
     site_build(site);
-    ASSERT_TRUE(site->machine != NULL);
+    ASSERT_NOT_NULL(site->machine);
     plat_machine_set_program(site->machine, 1, program, site);
     EXPECT_EQ(plat_machine_run(site->machine), SIM_RUN_STUCK);
     EXPECT_EQ(sim_describe_waiters(plat_machine_sim(site->machine), waiters, sizeof waiters), 1);
@@ -57,7 +57,7 @@ TEST(Stuck, DoesNotHappenWhenAProgramFailsWhileAnotherWaits)
     struct site site;
     site_init(&site, 2);
     site_build(&site);
-    ASSERT_TRUE(site.machine != NULL);
+    ASSERT_NOT_NULL(site.machine);
     plat_machine_set_program(site.machine, 0, end_early, &site);
     plat_machine_set_program(site.machine, 1, wait_for_nobody, &site);
     EXPECT_EQ(plat_machine_run(site.machine), SIM_RUN_STOPPED);

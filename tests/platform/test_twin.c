@@ -54,7 +54,7 @@ static uint32_t dice(struct player *player, uint32_t sides)
 
 static void note(struct player *player, uint64_t word)
 {
-    ASSERT_TRUE(player->count < WORDS_MAX / NODES);
+    ASSERT_LT(player->count, WORDS_MAX / NODES);
     player->words[player->count++] = word;
 }
 
@@ -255,7 +255,7 @@ static void play(struct record *record, uint64_t seed, unsigned rounds, unsigned
                  void (*change)(struct scn_scenario *scenario), const enum scn_fidelity fidelities[NODES])
 {
     struct play *play = calloc(1, sizeof *play);
-    ASSERT_TRUE(play != NULL);
+    ASSERT_NOT_NULL(play);
     play->rounds = rounds;
     play->mistakes_in = mistakes_in;
     site_init(&play->site, NODES);
@@ -280,7 +280,7 @@ static void play(struct record *record, uint64_t seed, unsigned rounds, unsigned
         memcpy(record->words + record->count, play->players[i].words, play->players[i].count * sizeof(uint64_t));
         record->count += play->players[i].count;
         record->arenas[i] = malloc(ARENA);
-        ASSERT_TRUE(record->arenas[i] != NULL);
+        ASSERT_NOT_NULL(record->arenas[i]);
         memcpy(record->arenas[i], site_memory(&play->site, i, BASE), ARENA);
     }
     site_fini(&play->site);
@@ -312,7 +312,9 @@ static const enum scn_fidelity mixed_boards[NODES] = {SCN_FIDELITY_TWIN, SCN_FID
 static void compare(uint64_t seed, unsigned rounds, unsigned mistakes_in, void (*change)(struct scn_scenario *scenario))
 {
     struct record *rtl = calloc(1, sizeof *rtl), *twin = calloc(1, sizeof *twin), *mixed = calloc(1, sizeof *mixed);
-    ASSERT_TRUE(rtl != NULL && twin != NULL && mixed != NULL);
+    ASSERT_NOT_NULL(rtl);
+    ASSERT_NOT_NULL(twin);
+    ASSERT_NOT_NULL(mixed);
     play(rtl, seed, rounds, mistakes_in, change, rtl_boards);
     play(twin, seed, rounds, mistakes_in, change, twin_boards);
     play(mixed, seed, rounds, mistakes_in, change, mixed_boards);

@@ -49,8 +49,7 @@ static uint64_t time_of(enum ibv_wr_opcode opcode, uint32_t bytes, bool thread, 
     pair.scenario->nodes[1].board.progress_thread = pair.silent[1] = thread;
     verbs_pair_run(&pair, asks, computes);
     bool write = opcode == IBV_WR_RDMA_WRITE;
-    EXPECT_TRUE(memcmp(pair.ends[write][0].image + (write ? 64 : 0), pair.ends[!write][0].image + (write ? 0 : 64),
-                       bytes) == 0);
+    EXPECT_MEMEQ(pair.ends[write][0].image + (write ? 64 : 0), pair.ends[!write][0].image + (write ? 0 : 64), bytes);
     verbs_pair_fini(&pair);
     return pair.value[0];
 }
@@ -98,7 +97,8 @@ static void reopens(void *arg, peach2_handle_t *board)
     for (unsigned i = 0; i < 20; i++) {
         struct ibv_context *context = verbs_open("tca0");
         struct ibv_context *second = verbs_open("tca0"); // shares the thread
-        ASSERT_TRUE(context != NULL && second != NULL);
+        ASSERT_NOT_NULL(context);
+        ASSERT_NOT_NULL(second);
         EXPECT_EQ(ibv_close_device(i % 2 == 0 ? context : second), 0);
         sim_thread_sleep(plat_machine_sim(pair->machine), i * 100 * NS);
         EXPECT_EQ(ibv_close_device(i % 2 == 0 ? second : context), 0);

@@ -153,7 +153,7 @@ static void is_refused(void *arg, peach2_handle_t *board)
     (void)ibverbs_cq_wait(end->idle, 40000); // meanwhile the peer requests a target address
     EXPECT_EQ(ibv_dereg_mr(end->mr), EBUSY);
     verbs_pair_meet(pair, 1);
-    EXPECT_TRUE(memcmp(end->data + AT, pair->ends[0][0].data + AT, BYTES) == 0);
+    EXPECT_MEMEQ(end->data + AT, pair->ends[0][0].data + AT, BYTES);
     EXPECT_EQ(ibv_dereg_mr(end->mr), 0);
 }
 

@@ -27,7 +27,7 @@ static int post(struct verbs_pair *pair, enum ibv_wr_opcode opcode, struct ibv_s
     wr.wr.rdma.remote_addr = (uintptr_t)end_of(pair, 1)->data + far_at;
     wr.wr.rdma.rkey = end_of(pair, 1)->mr->rkey;
     int error = ibv_post_send(end_of(pair, 0)->qp, &wr, &bad);
-    EXPECT_TRUE(bad == (error != 0 ? &wr : NULL));
+    EXPECT_EQ(bad, error != 0 ? &wr : NULL);
     return error;
 }
 
@@ -97,7 +97,7 @@ static void drains(void *arg, peach2_handle_t *board)
     EXPECT_EQ(post(pair, IBV_WR_RDMA_WRITE, &small, 1, 100000, 0), 0);
     EXPECT_EQ(ibv_get_async_event(end->context, &event), 0);
     EXPECT_EQ(event.event_type, IBV_EVENT_SQ_DRAINED);
-    EXPECT_TRUE(event.element.qp == end->qp);
+    EXPECT_EQ(event.element.qp, end->qp);
     ibv_ack_async_event(&event);
     expect_wc(pair, 0, 16, IBV_WC_SUCCESS);
     EXPECT_EQ(ibverbs_cq_wait(end->cq, 100000), ETIMEDOUT); // the other request waits
@@ -121,13 +121,14 @@ static void opens_again(void *arg, peach2_handle_t *board)
     struct ibv_context *second = verbs_open("tca0");
     struct ibv_sge sge = sge_of(end, 16, 64);
     struct ibv_async_event event;
-    EXPECT_TRUE(second != NULL && second != end->context);
+    ASSERT_NOT_NULL(second);
+    EXPECT_NE(second, end->context);
     EXPECT_EQ(fcntl(second->async_fd, F_SETFL, O_NONBLOCK), 0);
     state_set(end, IBV_QPS_SQD, IBV_QP_EN_SQD_ASYNC_NOTIFY);
     EXPECT_EQ(ibverbs_cq_wait(end->idle, 3000), ETIMEDOUT);
     EXPECT_EQ(ibv_get_async_event(second, &event), -1);
     EXPECT_EQ(ibv_get_async_event(end->context, &event), 0);
-    EXPECT_TRUE(event.element.qp == end->qp);
+    EXPECT_EQ(event.element.qp, end->qp);
     ibv_ack_async_event(&event);
     EXPECT_EQ(ibv_close_device(second), 0);
     state_set(end, IBV_QPS_RTS, 0);
@@ -213,7 +214,7 @@ static void scatters(void *arg, peach2_handle_t *board)
     unsigned bytes = list_make(end, list, 7);
     struct ibv_recv_wr wr = {.wr_id = 9, .sg_list = list, .num_sge = PARTS + 1}, *bad = NULL;
     EXPECT_EQ(ibv_post_recv(end->qp, &wr, &bad), EINVAL);
-    EXPECT_TRUE(bad == &wr);
+    EXPECT_EQ(bad, &wr);
     wr.num_sge = PARTS;
     EXPECT_EQ(ibv_post_recv(end->qp, &wr, &bad), 0);
     verbs_pair_meet(pair, 1);
@@ -289,7 +290,7 @@ static void overfills(void *arg, peach2_handle_t *board)
         wrs[i].wr.rdma.rkey = end_of(pair, 1)->mr->rkey;
     }
     EXPECT_EQ(ibv_post_send(end->qp, wrs, &bad), ENOMEM);
-    EXPECT_TRUE(bad == &wrs[16]);
+    EXPECT_EQ(bad, &wrs[16]);
     for (unsigned i = 0; i < 16; i++) {
         expect_wc(pair, 0, i, IBV_WC_SUCCESS);
     }
@@ -303,7 +304,7 @@ TEST(TcaRequests, BeyondAFullQueueAreRefusedAndThoseBeforeAreCarriedOut)
     run(overfills, waits, &pair);
     for (unsigned i = 0; i < 20; i++) {
         bool moved = memcmp(end_of(&pair, 1)->image + 100 * i, end_of(&pair, 0)->data, 8) == 0;
-        EXPECT_TRUE(moved == (i < 16));
+        EXPECT_EQ(moved, i < 16);
     }
     verbs_pair_fini(&pair);
 }

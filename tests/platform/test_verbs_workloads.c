@@ -61,7 +61,8 @@ static struct outcome run_points(struct scn_scenario *scenario)
     EXPECT_EQ(outcome.result.outcome, SIM_RUN_DONE);
     EXPECT_FALSE(outcome.result.failed);
     EXPECT_EQ(outcome.points, scenario->runs[0].bytes_count);
-    EXPECT_TRUE(outcome.last.min_ps > 0 && outcome.last.min_ps <= outcome.last.max_ps);
+    EXPECT_GT(outcome.last.min_ps, 0);
+    EXPECT_LE(outcome.last.min_ps, outcome.last.max_ps);
     return outcome;
 }
 
@@ -194,7 +195,8 @@ TEST(VerbsLatency, IsHalfARoundTripOfAMessageAndAllOfARead)
     uint64_t send_ps = latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND, 1, 0);
     uint64_t read_ps = latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_READ, 1, 0);
     EXPECT_BETWEEN(send_ps, 700000, 1500000); // ConnectX-3 QDR: about a microsecond
-    EXPECT_TRUE(read_ps > send_ps && read_ps < 2 * send_ps);
+    EXPECT_GT(read_ps, send_ps);
+    EXPECT_LT(read_ps, 2 * send_ps);
 }
 
 // The time of half a round trip of 8 B with these costs of a library.
@@ -227,14 +229,15 @@ TEST(VerbsLatency, IsShorterWhereTheMessageIsInTheRequest)
 {
     uint64_t inlined_ps = latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND, 1, SCN_INLINE_DEFAULT);
     EXPECT_EQ(inlined_ps, latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND, 1, 8));
-    EXPECT_TRUE(inlined_ps + 100000 < latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND, 1, 7));
+    EXPECT_LT(inlined_ps + 100000, latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND, 1, 7));
 }
 
 TEST(VerbsLatency, GoesThroughTheAdapterFromANodeToItself)
 {
     uint64_t far_ps = latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_FETCH_ADD, 1, 0);
     uint64_t own_ps = latency_ps(SCN_DEVICE_IBSIM0, SCN_OPERATION_FETCH_ADD, 0, 0);
-    EXPECT_TRUE(own_ps < far_ps && own_ps > far_ps / 2);
+    EXPECT_LT(own_ps, far_ps);
+    EXPECT_GT(own_ps, far_ps / 2);
 }
 
 // --- the interfering flow -------------------------------------------------------------------------------------------
@@ -255,7 +258,7 @@ TEST(VerbsBeside, EveryFlowBesideTakesItsTimeFromTheMeasuredOne)
 {
     const uint64_t alone_ps = beside_run(SCN_WORKLOAD_VERBS_LATENCY, SCN_OPERATION_NONE, 0).last.total_ps;
     for (unsigned i = SCN_OPERATION_SEND; i <= SCN_OPERATION_FETCH_ADD; i++) {
-        EXPECT_TRUE(beside_run(SCN_WORKLOAD_VERBS_LATENCY, (enum scn_operation)i, 8).last.total_ps > alone_ps);
+        EXPECT_GT(beside_run(SCN_WORKLOAD_VERBS_LATENCY, (enum scn_operation)i, 8).last.total_ps, alone_ps);
     }
 }
 

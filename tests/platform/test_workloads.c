@@ -54,7 +54,7 @@ static void expect_program(struct scn_scenario *scenario, enum scn_workload work
     EXPECT_FALSE(outcome.result.failed);
     EXPECT_EQ(outcome.points, 3);
     EXPECT_EQ(outcome.last.bytes, 20000 * factor);
-    EXPECT_TRUE(outcome.last.total_ps > 0);
+    EXPECT_GT(outcome.last.total_ps, 0);
     platform_fixture_free(scenario);
 }
 

@@ -127,7 +127,7 @@ static void burst_run(struct burst *burst, enum scn_fidelity fidelity, uint32_t 
     scenario->faults[scenario->fault_count++] = *fault;
     scn_routes_find(scenario, &burst->routes);
     site_build(&burst->site);
-    ASSERT_TRUE(burst->site.machine != NULL);
+    ASSERT_NOT_NULL(burst->site.machine);
     for (uint32_t i = 0; i < NODES; i++) {
         plat_machine_set_program(burst->site.machine, i, burst_program, burst);
     }
@@ -166,7 +166,7 @@ TEST(FullRing, LosesOnlyWhatPassesThePulledCable)
         least = arrivals(&burst) < least ? arrivals(&burst) : least;
         most = arrivals(&burst) > most ? arrivals(&burst) : most;
     }
-    EXPECT_TRUE(least < most); // the pulls had different effects
+    EXPECT_LT(least, most); // the pulls had different effects
 }
 
 TEST(FullRing, IsTheSameToTheRtlAndItsTwin)
@@ -221,7 +221,7 @@ TEST(PulledCable, LeavesNoPacketWhereAProgramWaitsForEver)
         site.scenario->faults[0] = (struct scn_fault){.at_ps = SCN_NOT_GIVEN, .after_tlps = tlps};
         site.scenario->fault_count = 1;
         site_build(&site);
-        ASSERT_TRUE(site.machine != NULL);
+        ASSERT_NOT_NULL(site.machine);
         plat_machine_set_program(site.machine, 0, send_for_ever, &site);
         plat_machine_set_program(site.machine, 1, wait_for_the_last, &site);
         EXPECT_EQ(plat_machine_run(site.machine), SIM_RUN_STUCK);

@@ -71,7 +71,7 @@ void verbs_pair_run(struct verbs_pair *pair, plat_program_fn first, plat_program
         (void)sim_describe_waiters(plat_machine_sim(pair->machine), text, sizeof text);
         FAIL("the run ended with %d: %s", (int)outcome, text);
     }
-    EXPECT_TRUE(plat_machine_failure(pair->machine) == NULL);
+    EXPECT_NULL(plat_machine_failure(pair->machine));
     EXPECT_EQ(plat_machine_live_packets(pair->machine), 0);
 }
 
@@ -131,7 +131,7 @@ static void end_open(struct verbs_pair *pair, struct verbs_end *end, const char 
 {
     end->memory = pair->memory[node];
     end->context = verbs_open(device);
-    ASSERT_TRUE(end->context != NULL);
+    ASSERT_NOT_NULL(end->context);
     end->pd = ibv_alloc_pd(end->context);
     end->cq = ibv_create_cq(end->context, 64, NULL, NULL, 0);
     end->idle = ibv_create_cq(end->context, 1, NULL, NULL, 0);
@@ -140,7 +140,8 @@ static void end_open(struct verbs_pair *pair, struct verbs_end *end, const char 
     struct ibv_qp_init_attr create = pair->create;
     create.send_cq = create.recv_cq = end->cq;
     end->qp = ibv_create_qp(end->pd, &create);
-    ASSERT_TRUE(end->mr != NULL && end->qp != NULL);
+    ASSERT_NOT_NULL(end->mr);
+    ASSERT_NOT_NULL(end->qp);
 }
 
 static void end_connect(struct verbs_pair *pair, struct verbs_end *end, const struct verbs_end *peer, unsigned node)
