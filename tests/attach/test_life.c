@@ -27,7 +27,7 @@ static void expect_same_twice(void (*add)(struct attach_fixture *fixture), unsig
         expect_done(&fixture);
         EXPECT_EQ(fixture.result.statuses[program], 0);
         char *text = attach_fixture_output(&fixture, program);
-        EXPECT_TRUE(text[0] != '\0');
+        EXPECT_NE(text[0], '\0');
         if (i == 0) {
             before = text;
             hash = fixture.result.hash;
@@ -93,7 +93,7 @@ TEST(AttachedLife, EachCrossingIsALineOfTheFileThatIsAskedFor)
     attach_fixture_add(&fixture, 0, "threads", NULL);
     attach_fixture_run(&fixture);
     expect_done(&fixture);
-    EXPECT_TRUE(fixture.result.calls > 0);
+    EXPECT_GT(fixture.result.calls, 0);
     EXPECT_EQ(lines_of(path), fixture.result.calls);
     (void)unlink(path);
     attach_fixture_fini(&fixture);
@@ -218,7 +218,7 @@ TEST(AttachedLife, NamesAProgramThatRanWithoutTheLibraries)
 TEST(AttachedLife, TakesLibrariesFromAPathWithASpaceInIt)
 {
     char folder[] = "/tmp/tcasim attached XXXXXX", path[64];
-    ASSERT_TRUE(mkdtemp(folder) != NULL);
+    ASSERT_NOT_NULL(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/lib", folder);
     struct attach_fixture fixture;
     attach_fixture_init(&fixture);
@@ -266,11 +266,17 @@ static void expect_crash_reported(const char *rest, bool polls)
         attach_fixture_add(&fixture, 0, "gone", rest, NULL);
         attach_fixture_add(&fixture, 1, "gone", "crash", NULL);
         attach_fixture_run_before_limit(&fixture);
-        EXPECT_TRUE(fixture.result.failed || fixture.result.outcome == SIM_RUN_STUCK);
+        if (!fixture.result.failed) {
+            EXPECT_EQ(fixture.result.outcome, SIM_RUN_STUCK);
+        }
         EXPECT_CONTAINS(fixture.result.text, "node0.process1.thread0 (attached_gone, process ");
         EXPECT_CONTAINS(fixture.result.ends, "node1's attached_gone (process ");
         EXPECT_CONTAINS(fixture.result.ends, ") was killed by signal 11 (SIGSEGV) at 1.20");
-        EXPECT_EQ(fixture.result.simulated_ps > fixture.options.wall_limit_ms * SIM_PS_PER_MS, polls);
+        if (polls) {
+            EXPECT_GT(fixture.result.simulated_ps, fixture.options.wall_limit_ms * SIM_PS_PER_MS);
+        } else {
+            EXPECT_LE(fixture.result.simulated_ps, fixture.options.wall_limit_ms * SIM_PS_PER_MS);
+        }
         char *reported = strdup(strstr(fixture.result.ends, " was killed")); // without the number of the real process
         if (i == 1) {
             EXPECT_STREQ(reported, before);

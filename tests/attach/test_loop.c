@@ -85,13 +85,13 @@ TEST(AttachedLoops, PollEverythingTwiceBeforeTheyAreFastForwardedAfterAWrite)
 {
     memset(&loop, 0, sizeof loop);
     learn(8);
-    EXPECT_EQ(poll(1) != 0, true);
+    EXPECT_NE(poll(1), 0);
     loop_skipped(&loop, 5, true);
     EXPECT_EQ(poll(1), 0);
     loop_skipped(&loop, 0, false);
     EXPECT_EQ(poll(1), 0);
     loop_skipped(&loop, 0, false);
-    EXPECT_EQ(poll(1) != 0, true);
+    EXPECT_NE(poll(1), 0);
 }
 
 // Between the polls of an iteration the thread reads memory that others write to, and no poll names it.
@@ -106,7 +106,7 @@ TEST(AttachedLoops, OfAProcessThatSharesMemoryAreSkippedWhenOneKnowsWhatTheyRead
     EXPECT_EQ(poll(1), 0);
     EXPECT_FALSE(loop_learns(&loop));
     loop_skipped(&loop, 0, false);
-    EXPECT_TRUE(poll(1) > 0);
+    EXPECT_GT(poll(1), 0);
 }
 
 TEST(AttachedLoops, EndWhereAnotherProcessHasStoredWhatTheyRead)
@@ -128,8 +128,8 @@ TEST(AttachedLoops, ThatReadAClockAreLateByOnePercent)
     for (unsigned i = 0; i < 5000; i++) {
         uint64_t iterations =
             loop_poll_note(&loop, &(struct loop_poll){.key = 1, .own_ps = 10000, .clock = true}, iteration, &period);
-        EXPECT_TRUE(iterations <= loop.iterations / 100);
+        EXPECT_LE(iterations, loop.iterations / 100);
         loop_skipped(&loop, iterations, false);
     }
-    EXPECT_TRUE(loop.iterations > 1000000);
+    EXPECT_GT(loop.iterations, 1000000);
 }

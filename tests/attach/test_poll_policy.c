@@ -146,7 +146,7 @@ TEST(PollPolicy, NumbersOfAHostileProgramAreBounded)
     struct poll_loop loop = poll_loop_of(&args, 0, 10000);
     EXPECT_EQ(loop.poll_count, 0u);
     EXPECT_EQ(loop.iteration_ps, 1000000000u);
-    EXPECT_TRUE(poll_loop_end_ps(&loop, UINT64_C(1) << 61, UINT64_MAX) > UINT64_C(1) << 61);
+    EXPECT_GT(poll_loop_end_ps(&loop, UINT64_C(1) << 61, UINT64_MAX), UINT64_C(1) << 61);
     args = (struct attach_args_poll){.iteration_ps = 1};
     args.polled.word_count = UINT32_MAX;
     loop = poll_loop_of(&args, 0, 10000);

@@ -15,7 +15,7 @@ static void expect_refused(const void *head, size_t bytes, mode_t mode, const ch
     char path[64];
     snprintf(path, sizeof path, "/tmp/tcasim-refused-%d", (int)getpid());
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
-    ASSERT_TRUE(fd >= 0);
+    ASSERT_GE(fd, 0);
     EXPECT_EQ(write(fd, head, bytes), bytes);
     EXPECT_EQ(fchmod(fd, mode), 0);
     close(fd);
@@ -68,7 +68,7 @@ TEST(AttachedRefusal, LooksAtAScriptsInterpreter)
     Elf64_Ehdr header = header_make();
     snprintf(path, sizeof path, "/tmp/tcasim-interpreter-%d", (int)getpid());
     FILE *file = fopen(path, "w");
-    ASSERT_TRUE(file != NULL);
+    ASSERT_NOT_NULL(file);
     (void)fwrite(&header, sizeof header, 1, file);
     fclose(file);
     EXPECT_EQ(chmod(path, 0700), 0);
@@ -101,7 +101,7 @@ TEST(AttachedRefusal, NamesDebuggersUnlessTheRunIsFunctional)
     EXPECT_EQ(attach_run(fixture.scenario, &fixture.options, &fixture.result), SIM_ERR_UNSUPPORTED);
     EXPECT_CONTAINS(fixture.result.text, "--functional");
     fixture.options.functional = true;
-    EXPECT_TRUE(attach_run(fixture.scenario, &fixture.options, &fixture.result) != SIM_ERR_UNSUPPORTED);
+    EXPECT_NE(attach_run(fixture.scenario, &fixture.options, &fixture.result), SIM_ERR_UNSUPPORTED);
     attach_fixture_fini(&fixture);
 }
 

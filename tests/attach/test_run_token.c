@@ -18,7 +18,7 @@ static uint64_t hash_of(void (*add)(struct attach_fixture *fixture))
     attach_fixture_run(&fixture);
     EXPECT_STREQ(fixture.result.text, "");
     EXPECT_EQ(fixture.result.outcome, SIM_RUN_DONE);
-    EXPECT_TRUE(fixture.result.calls > 1000);
+    EXPECT_GT(fixture.result.calls, 1000);
     EXPECT_EQ(fixture.result.statuses[0], 0);
     attach_fixture_fini(&fixture);
     return fixture.result.hash;

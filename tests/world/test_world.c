@@ -100,7 +100,7 @@ static long number_of(const char **text, const char *word)
     char line[64];
     snprintf(line, sizeof line, "%s ", word);
     const char *at = strstr(*text, line);
-    EXPECT_TRUE(at != NULL);
+    EXPECT_NOT_NULL(at);
     *text = at != NULL ? at + strlen(line) : *text;
     return at != NULL ? strtol(*text, NULL, 10) : -1;
 }
@@ -153,7 +153,7 @@ TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
     char *text = output_alone(WORLD "counter");
     const char *at = text;
     long long step = number_of(&at, "step");
-    EXPECT_TRUE(step > 0);
+    EXPECT_GT(step, 0);
     EXPECT_EQ(number_of(&at, "step"), step);
     EXPECT_EQ(number_of(&at, "wrong"), 0);
     EXPECT_EQ(number_of(&at, "disturbed"), 0);
@@ -378,7 +378,7 @@ TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
         path[strcspn(path, "\n")] = '\0';
         EXPECT_EQ(access(path, F_OK), -1);
         char *name = strstr(path, "tcasim-");
-        ASSERT_TRUE(name != NULL);
+        ASSERT_NOT_NULL(name);
         name[strcspn(name, "/")] = '\0';
         EXPECT_FALSE(shared_memory_has(name));
         free(path);

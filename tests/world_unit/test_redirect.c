@@ -37,9 +37,9 @@ TEST(WorldPaths, OfEverythingElseStay)
                                         "/dev/shm",      "/dev/shm/",        "",
                                         "/proc/meminfo", "/proc/1/status",   "/sys/class/net/lo"};
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        EXPECT_TRUE(path_of(paths[i]) == paths[i]);
+        EXPECT_EQ(path_of(paths[i]), paths[i]);
     }
-    EXPECT_TRUE(path_of(NULL) == NULL);
+    EXPECT_NULL(path_of(NULL));
 }
 
 TEST(WorldPaths, OfSharedMemoryCarryTheNamesOfRunAndNode)
@@ -50,7 +50,7 @@ TEST(WorldPaths, OfSharedMemoryCarryTheNamesOfRunAndNode)
     EXPECT_STREQ(world_shared_name("/vader", buffer), "/tcasim-Ab12cd.node0.vader");
     EXPECT_STREQ(world_shared_name("vader", buffer), "/tcasim-Ab12cd.node0.vader");
     EXPECT_STREQ(world_shared_name("/", buffer), "/");
-    EXPECT_TRUE(world_shared_name(NULL, buffer) == NULL);
+    EXPECT_NULL(world_shared_name(NULL, buffer));
 }
 
 TEST(WorldPaths, OfProcessesOfTheRunAreThoseOfTheMachine)
@@ -73,9 +73,9 @@ TEST(WorldPaths, ThatWouldBecomeTooLongStay)
     node_set();
     memset(path, 'x', sizeof path - 1);
     memcpy(path, "/dev/shm/", 9);
-    EXPECT_TRUE(path_of(path) == path);
+    EXPECT_EQ(path_of(path), path);
     memcpy(path, "/dev/infiniband/", 16);
-    EXPECT_TRUE(path_of(path) == path);
+    EXPECT_EQ(path_of(path), path);
 }
 
 TEST(WorldPaths, StayWhereTheSimulatorHasMadeNoFolder)

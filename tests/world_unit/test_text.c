@@ -27,7 +27,7 @@ TEST(WorldText, IsNoData)
 TEST(WorldText, ThatTheProgramMadeItselfIsNotFixed)
 {
     void *made = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_TRUE(made != MAP_FAILED);
+    ASSERT_NE(made, MAP_FAILED);
     EXPECT_FALSE(world_text_fixed((uintptr_t)made, 16));
     munmap(made, PAGE_BYTES);
 }
@@ -36,10 +36,10 @@ TEST(WorldText, ThatTheProgramMadeItselfIsNotFixed)
 TEST(WorldText, EndsWithItsMapping)
 {
     int fd = open("/proc/self/exe", O_RDONLY);
-    ASSERT_TRUE(fd >= 0);
+    ASSERT_GE(fd, 0);
     uint8_t *room = mmap(NULL, 2 * PAGE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     uint8_t *page = mmap(room, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0);
-    ASSERT_TRUE(page == room);
+    ASSERT_EQ(page, room);
     EXPECT_TRUE(world_text_fixed((uintptr_t)page, PAGE_BYTES));
     EXPECT_TRUE(world_text_fixed((uintptr_t)page + PAGE_BYTES - 5, 5));
     EXPECT_FALSE(world_text_fixed((uintptr_t)page + PAGE_BYTES - 5, 6));
