@@ -46,7 +46,7 @@ TEST(CompareCommand, NamesKeysCurvesAndNumbersThatDiffer)
     static const char *const files[] = {"c/keys.csv", "c/rows.csv", "c/counters.csv", "c/plot.gp", "c/plot.svg"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char *text = process_file_read(&process, files[i]);
-        EXPECT_TRUE(text != NULL);
+        EXPECT_NOT_NULL(text);
         free(text);
     }
     process_fini(&process);

@@ -83,7 +83,8 @@ TEST(ExecCommand, WritesTheSameHashInEveryRun)
     process_run(&process, "exec f.yaml --out a --on node0 true --on node1 true");
     process_run(&process, "exec f.yaml --out b --on node0 true --on node1 true");
     char *first = process_file_read(&process, "a/exec.yaml"), *second = process_file_read(&process, "b/exec.yaml");
-    ASSERT_TRUE(first != NULL && second != NULL);
+    ASSERT_NOT_NULL(first);
+    ASSERT_NOT_NULL(second);
     EXPECT_CONTAINS(first, "hash: ");
     EXPECT_STREQ(first, second);
     free(first);
@@ -196,8 +197,11 @@ TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
         &process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'", SIGINT);
     EXPECT_EQ(process.status, 130);
     char *text = process_file_read(&process, "pid");
-    ASSERT_TRUE(text != NULL);
-    EXPECT_TRUE(atoi(text) == 0 || (kill(atoi(text), 0) != 0 && errno == ESRCH));
+    ASSERT_NOT_NULL(text);
+    if (atoi(text) != 0) {
+        EXPECT_EQ(kill(atoi(text), 0), -1);
+        EXPECT_EQ(errno, ESRCH);
+    }
     free(text);
     process_fini(&process);
 }

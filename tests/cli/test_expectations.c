@@ -242,9 +242,9 @@ TEST(Baselines, AreNotRecordedOfARunThatFailed)
     process_run(&process, "exec f.yaml --update-baseline");
     EXPECT_EQ(process.status, 1);
     EXPECT_CONTAINS(process.errors, "f.yaml: no baseline file is written, because something else in the run failed");
-    EXPECT_TRUE(process_file_read(&process, "base.yaml") == NULL);
+    EXPECT_NULL(process_file_read(&process, "base.yaml"));
     process_run(&process, "exec f.yaml --update-baseline --on node1 false");
-    EXPECT_TRUE(process_file_read(&process, "base.yaml") == NULL);
+    EXPECT_NULL(process_file_read(&process, "base.yaml"));
     process_fini(&process);
 }
 
@@ -267,15 +267,17 @@ TEST(Baselines, OfSeveralScenariosShareAFile)
     process_run(&process, "run g.yaml h.yaml f.yaml --out out --jobs 3 --update-baseline --quiet --junit j.xml");
     EXPECT_EQ(process.status, 0);
     text = process_file_read(&process, "base.yaml");
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     EXPECT_CONTAINS(text, "- scenario: \"f\"\n  expect: \"time\"\n  numbers: [1.5]\n- scenario: \"g\"");
     EXPECT_CONTAINS(text, "- scenario: \"h\"\n  expect: \"time\"\n  numbers: [1.5]\n");
     free(text);
     text = process_file_read(&process, "j.xml");
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     const char *g = strstr(text, "<testsuite name=\"g\""), *h = strstr(text, "<testsuite name=\"h\"");
     const char *f = strstr(text, "<testsuite name=\"f\"");
-    EXPECT_TRUE(g != NULL && h > g && f > h);
+    EXPECT_NOT_NULL(g);
+    EXPECT_GT(h, g);
+    EXPECT_GT(f, h);
     free(text);
     process_fini(&process);
 }
@@ -288,7 +290,7 @@ TEST(JunitOption, HasACaseForEachStatusAndExpectation)
     process_run(&process, "exec f.yaml --junit j.xml --on node1 false");
     EXPECT_EQ(process.status, 1);
     char *text = process_file_read(&process, "j.xml");
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     EXPECT_CONTAINS(text, "<testsuite name=\"f\" tests=\"7\" failures=\"2\" errors=\"0\" skipped=\"0\" time=\"0\">");
     EXPECT_CONTAINS(text, "name=\"node1: false ends with 0\" file=\"f.yaml\" time=\"0\">\n      <failure message=\"it "
                           "ended with 1\" type=\"expectation\">");
@@ -306,7 +308,8 @@ TEST(JunitOption, IsTheSameInEveryRun)
     process_run(&process, "exec f.yaml --junit a.xml");
     process_run(&process, "exec f.yaml --junit b.xml");
     char *a = process_file_read(&process, "a.xml"), *b = process_file_read(&process, "b.xml");
-    ASSERT_TRUE(a != NULL && b != NULL);
+    ASSERT_NOT_NULL(a);
+    ASSERT_NOT_NULL(b);
     EXPECT_STREQ(a, b);
     free(a);
     free(b);
@@ -321,7 +324,7 @@ TEST(JunitOption, OfARunThatGotStuckSkipsItsExpectations)
                 "exec f.yaml --junit j.xml --wall-limit 1 --on node1 cat_/dev/null --on node0 sh_-c_'kill_-STOP_$$'");
     EXPECT_EQ(process.status, 3);
     char *text = process_file_read(&process, "j.xml");
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     EXPECT_CONTAINS(text, "name=\"simulation\" file=\"f.yaml\" time=\"0\">\n      <error message=\"the simulation did "
                           "not complete\" type=\"simulation\">");
     EXPECT_CONTAINS(text, "name=\"server: took ([0-9.]+) us\" file=\"f.yaml\" line=\"11\" time=\"0\">\n      <skipped "
@@ -339,7 +342,7 @@ TEST(JunitOption, OfARunThatGotStuckSaysWhoCrashed)
                           "sh_-c_'kill_-STOP_$$'");
     EXPECT_EQ(process.status, 3);
     char *text = process_file_read(&process, "j.xml");
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     EXPECT_CONTAINS(text, "was killed by signal 11 (SIGSEGV)");
     EXPECT_CONTAINS(text, "<failure message=\"it ended with 139\"");
     free(text);

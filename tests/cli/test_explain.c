@@ -32,10 +32,11 @@ TEST(ExplainCommand, WritesPiecesThatAddUpToTheLatencyThatRunMeasures)
     char *csv = process_file_read(&process, "breakdown.csv");
     process_run(&process, "run " SMALL " --out . --quiet");
     char *data = process_file_read(&process, "data.csv");
-    ASSERT_TRUE(csv != NULL && data != NULL);
+    ASSERT_NOT_NULL(csv);
+    ASSERT_NOT_NULL(data);
     // A round trip of two operations: latency_us has six decimals.
     const char *row = strstr(data, "\nibsim0 send,8,");
-    ASSERT_TRUE(row != NULL);
+    ASSERT_NOT_NULL(row);
     uint64_t latency_ps = (uint64_t)(strtod(row + strlen("\nibsim0 send,8,"), NULL) * 1e6 + 0.5);
     EXPECT_EQ(column_sum(csv, "ibsim0 send", 9), 2 * latency_ps);
     free(csv);

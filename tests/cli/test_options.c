@@ -83,6 +83,6 @@ TEST(Options, SuggestTheNearestNameOnly)
     EXPECT_STREQ(cli_nearest("rum", names, 3), "run");
     EXPECT_STREQ(cli_nearest("chekc", names, 3), "check");
     EXPECT_STREQ(cli_nearest("param", names, 3), "params");
-    EXPECT_TRUE(cli_nearest("bananas", names, 3) == NULL);
-    EXPECT_TRUE(cli_nearest("a word that is longer than any name can be", names, 3) == NULL);
+    EXPECT_NULL(cli_nearest("bananas", names, 3));
+    EXPECT_NULL(cli_nearest("a word that is longer than any name can be", names, 3));
 }

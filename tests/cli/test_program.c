@@ -97,7 +97,7 @@ static void slow_home_make(struct process *process)
     process_run(process, "run " TCASIM_SOURCE_DIR
                          "/scenarios/smoke/thousand-pingpongs.yaml --quiet --set runs.0.iterations=400 --out once");
     char *resolved = process_file_read(process, "once/resolved.yaml");
-    ASSERT_TRUE(resolved != NULL);
+    ASSERT_NOT_NULL(resolved);
     process_file_write(process, "scenarios/smoke/smallest.yaml", resolved);
     free(resolved);
 }

@@ -96,8 +96,8 @@ TEST(RunCommand, OutputWithoutATerminalHasNoControlCharacters)
     struct process process;
     start(&process);
     process_run(&process, "run good.yaml");
-    EXPECT_TRUE(strpbrk(process.output, "\r\033") == NULL);
-    EXPECT_TRUE(strpbrk(process.errors, "\r\033") == NULL);
+    EXPECT_NULL(strpbrk(process.output, "\r\033"));
+    EXPECT_NULL(strpbrk(process.errors, "\r\033"));
     process_fini(&process);
 }
 
@@ -193,7 +193,7 @@ TEST(RunCommand, SetOverridesAKey)
     EXPECT_EQ(process.status, 0);
     char *data = process_file_read(&process, "out/data.csv");
     EXPECT_CONTAINS(data, "\ndma,16,");
-    EXPECT_TRUE(data != NULL && strstr(data, "\ndma,8,") == NULL);
+    EXPECT_LACKS(data, "\ndma,8,");
     free(data);
     process_run(&process, "run good.yaml --set runs.0.byts=[16_B] --out none");
     EXPECT_EQ(process.status, 2);

@@ -83,6 +83,6 @@ TEST(SeedsOption, RunsTheCommandThatItPrints)
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         EXPECT_STREQ(words[i], expected[i]);
     }
-    EXPECT_TRUE(words[sizeof expected / sizeof expected[0]] == NULL);
+    EXPECT_NULL(words[sizeof expected / sizeof expected[0]]);
     cli_reproduction_free(words);
 }

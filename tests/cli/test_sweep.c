@@ -145,7 +145,7 @@ TEST(SweepRun, HoldsEveryPointToAnExpectationThatNamesNone)
     EXPECT_EQ(process.status, 1);
     EXPECT_CONTAINS(process.errors, "expect 'quick, 125 MHz' does not hold: ");
     EXPECT_CONTAINS(process.errors, "1 of 3 expectations does not hold\n");
-    EXPECT_TRUE(strstr(process.errors, "quick, 250 MHz") == NULL);
+    EXPECT_LACKS(process.errors, "quick, 250 MHz");
     EXPECT_CONTAINS(process.output, ", 500 MHz");
     char *compare = process_file_read(&process, "results/s/compare.csv");
     EXPECT_CONTAINS(compare, ", 125 MHz\",3.4");
@@ -162,7 +162,7 @@ TEST(SweepRun, NamesAPointThatFailsAndGoesOnWithTheOthers)
     EXPECT_EQ(process.status, 3);
     EXPECT_CONTAINS(process.errors, "s.yaml (1 us): series 'dma' reached the time limit");
     EXPECT_CONTAINS(process.errors, "s.yaml: the point '2 us' failed\n");
-    EXPECT_TRUE(strstr(process.errors, "the point '1 s'") == NULL);
+    EXPECT_LACKS(process.errors, "the point '1 s'");
     char *data = process_file_read(&process, "results/s/data.csv");
     EXPECT_CONTAINS(data, "\"dma, 1 s\",8,");
     free(data);
@@ -178,7 +178,7 @@ TEST(SweepRun, GoesOnWhereItWasStopped)
     EXPECT_CONTAINS(process.errors, "tcasim: interrupted; finished points are kept, and the same command continues "
                                     "from there\n");
     char *data = process_file_read(&process, "results/s/data.csv");
-    EXPECT_TRUE(data == NULL);
+    EXPECT_NULL(data);
     free(data);
     process_run(&process, "run s.yaml --set sweep={runs.0.iterations:_[2,_3]}");
     EXPECT_EQ(process.status, 0);

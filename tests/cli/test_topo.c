@@ -85,7 +85,7 @@ TEST(TopoCommand, DrawsEveryNodeAndEveryPort)
     struct process process;
     topo(&process, "two-rings-16", "--out x.svg");
     char *svg = process_file_read(&process, "x.svg");
-    ASSERT_TRUE(svg != NULL);
+    ASSERT_NOT_NULL(svg);
     EXPECT_EQ(occurrences(svg, "<path "), 24);
     EXPECT_EQ(occurrences(svg, ">S</text>"), 16);
     EXPECT_EQ(occurrences(svg, ">E</text>"), 16);
@@ -213,7 +213,7 @@ TEST(TopoCommand, ShowsHcasSwitchesAndTheirCables)
     EXPECT_CONTAINS(process.output, "   2  spine  2 of 36 ports, 200 ns\n");
     EXPECT_CONTAINS(process.output, "   4  leaf0 - spine  75 ns\n");
     EXPECT_CONTAINS(process.output, "\n  node1      2      -      4      4      -      -\n");
-    ASSERT_TRUE(svg != NULL);
+    ASSERT_NOT_NULL(svg);
     EXPECT_EQ(occurrences(svg, "<path "), 7);
     EXPECT_EQ(occurrences(svg, ">HCA</text>"), 6);
     EXPECT_EQ(occurrences(svg, ">leaf"), 2);

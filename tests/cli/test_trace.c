@@ -49,7 +49,7 @@ TEST(TraceOption, KeepsToThePatternsGiven)
     EXPECT_EQ(process.status, 0);
     char *trace = process_file_read(&process, "trace.csv");
     EXPECT_CONTAINS(trace, ",node0.E-node1.W.1,tlp_received,");
-    EXPECT_TRUE(strstr(trace, ".slot.") == NULL);
+    EXPECT_LACKS(trace, ".slot.");
     free(trace);
     process_fini(&process);
 }
@@ -122,7 +122,7 @@ TEST(Interrupt, SaysSoAndLeavesNothingBehind)
     EXPECT_EQ(process.status, 128 + SIGINT);
     EXPECT_CONTAINS(process.errors, "tcasim: interrupted; the scenario that was running leaves no results\n");
     char *trace = process_file_read(&process, "trace.csv");
-    EXPECT_TRUE(trace == NULL);
+    EXPECT_NULL(trace);
     waveform_is(&process, "results/small/waves/dma-node0.fst", false);
     waveform_is(&process, "results/small/data.csv", false);
     process_fini(&process);

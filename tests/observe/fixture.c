@@ -49,7 +49,7 @@ void fixture_open(struct fixture *fixture, const struct observe_options *options
     own.line_ctx = fixture;
     ASSERT_EQ(sim_create(&(struct sim_config){0}, &fixture->sim), SIM_OK);
     fixture->observe = observe_create(fixture->sim, &own);
-    ASSERT_TRUE(fixture->observe != NULL);
+    ASSERT_NOT_NULL(fixture->observe);
     fixture->node0 =
         observe_process_begin(fixture->observe, &(struct observe_identity){.node = "node0", .number = 1, .name = "a"});
     fixture->node1 =

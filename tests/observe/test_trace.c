@@ -33,8 +33,13 @@ TEST(VerbsTrace, IsInTheOrderOfSimulatedTimeHoweverTheCallsBecomeKnown)
     observe_trace_flush(fixture.observe);
     const char *first = strstr(fixture.traced, "wr_id=2"), *second = strstr(fixture.traced, "wr_id=3");
     const char *third = strstr(fixture.traced, "wr_id=4"), *last = strstr(fixture.traced, "wr_id=1");
-    ASSERT_TRUE(first != NULL && second != NULL && third != NULL && last != NULL);
-    EXPECT_TRUE(first < second && second < third && third < last);
+    ASSERT_NOT_NULL(first);
+    ASSERT_NOT_NULL(second);
+    ASSERT_NOT_NULL(third);
+    ASSERT_NOT_NULL(last);
+    EXPECT_LT(first, second);
+    EXPECT_LT(second, third);
+    EXPECT_LT(third, last);
     EXPECT_CONTAINS(fixture.traced, "100 t.verbs ibv_post_send qp=1 wr_id=2 opcode=SEND length_bytes=64");
     fixture_close(&fixture);
 }
@@ -69,7 +74,7 @@ TEST(VerbsSummary, IsOfProgramsThatUseADeviceOnly)
 {
     fixture_open(&fixture, &(struct observe_options){.summary = true});
     fixture_connect(fixture.node1, 2, 1, 0x100);
-    EXPECT_TRUE(strstr(summary_of(fixture.observe), "node: node0") == NULL);
+    EXPECT_LACKS(summary_of(fixture.observe), "node: node0");
     EXPECT_CONTAINS(summary_of(fixture.observe), "node: node1");
     fixture_close(&fixture);
 }

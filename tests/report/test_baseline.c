@@ -126,7 +126,7 @@ static char *recorded(const struct fixture *fixture)
 static void recorded_is(const struct fixture *fixture, const char *expected)
 {
     char *text = recorded(fixture), *said = strstr(text, "b.yaml: ");
-    ASSERT_TRUE(said != NULL);
+    ASSERT_NOT_NULL(said);
     EXPECT_STREQ(said, expected);
     free(text);
 }
@@ -154,7 +154,7 @@ TEST(Baseline, RecordingKeepsTheEntriesOfOthersAndSorts)
     file_put(&fixture, ENTRY("zoo", "7.25") ENTRY("ant", "1, 2"));
     free(recorded(&fixture));
     char *text = fixture_read(&fixture, ".", "b.yaml");
-    ASSERT_TRUE(text != NULL);
+    ASSERT_NOT_NULL(text);
     char *entries = strchr(text, '\n') + 1; // after the comment
     EXPECT_STREQ(entries, ENTRY("ant", "1, 2") ENTRY("example", "2") ENTRY("zoo", "7.25"));
     free(text);

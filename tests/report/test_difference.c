@@ -143,9 +143,9 @@ TEST(Difference, NamesKeysThatDifferAndDoesNotCountThem)
     EXPECT_STREQ(difference->keys[0].first, "20 ns");
     EXPECT_STREQ(difference->keys[0].second, "25 ns");
     EXPECT_STREQ(difference->keys[1].path, "seed");
-    EXPECT_TRUE(difference->keys[1].second == NULL);
+    EXPECT_NULL(difference->keys[1].second);
     EXPECT_STREQ(difference->keys[2].path, "nodes.0.mps");
-    EXPECT_TRUE(difference->keys[2].first == NULL);
+    EXPECT_NULL(difference->keys[2].first);
     difference_destroy(difference);
     fixture_destroy(&pair.fixture);
 }

@@ -59,7 +59,9 @@ TEST(Points, TellWhatTheirFaultsDid)
     const struct report_fault *fault = &second.report->faults[0];
     EXPECT_STREQ(fault->series, "pio, 250 MHz");
     EXPECT_STREQ(fault->cable, "a.E-b.W");
-    EXPECT_TRUE(fault->happened && fault->at_ps == 77 && fault->after_start_ps == 66);
+    EXPECT_TRUE(fault->happened);
+    EXPECT_EQ(fault->at_ps, 77);
+    EXPECT_EQ(fault->after_start_ps, 66);
     EXPECT_STREQ(fault->ends[1].name, "b.W");
     EXPECT_EQ(fault->ends[0].dropped_tlps, 17);
     EXPECT_EQ(fault->ends[1].sent_tlps, 7);
@@ -97,7 +99,7 @@ TEST(Points, AreNamedByWhatDecidesOverTheirMeasurements)
     EXPECT_STREQ(after, before);
     fixture.scenario->runs[0].iterations = 77;
     EXPECT_EQ(report_point_name(fixture.scenario, after), SIM_OK);
-    EXPECT_TRUE(strcmp(after, before) != 0);
+    EXPECT_STRNE(after, before);
     EXPECT_EQ(strlen(after), 64);
     fixture_destroy(&fixture);
 }

@@ -25,7 +25,7 @@ static void printed_read(struct printed *printed, enum scn_format format, const 
 static void row_expect(const struct printed *printed, size_t index, uint64_t bytes, uint64_t operations,
                        uint64_t total_ps)
 {
-    EXPECT_TRUE(index < printed->fixture.report->point_count);
+    EXPECT_LT(index, printed->fixture.report->point_count);
     if (index < printed->fixture.report->point_count) {
         const struct report_point *point = &printed->fixture.report->points[index];
         EXPECT_EQ(point->bytes, bytes);

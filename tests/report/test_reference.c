@@ -73,12 +73,12 @@ TEST(References, TheProjectsTableIsReadWhole)
     struct report_references references = {0};
     ASSERT_EQ(report_references_read(&references, FIXTURE_REFERENCE), SIM_OK);
     const struct report_reference *found = report_references_find(&references, "H08");
-    ASSERT_TRUE(found != NULL);
+    ASSERT_NOT_NULL(found);
     EXPECT_STREQ(found->value, "0.9");
     EXPECT_STREQ(found->unit, "us");
     EXPECT_STREQ(found->use, "calibrate");
-    EXPECT_TRUE(report_references_find(&references, "H00") == NULL);
-    EXPECT_TRUE(report_references_find(&references, "K11") != NULL);
+    EXPECT_NULL(report_references_find(&references, "H00"));
+    EXPECT_NOT_NULL(report_references_find(&references, "K11"));
     report_references_free(&references);
 }
 

@@ -222,7 +222,7 @@ static void scale_is(const struct scn_check *check, const char *unit, double exp
 {
     double scale = 0.0;
     EXPECT_TRUE(report_value_scale(check, unit, &scale));
-    EXPECT_TRUE(scale == expected);
+    EXPECT_EQ(scale, expected);
 }
 
 // MB/s are those of perftest, 2^20 bytes per second.

@@ -100,7 +100,7 @@ TEST(Files, ManifestNamesHashesAndTools)
     EXPECT_CONTAINS(text, "simulated_ps: 1500\n");
     EXPECT_CONTAINS(text, "  - series: \"dma\"\n    simulated_ps: 500\n    events: 2\n    rtl_cycles: 1\n");
     EXPECT_CONTAINS(text, "  systemc: \"2.3");
-    EXPECT_TRUE(strstr(text, "gnuplot") == NULL);
+    EXPECT_LACKS(text, "gnuplot");
     free(text);
     fixture_destroy(&fixture);
 }
@@ -175,7 +175,7 @@ TEST(Plot, OfAnEarlierRunDoesNotOutliveItsPanels)
     fixture.scenario->panel_count = 0;
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
     char *svg = fixture_read(&fixture, "out", "plot.svg");
-    EXPECT_TRUE(svg == NULL);
+    EXPECT_NULL(svg);
     free(svg);
     fixture_destroy(&fixture);
 }
@@ -257,7 +257,7 @@ static void same_in_both(const struct fixture *fixture, const char *name)
 {
     char *one = fixture_read(fixture, "one", name);
     char *two = fixture_read(fixture, "two", name);
-    EXPECT_TRUE(one != NULL && two != NULL && strcmp(one, two) == 0);
+    EXPECT_STREQ(one, two);
     free(one);
     free(two);
 }
