@@ -93,9 +93,9 @@ TEST(FpgaKeys, ComeBackFromTheResolvedText)
     ASSERT_EQ(first.status, SIM_OK);
     char *text = fixture_resolved(first.scenario);
     fixture_load_text(&second, text, NULL);
-    EXPECT_EQ(second.status, SIM_OK);
+    ASSERT_EQ(second.status, SIM_OK);
     const struct scn_fpga *fpga = &second.scenario->nodes[0].fpga;
-    EXPECT_EQ(memcmp(fpga, &first.scenario->nodes[0].fpga, sizeof *fpga), 0);
+    EXPECT_MEMEQ(fpga, &first.scenario->nodes[0].fpga, sizeof *fpga);
     EXPECT_TRUE(fpga->given);
     EXPECT_EQ(fpga->memory_bytes, 2 << 20);
     EXPECT_EQ(fpga->read_start_cycles, 60);
