@@ -17,8 +17,7 @@ struct request {
 
 static const struct scn_key *key_of(const char *name)
 {
-    void *base = NULL;
-    return scn_key_find(&scn_kind_topology, name, &base);
+    return scn_key_find(&scn_kind_topology, name, NULL);
 }
 
 // False: the number is missing or bad; reported.

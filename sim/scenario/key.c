@@ -11,10 +11,12 @@ const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name
     for (size_t i = 0; i < kind->key_count; i++) {
         const struct scn_key *key = &kind->keys[i];
         if (key->unit == SCN_UNIT_EMBED) {
-            void *inner = (char *)*base + key->offset;
-            const struct scn_key *found = scn_key_find(key->child, name, &inner);
-            if (found != NULL) {
+            void *inner = base != NULL ? (char *)*base + key->offset : NULL;
+            const struct scn_key *found = scn_key_find(key->child, name, base != NULL ? &inner : NULL);
+            if (found != NULL && base != NULL) {
                 *base = inner;
+            }
+            if (found != NULL) {
                 return found;
             }
         } else if (strcmp(key->name, name) == 0 || (key->was != NULL && strcmp(key->was, name) == 0)) {
@@ -113,8 +115,7 @@ void scn_kind_defaults(const struct scn_kind *kind, void *base)
 
 static const char *choice_name(const struct scn_kind *kind, const char *key_name, uint64_t value)
 {
-    void *base = NULL;
-    const struct scn_key *key = scn_key_find(kind, key_name, &base);
+    const struct scn_key *key = scn_key_find(kind, key_name, NULL);
     for (const struct scn_choice *choice = key->choices; choice->name != NULL; choice++) {
         if (choice->value == value) {
             return choice->name;

@@ -108,7 +108,7 @@ extern const struct scn_choice scn_choices_port[], scn_choices_operation[];
 #define SCN_SECOND(type, field) .second = offsetof(type, field)
 #define SCN_ROWS(rows)          .keys = (rows), .key_count = sizeof(rows) / sizeof((rows)[0])
 
-// The row of that name. If it belongs to an embedded object, *base is moved to that object.
+// The row of that name. If it belongs to an embedded object, *base is moved to that object; base may be NULL.
 const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name, void **base);
 
 // The known key nearest to name; NULL: none is near.

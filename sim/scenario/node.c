@@ -9,9 +9,8 @@
 // The number of nodes of an entry; *numbered_out: whether numbers are added to their names.
 static uint64_t entry_count(struct scn_loader *loader, const struct scn_tree *item, bool *numbered_out)
 {
-    void *base = NULL;
     char why[SCN_WHY_MAX];
-    const struct scn_key *key = scn_key_find(&scn_kind_node, "count", &base);
+    const struct scn_key *key = scn_key_find(&scn_kind_node, "count", NULL);
     const struct scn_tree *tree = scn_tree_find(item, "count");
     uint64_t count = 1;
     *numbered_out = tree != NULL;

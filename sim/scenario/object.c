@@ -116,8 +116,7 @@ static void check_exclusive(struct scn_loader *loader, const struct scn_kind *ki
                             const struct scn_key *key)
 {
     for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
-        void *base = NULL;
-        const struct scn_key *other = scn_key_find(kind, entry->key, &base);
+        const struct scn_key *other = scn_key_find(kind, entry->key, NULL);
         if (other != NULL && other != key && (other->offset == key->offset || other->offset == key->second)) {
             scn_mistakes_add(&loader->mistakes, entry->key_location, "'%s' and '%s' exclude each other", other->name,
                              key->name);
@@ -192,8 +191,7 @@ static void check_names(struct scn_loader *loader, const struct scn_kind *kind, 
 {
     bool has_preset = kind->presets != NULL && scn_tree_find(tree, "preset") != NULL;
     for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
-        void *base = NULL;
-        const struct scn_key *key = scn_key_find(kind, entry->key, &base);
+        const struct scn_key *key = scn_key_find(kind, entry->key, NULL);
         if (is_form(kind, entry->key)) {
             if (!has_preset) {
                 scn_mistakes_add(&loader->mistakes, entry->key_location, "with: needs preset: beside it");
