@@ -45,6 +45,8 @@ struct attach_watching {
     int fds[ATTACH_WATCHES_MAX]; // copies
     uint16_t events[ATTACH_WATCHES_MAX];
     unsigned count;
+    unsigned copies;    // count, and the terminals in sets that the thread waits for
+    unsigned terminals; // how many of them may be terminals
     bool ready; // one of them is ready
     bool blind; // not all could be watched: the thread is woken whenever anything may have changed
 };
@@ -148,6 +150,7 @@ struct attach_server {
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: the board is free
     int watches;                                              // all descriptors that threads wait for (epoll)
+    unsigned terminals;                                       // how many of those may be terminals
     uint64_t futex_order;                                     // of the waiter that came last
     struct attach_settling settling;
     struct attach_functional functional;

@@ -54,7 +54,7 @@ static void settled(struct attach_server *server)
 static void settle(void *ctx)
 {
     struct attach_server *server = ctx;
-    (void)attach_watches_poll(server, 0);
+    (void)attach_watches_poll(server);
     if (server->settling.wakes != server->settling.settled_wakes) {
         for (unsigned i = 0; i < YIELDS; i++) {
             (void)sched_yield();

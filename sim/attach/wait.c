@@ -12,7 +12,7 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     if (ends) {
         attach_futex_recheck(server, NULL);
     }
-    (void)attach_watches_poll(server, 0);
+    (void)attach_watches_poll(server);
     struct attach_process *process = NULL;
     struct attach_thread *thread;
     unsigned index = 0;

@@ -97,8 +97,8 @@ bool attach_watches_init(struct attach_server *server);
 // WAIT for descriptors: before the call's work is replayed; and when the call is over.
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request);
 void attach_watch_end(struct attach_thread *thread);
-// Polls which descriptors are ready, now or within this real time, and wakes their threads. false: none.
-bool attach_watches_poll(struct attach_server *server, int wait_ms);
+// Polls which descriptors are ready now, and wakes their threads. false: none.
+bool attach_watches_poll(struct attach_server *server);
 bool attach_watches_of_others(const struct attach_server *server); // may someone outside the run write to one?
 bool attach_watches_of_others_poll(struct attach_server *server);  // has one of those become ready?
 

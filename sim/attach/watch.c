@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <linux/major.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -45,6 +47,79 @@ static unsigned descriptors_take(const struct attach_process *process, int fds[A
     return count;
 }
 
+// --- terminals ------------------------------------------------------------------------------------------------------
+// What was written to one end of a pseudo-terminal reaches the other end when a worker of the kernel has time. Asking
+// the other end for itself, not as one of a set, does that work at once.
+
+static void member_add(struct attach_thread *thread, int fd)
+{
+    struct attach_watching *watch = &thread->watch;
+    int copy = (int)syscall(SYS_pidfd_getfd, thread->process->pidfd, fd, 0);
+    if (copy < 0 || watch->copies == ATTACH_WATCHES_MAX || isatty(copy) != 1) {
+        (void)close(copy);
+        return;
+    }
+    watch->fds[watch->copies] = copy;
+    watch->events[watch->copies++] = 0;
+    watch->terminals++;
+}
+
+// The kernel's number of the file system that has this path; 0: there is none.
+static unsigned device_of(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? major(about.st_dev) << 20 | minor(about.st_dev) : 0;
+}
+
+// The terminals of a set of descriptors (epoll), as copies that nobody waits for. The kernel names the members of a set
+// with their file systems.
+static void members_add(struct attach_thread *thread, int set)
+{
+    const unsigned masters = device_of("/dev/ptmx"), slaves = device_of("/dev/pts");
+    char path[64], line[256];
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        unsigned fd, device;
+        if (sscanf(line, "tfd: %u events: %*x data: %*x pos:%*d ino:%*x sdev:%x", &fd, &device) == 2 &&
+            (device == masters || device == slaves)) {
+            member_add(thread, (int)fd);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+static void terminals_find(struct attach_thread *thread)
+{
+    struct attach_watching *watch = &thread->watch;
+    for (unsigned i = 0; i < watch->count; i++) {
+        struct stat about = {0};
+        (void)fstat(watch->fds[i], &about);
+        watch->terminals += S_ISCHR(about.st_mode);
+        if ((about.st_mode & S_IFMT) == 0) { // one of the kernel's own kinds
+            members_add(thread, watch->fds[i]);
+        }
+    }
+    thread->process->server->terminals += watch->terminals;
+}
+
+static void terminals_flush(struct attach_server *server)
+{
+    struct attach_process *process = NULL;
+    const struct attach_thread *thread;
+    unsigned index = 0;
+    while (server->terminals > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
+        for (unsigned i = 0; i < thread->watch.copies && thread->watch.terminals > 0; i++) {
+            struct pollfd watch = {.fd = thread->watch.fds[i], .events = (short)thread->watch.events[i]};
+            (void)poll(&watch, 1, 0);
+        }
+    }
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
@@ -59,21 +134,25 @@ void attach_watch_begin(struct attach_thread *thread, const struct attach_reques
         thread->watch.ready = thread->watch.ready || (!added && errno == EPERM); // a file is always ready
         thread->watch.blind = thread->watch.blind || (!added && errno != EPERM);
     }
+    thread->watch.copies = thread->watch.count;
+    terminals_find(thread);
 }
 
 void attach_watch_end(struct attach_thread *thread)
 {
-    for (unsigned i = 0; i < thread->watch.count; i++) {
+    for (unsigned i = 0; i < thread->watch.copies; i++) {
         (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watch.fds[i], NULL);
         close(thread->watch.fds[i]);
     }
-    thread->watch.count = 0;
+    thread->process->server->terminals -= thread->watch.terminals;
+    thread->watch.count = thread->watch.copies = thread->watch.terminals = 0;
 }
 
-bool attach_watches_poll(struct attach_server *server, int wait_ms)
+bool attach_watches_poll(struct attach_server *server)
 {
     struct epoll_event ready[READY_MAX];
-    int count = epoll_wait(server->watches, ready, READY_MAX, wait_ms);
+    terminals_flush(server);
+    int count = epoll_wait(server->watches, ready, READY_MAX, 0);
     for (int i = 0; i < count; i++) {
         ((struct attach_thread *)ready[i].data.ptr)->watch.ready = true;
     }

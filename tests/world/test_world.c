@@ -195,6 +195,15 @@ TEST(World, WhatIsSentOverTcpDoesNotWaitForAcknowledgementsOfRealTime)
     attach_fixture_fini(&fixture);
 }
 
+TEST(World, BytesReachTheOtherEndOfATerminalAtOnce)
+{
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "terminals", NULL);
+    play(&fixture);
+    attach_fixture_fini(&fixture);
+}
+
 TEST(World, ClosingWhatIsNotOpenIsNoNewsForAnybody)
 {
     struct attach_fixture fixture;

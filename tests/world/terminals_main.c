@@ -1,0 +1,83 @@
+// A process that writes to a pseudo-terminal each millisecond, and its parent that waits for it with poll(2) and
+// epoll(7) in turn. The parent goes on at the same time after each write, although the kernel hands the bytes on when a
+// worker of its own has time. 1 to 4: something else failed; 5: another time.
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUNDS = 200, PERIOD_NS = 1000000 };
+
+static struct timespec time_of(struct timespec begin, int round)
+{
+    long ns = begin.tv_nsec + (round + 1L) * PERIOD_NS;
+    return (struct timespec){begin.tv_sec + ns / 1000000000, ns % 1000000000};
+}
+
+static int write_each_period(int slave, struct timespec begin)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        const struct timespec time = time_of(begin, round);
+        if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0 || write(slave, "x", 1) != 1) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+// Waits for the next byte, and reads it. The time since it was written, in ns; less than 0: failed.
+static long delay_of(int master, int set, struct timespec begin, int round)
+{
+    struct pollfd poll_one = {.fd = master, .events = POLLIN};
+    struct epoll_event event;
+    struct timespec now;
+    char byte;
+    int ready = round % 2 == 0 ? poll(&poll_one, 1, -1) : epoll_wait(set, &event, 1, -1);
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    if (ready != 1 || read(master, &byte, 1) != 1) {
+        return -1;
+    }
+    const struct timespec time = time_of(begin, round);
+    return (now.tv_sec - time.tv_sec) * 1000000000L + now.tv_nsec - time.tv_nsec;
+}
+
+int main(void)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY), set = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    struct timespec begin;
+    struct termios raw;
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0) {
+        return 2;
+    }
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    if (slave < 0 || tcgetattr(slave, &raw) != 0 || epoll_ctl(set, EPOLL_CTL_ADD, master, &event) != 0) {
+        return 3;
+    }
+    cfmakeraw(&raw);
+    (void)tcsetattr(slave, TCSANOW, &raw);
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(write_each_period(slave, begin));
+    }
+    long first[2] = {0, 0};
+    for (int round = 0; round < ROUNDS; round++) {
+        long delay = delay_of(master, set, begin, round);
+        if (delay < 0) {
+            return 4;
+        }
+        first[round % 2] = round < 2 ? delay : first[round % 2];
+        if (delay != first[round % 2]) {
+            printf("round %d: %ld ns after the write, and %ld ns earlier\n", round, delay, first[round % 2]);
+            return 5;
+        }
+    }
+    int status;
+    return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
