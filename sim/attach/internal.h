@@ -188,8 +188,12 @@ void attach_processes_check(struct attach_server *server); // has one of them en
 
 // --- thread.c -------------------------------------------------------------------------------------------------------
 
-// Starts a simulated thread for a slot. false: no memory.
-bool attach_thread_start(struct attach_process *process, uint32_t index);
+// Starts a simulated thread for a slot. body: attach_thread_main, which serves the program's requests; tests make
+// requests of their own. It ends with attach_thread_leave. false: no memory.
+bool attach_thread_start(struct attach_process *process, uint32_t index, void (*body)(void *thread));
+void attach_thread_main(void *thread);
+// The thread's program has ended, or the whole process. The last thread destroys what the process had.
+void attach_thread_leave(struct attach_thread *thread);
 void attach_thread_destroy(struct attach_thread *thread);
 void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose); // if the adversary decides so
 // Starts threads for slots that were taken. announced: their creator announced them and waits for them.

@@ -159,7 +159,7 @@ static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_
         return;
     }
     int segment = attach_process_segment(process);
-    if (segment < 0 || !attach_thread_start(process, 0)) {
+    if (segment < 0 || !attach_thread_start(process, 0, attach_thread_main)) {
         refuse(dup(socket), "the simulator has no memory");
         attach_process_ended(process);
         attach_process_forget(process);

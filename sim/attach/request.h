@@ -25,7 +25,9 @@ struct attach_request {
 const char *attach_op_name(uint32_t op);
 // The arguments of a request, copied out of the program's reach.
 void attach_args_take(union attach_args *args, uint32_t op, const struct attach_slot *slot);
-// Checks and carries out one request. The reply goes to the slot.
+// Before the work is replayed that the thread did before its request (thread.c).
+void attach_request_begin(struct attach_thread *thread, const struct attach_request *request);
+// Checks and carries out one request. The reply goes to the slot. The caller ends its watches (attach_watch_end).
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
 // Writes a line of the IPC trace, before the request is carried out. Two runs of the same programs are the same if
 // their traces are; the first line that differs shows where they diverge.

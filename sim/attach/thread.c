@@ -210,18 +210,9 @@ static void process_end_await(struct attach_thread *thread)
     }
 }
 
-static void thread_end(struct attach_thread *thread)
+void attach_thread_leave(struct attach_thread *thread)
 {
-    attach_notes_over(thread);
     struct attach_process *process = thread->process;
-    host_core_fence(thread->core);
-    if (!process->ended && process->thread_count > 1) {
-        thread_exit_await(thread, (pid_t)thread->slot->tid);
-        attach_futex_recheck(process->server, process);
-        attach_outside_wake(process->server, false);
-    } else if (!process->ended) {
-        process_end_await(thread);
-    }
     if (process->ended && process->thread_count == 1) {
         attach_objects_clear(thread);
     }
@@ -235,6 +226,21 @@ static void thread_end(struct attach_thread *thread)
     if (process->thread_count == 0) {
         attach_process_forget(process);
     }
+}
+
+static void thread_end(struct attach_thread *thread)
+{
+    attach_notes_over(thread);
+    struct attach_process *process = thread->process;
+    host_core_fence(thread->core);
+    if (!process->ended && process->thread_count > 1) {
+        thread_exit_await(thread, (pid_t)thread->slot->tid);
+        attach_futex_recheck(process->server, process);
+        attach_outside_wake(process->server, false);
+    } else if (!process->ended) {
+        process_end_await(thread);
+    }
+    attach_thread_leave(thread);
 }
 
 static bool waits_for_memory(const struct attach_request *request)
@@ -260,10 +266,8 @@ static bool call_await(struct attach_thread *thread)
     return called;
 }
 
-// Takes the thread's request, before its earlier work is replayed.
-static void request_begin(struct attach_thread *thread, struct attach_request *request)
+void attach_request_begin(struct attach_thread *thread, const struct attach_request *request)
 {
-    request_take(thread, request);
     thread->exits = request->op == ATTACH_OP_THREAD_EXIT;
     thread->announces = request->op == ATTACH_OP_CHILD ? request->args.child.pid : 0;
     if (request->op == ATTACH_OP_FUTEX_WAIT) {
@@ -307,7 +311,8 @@ static bool schedule_once(struct attach_thread *thread)
     if (attach_stopped(server)) {
         return false;
     }
-    request_begin(thread, &request);
+    request_take(thread, &request);
+    attach_request_begin(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
     replay(thread, &request); // also if the program was killed: it made these stores
     thread->process->announced -= request.op == ATTACH_OP_THREAD;
@@ -348,7 +353,7 @@ static bool schedule_once(struct attach_thread *thread)
     return true;
 }
 
-static void thread_main(void *arg)
+void attach_thread_main(void *arg)
 {
     struct attach_thread *thread = arg;
     attach_preempt(thread, ADVERSARY_WAKE);
@@ -359,13 +364,13 @@ static void thread_main(void *arg)
     }
 }
 
-bool attach_thread_start(struct attach_process *process, uint32_t index)
+static struct attach_thread *thread_create(struct attach_process *process, uint32_t index)
 {
     struct attach_server *server = process->server;
     const struct plat_backend_inproc *node = plat_machine_backend(server->machine, process->node);
     struct attach_thread *thread = calloc(1, sizeof *thread);
     if (thread == NULL) {
-        return false;
+        return NULL;
     }
     thread->process = process;
     thread->index = index;
@@ -384,11 +389,17 @@ bool attach_thread_start(struct attach_process *process, uint32_t index)
     thread->backend.number = process->number;
     if (plat_machine_core_create(server->machine, process->node, thread->name, &thread->core) != SIM_OK) {
         free(thread);
-        return false;
+        return NULL;
     }
     thread->backend.core = thread->core;
     (void)plat_backend_inproc(&thread->backend);
-    if (sim_thread_spawn(server->sim, thread->name, thread_main, thread) != SIM_OK) {
+    return thread;
+}
+
+bool attach_thread_start(struct attach_process *process, uint32_t index, void (*body)(void *thread))
+{
+    struct attach_thread *thread = thread_create(process, index);
+    if (thread == NULL || sim_thread_spawn(process->server->sim, thread->name, body, thread) != SIM_OK) {
         attach_thread_destroy(thread);
         return false;
     }
@@ -417,7 +428,7 @@ void attach_threads_find(struct attach_server *server, bool announced)
                 continue;
             }
             attach_outside_note(server, announced ? 0 : ATTACH_RUN_OUTSIDE_THREAD);
-            if (!attach_thread_start(process, i)) {
+            if (!attach_thread_start(process, i, attach_thread_main)) {
                 attach_fail(server, "no memory for a thread");
             }
         }
