@@ -84,6 +84,7 @@ struct rs {
     // receiving
     uint32_t *messages; // bytes that are left in each
     unsigned message_first, message_count;
+    unsigned unread_bytes;                         // of all messages
     unsigned take_offset, give_offset, give_bytes; // of the receive buffer
     uint16_t received, granted;
     unsigned peer_half; // the half of the peer's table to be written next

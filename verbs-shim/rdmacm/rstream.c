@@ -87,13 +87,33 @@ void rs_grant(struct rs *rs)
 
 // --- completions ----------------------------------------------------------------------------------------------------
 
+// A peer that breaks the protocol: nothing more is read from or sent to it.
+static void misled(struct rs *rs)
+{
+    rs->read_end = rs->write_end = true;
+    rs->error = EPROTO;
+}
+
+// The peer has written that many bytes into the part of the receive buffer that was granted.
+static void data_came(struct rs *rs, uint32_t bytes)
+{
+    unsigned whole = (unsigned)rs->receive_bytes / RS_HALVES * RS_HALVES;
+    unsigned room = (unsigned)(rs->rq_size + RS_EXTRA_RECEIVES);
+    if (bytes > whole - rs->unread_bytes - rs->give_bytes || rs->message_count == room) {
+        misled(rs);
+        return;
+    }
+    rs->messages[(rs->message_first + rs->message_count++) % room] = bytes;
+    rs->unread_bytes += bytes;
+    rs->received++;
+}
+
 static void came(struct rs *rs, uint32_t immediate)
 {
     uint32_t value = immediate & VALUE_MASK;
     switch (immediate >> OP_SHIFT) {
     case OP_DATA:
-        rs->messages[(rs->message_first + rs->message_count++) % (unsigned)(rs->rq_size + RS_EXTRA_RECEIVES)] = value;
-        rs->received++;
+        data_came(rs, value);
         break;
     case OP_GRANT:
         rs->may_send = (uint16_t)value;
@@ -341,6 +361,7 @@ static size_t pieces_take(struct rs *rs, uint8_t *buffer, size_t most, bool peek
     }
     if (!peek) {
         rs->take_offset = offset;
+        rs->unread_bytes -= (unsigned)done;
         rs->give_bytes += (unsigned)done;
         rs_grant(rs);
     }
