@@ -21,7 +21,8 @@ PAIRS += [("rping -s -C 20000", "rping -c -C 20000 -a node1"),
           ("ucx_perftest", "ucx_perftest -t tag_lat -n 100000 node1"),
           ("fi_pingpong -p verbs -e msg -I 50000", "fi_pingpong -p verbs -e msg -I 50000 node1"),
           # One program, which starts its ranks: the other node's is of no use to it.
-          ("NPopenmpi", "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --host node0,node1 NPopenmpi -u 65536 -o /dev/null")]
+          ("NPopenmpi", "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 --mca btl openib,self "
+                        "--mca btl_openib_allow_ib 1 --host node0,node1 NPopenmpi -n 100 -u 4096 -o /dev/null")]
 if "ibsim0" in SCENARIO:
     PAIRS += [(f"ib_send_lat -F -n 50000 -c {kind}", f"ib_send_lat -F -n 50000 -c {kind} node1")
               for kind in ["UD", "XRC", "UC"]]
@@ -117,6 +118,8 @@ def strike_round(number):
         mark = os.path.basename(folder)
         run = run_start(dice, folder, mark)
         time.sleep(delay_s)
+        if run.poll() is not None:
+            return f"is over after {delay_s:.3f} s with status {run.returncode}: {run.args}\n{run.communicate()[1]}"
         allowed, told = strike(dice, run, what, b"STORM=" + mark.encode())
         over = run.poll() is not None
         began_s = time.monotonic()
@@ -138,6 +141,7 @@ def strike_round(number):
     return None
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it, and so would the runs
 if shutil.which("ib_send_lat") is None:
     sys.exit(77)
 for i in range(ROUNDS):
