@@ -13,18 +13,18 @@ import time
 
 TCASIM, SCENARIO, ROUNDS, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 # What server and client are called with. A second or more each, so that none is finished when its signal comes.
-PERFTEST = ["ib_send_lat -n 50000", "ib_write_bw -n 5000", "ib_read_lat -n 50000", "ib_send_bw -e -n 5000",
-            "ib_atomic_lat -n 50000", "ib_send_lat -R -n 50000"]
+PERFTEST = ["ib_send_lat -n 500000", "ib_write_bw -n 100000", "ib_read_lat -n 500000", "ib_send_bw -e -n 100000",
+            "ib_atomic_lat -n 500000", "ib_send_lat -R -n 500000"]
 PAIRS = [(f"{program} -F", f"{program} -F node1") for program in PERFTEST]
-PAIRS += [("rping -s -C 20000", "rping -c -C 20000 -a node1"),
-          ("rstream -S 64 -C 50000", "rstream -S 64 -C 50000 -s node1"),
-          ("ucx_perftest", "ucx_perftest -t tag_lat -n 100000 node1"),
-          ("fi_pingpong -p verbs -e msg -I 50000", "fi_pingpong -p verbs -e msg -I 50000 node1"),
+PAIRS += [("rping -s -C 200000", "rping -c -C 200000 -a node1"),
+          ("rstream -S 64 -C 500000", "rstream -S 64 -C 500000 -s node1"),
+          ("ucx_perftest", "ucx_perftest -t tag_lat -n 1000000 node1"),
+          ("fi_pingpong -p verbs -e msg -I 500000", "fi_pingpong -p verbs -e msg -I 500000 node1"),
           # One program, which starts its ranks: the other node's is of no use to it.
           ("NPopenmpi", "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 --mca btl openib,self "
                         "--mca btl_openib_allow_ib 1 --host node0,node1 NPopenmpi -n 100 -u 4096 -o /dev/null")]
 if "ibsim0" in SCENARIO:
-    PAIRS += [(f"ib_send_lat -F -n 50000 -c {kind}", f"ib_send_lat -F -n 50000 -c {kind} node1")
+    PAIRS += [(f"ib_send_lat -F -n 500000 -c {kind}", f"ib_send_lat -F -n 500000 -c {kind} node1")
               for kind in ["UD", "XRC", "UC"]]
 # Of real time, on a busy machine. A receiver that waits for a peer that is gone learns nothing, as on the machine: the
 # limit ends it, and the run says who waited.
