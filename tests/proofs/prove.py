@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""prove.py [--generated FOLDER] [--faults] [--keep FOLDER] [NAME ...]: proofs about the RTL, docs/proofs.md.
+
+NAME.sv is a harness. Its first comment says which module is proved, how, and under which assertions of the RTL:
+
+  // prove TOP by induction DEPTH | by bmc DEPTH | by pdr
+  // assume dut.LABEL              an assertion of the RTL about inputs, which the environment of the module keeps
+
+NAME.faults has a deliberate fault of the RTL for each property, or several:
+
+  == PROPERTY FILE [in TOP] [within STEPS]
+  - text that stands in FILE exactly once
+  + what stands there instead
+
+With --faults, each one is put into a copy of the RTL, and the property, alone, must have a counterexample.
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+RTL = HERE.parent.parent / "rtl"
+SKIPPED = 77
+TOOLS = {"yosys": "yosys", "yosys-smtbmc": "yosys", "yosys-abc": "yosys", "z3": "z3"}
+
+# Yosys has no concurrent assertions. Those of the RTL are of two forms, `A |-> B` and `A |=> B`, or plain.
+CONCURRENT = re.compile(
+    r"(\w+)\s*:\s*assert property \(@\(posedge clk_i\) disable iff \(rst_i\)(.*?)\);"
+    r"(?=\s*(?:\w+\s*:|`endif|end\b))", re.S)
+
+
+class Failed(Exception):
+    pass
+
+
+def combinational(match):
+    """The same assertion as a combinational one, with registers for what it says about the cycle before. It keeps its
+    line."""
+    label, text = match.group(1), match.group(2)
+    lines = "\n" * text.count("\n")
+    before, arrow, after = " ".join(text.split()).rpartition("|=>" if "|=>" in text else "|->")
+    registers = ""
+    if arrow == "|=>":
+        registers = f"logic {label}_q; always_ff @(posedge clk_i) {label}_q <= !rst_i && ({before}); "
+        before = f"{label}_q"
+        for count, signal in enumerate(re.findall(r"\$stable\((.*?)\)", after)):
+            kept = f"{label}_q{count}"
+            registers += f"logic [$bits({signal})-1:0] {kept}; always_ff @(posedge clk_i) {kept} <= {signal}; "
+            after = after.replace(f"$stable({signal})", f"({kept} == {signal})")
+    condition = f"!({before}) || ({after})" if arrow else after
+    return f"{registers}always_comb if (!rst_i) {label}: assert ({condition});{lines}"
+
+
+def sources(generated, folder, fault):
+    """Copies of the RTL in the order in which it is read, packages first, with assertions that Yosys understands."""
+    paths = [RTL / "peach2_pkg.sv", generated / "peach2_regs_pkg.sv", generated / "peach2_regfile.sv"]
+    paths += sorted(path for path in RTL.glob("peach2*.sv") if path not in paths)
+    copies = []
+    for path in paths:
+        text = path.read_text()
+        if fault and fault.file == path.name:
+            text = fault.put_into(text)
+        text = CONCURRENT.sub(combinational, text)
+        if "assert property" in text:
+            raise Failed(f"{path.name} has an assertion of a form that prove.py does not know")
+        copies.append(folder / path.name)
+        copies[-1].write_text(text)
+    return copies
+
+
+class Proof:
+    """One line `prove` of a harness."""
+
+    def __init__(self, harness, top, method, depth, assumed):
+        self.harness, self.top, self.method, self.depth, self.assumed = harness, top, method, depth, assumed
+
+    def compile(self, folder, copies, only):
+        """Writes TOP.smt2, or TOP.aig for pdr. only: the property that is left."""
+        selected = f"select -assert-min 1 t:$assert n:*{only} %i; delete t:$assert n:*{only} %d\n" if only else ""
+        assumed = "".join(f"select -assert-count 1 n:{cell}; chtype -set $assume n:{cell}\n" for cell in self.assumed)
+        aiger = (f"dffunmap\ntechmap\nopt_clean\nabc -g AND -fast\nopt_clean\n"
+                 f"write_aiger -zinit -map {self.top}.aim {self.top}.aig\n")
+        (folder / f"{self.top}.ys").write_text(
+            f"read_verilog -sv -formal -defer -mem2reg {' '.join(copy.name for copy in copies)} {self.harness}\n"
+            f"prep -top {self.top} -flatten\n{assumed}{selected}setundef -undriven -anyseq\nopt_clean\n"
+            f"tee -q -o {self.top}.asserts select -list t:$assert\nwrite_smt2 -wires {self.top}.smt2\n"
+            f"{aiger if self.method == 'pdr' else ''}")
+        run(folder, "yosys", "-q", f"{self.top}.ys", ends=(0,))
+
+    def properties(self, folder):
+        return len((folder / f"{self.top}.asserts").read_text().split())
+
+    def counterexample(self, folder, depth=None):
+        """What is violated, from the reset on; None if nothing is, within the depth or, with pdr, ever."""
+        if self.method == "pdr":
+            return pdr(folder, self.top)
+        output = smtbmc(folder, self.top, "-t", str(depth or self.depth))
+        if "Status: PASSED" in output:
+            return None
+        if "Status: FAILED" not in output or "Assert failed" not in output:
+            raise Failed(f"the solver found neither a proof nor a counterexample:\n{output}")
+        return violated(output)
+
+    def prove(self, folder, copies):
+        """Raises Failed if the properties do not hold."""
+        self.compile(folder, copies, None)
+        found = self.counterexample(folder)
+        if found:
+            raise Failed(f"{found}; the trace is {self.top}.vcd (--keep)")
+        if self.method == "induction":
+            output = smtbmc(folder, self.top, "-i", "-t", str(self.depth))
+            if "Status: PASSED" not in output:
+                raise Failed(f"no counterexample from the reset on, but the induction fails:\n{output}")
+
+
+class Fault:
+    """A block of NAME.faults."""
+
+    def __init__(self, head, body, where):
+        words = re.fullmatch(r"(\S+) (\S+)(?: in (\w+))?(?: within (\d+))?", head)
+        if not words:
+            raise Failed(f"{where}: '{head}' is not PROPERTY FILE [in TOP] [within STEPS]")
+        self.label, self.file, self.top = words.group(1), words.group(2), words.group(3)
+        self.depth = int(words.group(4) or 12)
+        self.old = "\n".join(line[2:] for line in body if line.startswith("- "))
+        self.new = "\n".join(line[2:] for line in body if line.startswith("+ "))
+        if not self.old or any(line[:2] not in ("- ", "+ ") for line in body):
+            raise Failed(f"{where}: the fault of {self.label} is not made of lines '- ' and '+ '")
+
+    def put_into(self, text):
+        if text.count(self.old) != 1:
+            raise Failed(f"the text of the fault of {self.label} stands {text.count(self.old)} times in {self.file}")
+        return text.replace(self.old, self.new)
+
+
+def run(folder, *command, ends=None):
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if ends and done.returncode not in ends:
+        raise Failed(f"{command[0]} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def smtbmc(folder, top, *options):
+    return run(folder, "yosys-smtbmc", "-s", "z3", "--presat", "--dump-vcd", f"{top}.vcd", *options, f"{top}.smt2")
+
+
+def violated(output):
+    labels = re.findall(r"Assert failed in \w+: (\S+)", output)
+    step = re.findall(r"Checking assertions in step (\d+)", output)
+    return f"{', '.join(labels)} violated" + (f" in step {step[-1]}" if step else "")
+
+
+def pdr(folder, top):
+    output = run(folder, "yosys-abc", "-c", f"read_aiger {top}.aig; fold; strash; pdr; write_cex -a {top}.aiw")
+    if "Property proved" in output:
+        return None
+    if not re.search(r"Output \d+ of miter .* was asserted in frame \d+", output):
+        raise Failed(f"ABC found neither a proof nor a counterexample:\n{output}")
+    # the counterexample once more, with names and as a trace
+    replay = smtbmc(folder, top, "--noinit", "--aig-noheader", "--aig", f"{top}.aim:{top}.aiw")
+    if "Assert failed" not in replay:
+        raise Failed(f"ABC's counterexample is none:\n{replay}")
+    return violated(replay)
+
+
+def harness_read(name):
+    """The proofs and the faults of NAME."""
+    path = HERE / f"{name}.sv"
+    text = path.read_text()
+    assumed = re.findall(r"^// assume (\S+)", text, re.M)
+    proofs = [Proof(path, top, method, int(depth or 0), assumed) for top, method, depth in
+              re.findall(r"^// prove (\w+) by (induction|bmc|pdr)(?: (\d+))?$", text, re.M)]
+    if not proofs:
+        raise Failed(f"{path.name} has no line '// prove TOP by METHOD'")
+    faults = []
+    where = HERE / f"{name}.faults"
+    for block in re.split(r"^== ", where.read_text(), flags=re.M)[1:]:
+        lines = [line for line in block.split("\n") if line.strip() and not line.startswith("#")]
+        faults.append(Fault(lines[0], lines[1:], where.name))
+    return proofs, faults, set(re.findall(r"^\s*(\w+): assert", text, re.M))
+
+
+def attempt(folder, generated, proof, fault):
+    """One proof, or one fault that it has to notice. Returns what to print."""
+    folder.mkdir(parents=True)
+    copies = sources(generated, folder, fault)
+    if not fault:
+        proof.prove(folder, copies)
+        bound = "" if proof.method == "pdr" else f" {proof.depth}"
+        return f"{proof.properties(folder)} properties hold ({proof.method}{bound})"
+    proof.compile(folder, copies, fault.label)
+    found = proof.counterexample(folder, fault.depth)
+    if not found:
+        raise Failed(f"{fault.label} holds in spite of its fault:\n- {fault.old}\n+ {fault.new}")
+    return f"fault noticed: {found}"
+
+
+def jobs(name, with_faults):
+    proofs, faults, properties = harness_read(name)
+    if not with_faults:
+        return [(proof, None) for proof in proofs]
+    unbroken = properties - {fault.label.split(".")[-1] for fault in faults}
+    if unbroken:
+        raise Failed(f"{name}.faults has no fault that violates {', '.join(sorted(unbroken))}")
+    return [(next(proof for proof in proofs if fault.top in (None, proof.top)), fault) for fault in faults]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generated", type=pathlib.Path, default=HERE.parent.parent / "build/release/generated/rtl",
+                        help="where regmap writes peach2_regs_pkg.sv and peach2_regfile.sv")
+    parser.add_argument("--faults", action="store_true", help="each deliberate fault instead of the proofs")
+    parser.add_argument("--keep", type=pathlib.Path,
+                        help="leave models and traces in this folder, which must not exist")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="proofs; all of them if none is named")
+    options = parser.parse_args()
+    missing = [f"{tool} (Debian package {package})" for tool, package in TOOLS.items() if not shutil.which(tool)]
+    if missing:
+        print(f"SKIPPED: not installed: {', '.join(missing)}")
+        return SKIPPED
+    names = options.names or sorted(path.stem for path in HERE.glob("*.sv"))
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="tcasim-proofs.") as scratch:
+        folder = options.keep or pathlib.Path(scratch) / "proofs"
+        for name in names:
+            for count, (proof, fault) in enumerate(jobs(name, options.faults)):
+                start = time.monotonic()
+                try:
+                    said = attempt((folder / f"{name}-{count}").resolve(), options.generated.resolve(), proof, fault)
+                except Failed as failure:
+                    failures += 1
+                    said = f"FAILED: {failure}"
+                print(f"{name} {proof.top}: {said}, {time.monotonic() - start:.1f} s", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failed as failure:
+        sys.exit(f"FAILED: {failure}")
