@@ -64,6 +64,18 @@ static void update_fill(pcie_end_t *end, struct pcie_dllp *dllp)
     end->counters[PCIE_COUNT_UPDATE_FCS]++;
 }
 
+// UpdateFCs are not hit: the next one has all that a lost one had.
+static bool loss_due(pcie_end_t *end, enum pcie_dllp_kind kind)
+{
+    uint32_t every = end->link->config.lose_every_acks;
+    if (every == 0 || kind == PCIE_DLLP_UPDATE_FC || --end->tx.until_lost > 0) {
+        return false;
+    }
+    end->tx.until_lost = every;
+    end->counters[kind == PCIE_DLLP_ACK ? PCIE_COUNT_ACKS_LOST : PCIE_COUNT_NAKS_LOST]++;
+    return true;
+}
+
 void pcie_dllps_send_one(pcie_end_t *end)
 {
     struct pcie_dllp dllp = {0};
@@ -78,6 +90,9 @@ void pcie_dllps_send_one(pcie_end_t *end)
     dllp.arrive_ps = sent_ps + end->link->config.flight_ps;
     end->counters[PCIE_COUNT_DLLPS_SENT]++;
     end->counters[PCIE_COUNT_WIRE_BYTES] += DLLP_BYTES;
+    if (loss_due(end, dllp.kind)) {
+        return;
+    }
     *(struct pcie_dllp *)pcie_ring_push(&peer->dllps) = dllp;
     if (dllp.kind == PCIE_DLLP_NAK || pcie_transmitter_waits(end->peer)) {
         pcie_update_by(end->peer, PCIE_UPDATE_DLLP, dllp.arrive_ps);

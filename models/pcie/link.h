@@ -48,6 +48,9 @@ struct pcie_link_config {
     // TLP of a replay is spared and the next one hit, so that TLPs get through if the pattern is in step with the
     // replay buffer.
     uint32_t corrupt_every_tlps;
+    // Fault injection, both directions: every n-th ACK or NAK is lost; 0: none. Its content reaches the other end with a
+    // later one: after the next TLP, or when the replay timer has expired and TLPs arrive a second time.
+    uint32_t lose_every_acks;
     struct pcie_end_config ends[2];
 };
 

@@ -33,10 +33,14 @@ enum pcie_link_counter {
     PCIE_COUNT_UPDATE_FCS,
     PCIE_COUNT_REPLAYS,
     PCIE_COUNT_REPLAY_TIMEOUTS,
+    PCIE_COUNT_REPLAY_ROUNDS,
     PCIE_COUNT_TLPS_DISCARDED,
     PCIE_COUNT_TLPS_DROPPED,
     PCIE_COUNT_TLPS_LOST,
     PCIE_COUNT_DOWN_AT,
+    PCIE_COUNT_TLPS_CORRUPTED,
+    PCIE_COUNT_ACKS_LOST,
+    PCIE_COUNT_NAKS_LOST,
     PCIE_COUNT_STALL_POSTED,
     PCIE_COUNT_STALL_NONPOSTED,
     PCIE_COUNT_STALL_COMPLETION,
@@ -115,6 +119,7 @@ struct pcie_transmitter {
     uint64_t offers;
     uint64_t until_corrupt;
     uint32_t resend_index; // into replay
+    uint32_t until_lost;   // ACKs and NAKs until lose_every_acks hits one
     PCIE_LINE sim_event_t replay_event;
 };
 
@@ -172,6 +177,13 @@ struct pcie_link {
     sim_event_t down_event;
     pcie_end_t ends[2];
 };
+
+// The peer may be without an ACK for something: the receiver judges each TLP when it arrives, and the replay timer expires
+// on time. Otherwise both may be late, because nothing depends on them.
+static inline bool pcie_transmitter_is_prompt(const pcie_end_t *end)
+{
+    return end->tx.gap || end->link->config.lose_every_acks > 0;
+}
 
 // trace.c: a TLP at one of the link's two trace points; no cost without a listener.
 enum { PCIE_TRACE_FIELD_COUNT = 6 };

@@ -180,7 +180,7 @@ static uint64_t ack_due_ps(const pcie_end_t *end, uint64_t unacknowledged)
     }
     if (unchecked > 0) {
         const struct pcie_arriving *next = pcie_ring_at(&rx->arriving, rx->checked);
-        uint64_t next_ps = next->arrive_ps + (end->peer->tx.gap ? 0 : end->link->interval_ps);
+        uint64_t next_ps = next->arrive_ps + (pcie_transmitter_is_prompt(end->peer) ? 0 : end->link->interval_ps);
         due_ps = next_ps < due_ps ? next_ps : due_ps;
     }
     if (every > unacknowledged && unchecked >= every - unacknowledged) {

@@ -30,6 +30,7 @@ void pcie_transmitter_init(pcie_end_t *end)
     pcie_ring_init(&tx->replay, sizeof(pcie_tlp_t *));
     tx->next = PCIE_CLASS_COUNT;
     tx->until_corrupt = config->corrupt_every_tlps;
+    tx->until_lost = config->lose_every_acks;
     sim_event_init_update(end->sim, &tx->send_event, send_event_run, end);
     sim_event_init_update(end->sim, &tx->replay_event, replay_event_run, end);
 }
@@ -225,13 +226,14 @@ static bool corruption_due(struct pcie_transmitter *tx, uint32_t every, bool spa
     return corrupt;
 }
 
-// ACKs are never lost, and an interval and one TLP are shorter than the time-out, so the timer expires only after a TLP
-// was lost or corrupted. Before that, it may expire late, when nothing is left to acknowledge.
+// An interval and one TLP are shorter than the time-out, so the timer expires only after something was lost or corrupted.
+// Before that, it may expire late, when nothing is left to acknowledge.
 static void replay_event_set(pcie_end_t *end)
 {
     struct pcie_transmitter *tx = &end->tx;
     tx->replay_armed = true;
-    uint64_t slack_ps = tx->gap || tx->resending ? 0 : REPLAY_SLACK * end->link->replay_timeout_ps;
+    uint64_t slack_ps =
+        pcie_transmitter_is_prompt(end) || tx->resending ? 0 : REPLAY_SLACK * end->link->replay_timeout_ps;
     pcie_event_by(end->sim, &tx->replay_event, tx->replay_deadline_ps + slack_ps);
 }
 
@@ -262,11 +264,12 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
     end->counters[PCIE_COUNT_WIRE_BYTES] += bytes;
     pcie_trace_tlp(end, &tlp_sent, tlp);
     bool corrupt = corruption_due(tx, end->link->config.corrupt_every_tlps, spare);
+    end->counters[PCIE_COUNT_TLPS_CORRUPTED] += corrupt;
     if (tx->replay.count == 1 || tx->resend_begins) {
         tx->replay_deadline_ps = sent_ps + end->link->replay_timeout_ps;
     }
     tx->gap = tx->gap || corrupt || tx->drop_next;
-    if (tx->gap || !tx->replay_armed) {
+    if (pcie_transmitter_is_prompt(end) || !tx->replay_armed) {
         replay_event_set(end);
     }
     if (tx->drop_next) {
@@ -276,7 +279,7 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
     pcie_tlp_ref(tlp);
     cause = sim_causes_recorded(end->sim) ? flight_explain(end, cause, ready_ps, sent_ps) : 0;
     const struct pcie_arriving arriving = {tlp, sent_ps + end->link->config.flight_ps, sequence, corrupt, cause};
-    pcie_receiver_send_towards(end->peer, &arriving, tx->gap);
+    pcie_receiver_send_towards(end->peer, &arriving, pcie_transmitter_is_prompt(end));
 }
 
 static void send_first(pcie_end_t *end, enum pcie_class class)
@@ -405,6 +408,7 @@ void pcie_transmitter_replay(pcie_end_t *end)
     tx->resend_index = 0;
     tx->resending = tx->replay.count > 0;
     tx->resend_begins = tx->resending;
+    end->counters[PCIE_COUNT_REPLAY_ROUNDS] += tx->resending;
 }
 
 // The timer is not moved with every ACK: it expires, finds a later deadline, and is set again.

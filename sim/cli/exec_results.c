@@ -174,7 +174,7 @@ static int judge(struct cli_exec *exec, int status, junit_t *junit)
                                   .confirmed = stderr,
                                   .prefix = "tcasim: "};
     if (!exec->went_on) {
-        cli_expectations_skip(&judging, "the simulation did not complete");
+        cli_expectations_skip(&judging, exec->report, "the simulation did not complete");
         return status;
     }
     status = worse(status, outputs_take(exec, status == 0));

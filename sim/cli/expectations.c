@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/summary.h"
+
 // --- after the run --------------------------------------------------------------------------------------------------
 
 static void outcomes_add(const struct cli_judging *judging, const struct report_outcomes *outcomes)
@@ -54,6 +56,9 @@ enum cli_exit cli_expectations_judge(const struct cli_judging *judging, const re
     report_outcomes_print(&outcomes, stderr);
     count_print(judging, &outcomes);
     outcomes_add(judging, &outcomes);
+    if (judging->summary != NULL) {
+        report_summary_write(report, &outcomes, judging->summary);
+    }
     enum cli_exit result = outcomes.failed > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
     if ((judging->flags & REPORT_EXPECT_RECORD) != 0) {
         result = cli_exit_worse(result, baselines_record(judging, &outcomes));
@@ -62,8 +67,11 @@ enum cli_exit cli_expectations_judge(const struct cli_judging *judging, const re
     return result;
 }
 
-void cli_expectations_skip(const struct cli_judging *judging, const char *reason)
+void cli_expectations_skip(const struct cli_judging *judging, const report_t *report, const char *reason)
 {
+    if (judging->summary != NULL) {
+        report_summary_write(report, NULL, judging->summary);
+    }
     for (uint32_t i = 0; i < judging->scenario->expect_count; i++) {
         const struct scn_check *expect = &judging->scenario->expects[i];
         char label[SCN_TEXT_MAX + SCN_NAME_MAX];

@@ -14,6 +14,7 @@ struct cli_judging {
     const char *path; // of the scenario's file
     const struct scn_scenario *scenario;
     junit_t *junit;         // NULL: none
+    FILE *summary;          // receives the rows of the summary; NULL: none
     unsigned flags;         // REPORT_EXPECT_*; with RECORD baseline files are written if all else holds
     bool well;              // nothing else failed
     FILE *recorded, *confirmed; // receive what was recorded; and that expectations hold (NULL: not printed)
@@ -24,7 +25,7 @@ struct cli_judging {
 enum cli_exit cli_expectations_judge(const struct cli_judging *judging, const report_t *report);
 
 // For a run that did not complete: its expectations are skipped for that reason.
-void cli_expectations_skip(const struct cli_judging *judging, const char *reason);
+void cli_expectations_skip(const struct cli_judging *judging, const report_t *report, const char *reason);
 
 // Adds a testcase for each program with its status. unfinished: why the simulation did not complete; NULL: it did.
 void cli_statuses_add(junit_t *junit, const struct scn_scenario *scenario, const struct cli_programs *programs,

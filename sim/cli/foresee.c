@@ -10,6 +10,7 @@
 #include "sim/cli/expectations.h"
 #include "sim/cli/options.h"
 #include "sim/platform/platform.h"
+#include "sim/scenario/sum.h"
 
 struct names {
     char **items;
@@ -66,16 +67,16 @@ static bool is_core_of_program(const struct scn_scenario *scenario, const char *
     return core;
 }
 
-static bool counter_foresee(const char *path, const struct scn_scenario *scenario, const struct names *names,
-                            const struct scn_check *expect)
+static bool term_foresee(const char *path, const struct scn_scenario *scenario, const struct names *names,
+                         const struct scn_check *expect, const struct scn_term *term)
 {
-    const char *counter = expect->observed.counter;
+    const char *counter = term->name;
     for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->items[i], counter) == 0) {
+        if (scn_term_matches(term, names->items[i])) {
             return true;
         }
     }
-    if (is_core_of_program(scenario, counter)) {
+    if (term->is_number || strcmp(counter, SCN_TERM_TIME) == 0 || is_core_of_program(scenario, counter)) {
         return true;
     }
     const char *nearest = cli_nearest(counter, (const char *const *)names->items, names->count);
@@ -88,6 +89,17 @@ static bool counter_foresee(const char *path, const struct scn_scenario *scenari
         complain(path, expect, "counter: no component has '%s'; counters.csv of a run lists them", counter);
     }
     return false;
+}
+
+static bool sum_foresee(const char *path, const struct scn_scenario *scenario, const struct names *names,
+                        const struct scn_check *expect, const char *sum)
+{
+    bool good = true;
+    struct scn_term term;
+    while (scn_sum_next(&sum, &term)) {
+        good = term_foresee(path, scenario, names, expect, &term) && good;
+    }
+    return good;
 }
 
 static bool counters_foresee(const char *path, const struct scn_scenario *scenario)
@@ -104,7 +116,8 @@ static bool counters_foresee(const char *path, const struct scn_scenario *scenar
     for (uint32_t i = 0; i < scenario->expect_count; i++) {
         const struct scn_check *expect = &scenario->expects[i];
         if (scn_check_subject(expect) == SCN_SUBJECT_COUNTER) {
-            good = counter_foresee(path, scenario, &names, expect) && good;
+            good = sum_foresee(path, scenario, &names, expect, expect->observed.counter) && good;
+            good = sum_foresee(path, scenario, &names, expect, expect->observed.equals) && good;
         }
     }
     names_free(&names);

@@ -113,6 +113,9 @@ static void series_add(const struct running *running, enum cli_exit result, cons
                                            [CLI_EXIT_INPUT] = "the series cannot be run",
                                            [CLI_EXIT_STUCK] = "the series got stuck, or reached the time limit"};
     char *name = NULL;
+    if (result != CLI_EXIT_OK) {
+        report_add_failure(running->report, series_of(running), messages[result]);
+    }
     if (running->junit == NULL || asprintf(&name, "series %s", series_of(running)) < 0) {
         return;
     }
@@ -122,6 +125,25 @@ static void series_add(const struct running *running, enum cli_exit result, cons
                                                : JUNIT_ERROR,
                    result != CLI_EXIT_OK ? messages[result] : NULL, text[0] != '\0' ? text : NULL);
     free(name);
+}
+
+// The fidelity of the boards that it uses.
+static const char *boards_of(const struct scn_scenario *scenario, const struct scn_run *run)
+{
+    bool rtl = false, twin = false;
+    for (uint32_t i = 0; i < scenario->node_count && run->verbs.device != SCN_DEVICE_IBSIM0; i++) {
+        const struct scn_board *board = &scenario->nodes[i].board;
+        rtl = rtl || (board->given && board->fidelity == SCN_FIDELITY_RTL);
+        twin = twin || (board->given && board->fidelity == SCN_FIDELITY_TWIN);
+    }
+    return rtl && twin ? "both" : rtl ? "rtl" : twin ? "twin" : "";
+}
+
+static const char *device_of(const struct scn_run *run)
+{
+    static const char *const names[] = {
+        [SCN_DEVICE_NONE] = "", [SCN_DEVICE_TCA0] = "tca0", [SCN_DEVICE_IBSIM0] = "ibsim0"};
+    return names[run->verbs.device];
 }
 
 static enum cli_exit series_run(struct running *running)
@@ -144,6 +166,8 @@ static enum cli_exit series_run(struct running *running)
     enum sim_status status = plat_run_series(job->scenario, running->run_index, &options, &hooks, &result);
     free(waves);
     report_add_run(running->report, series_of(running), result.simulated_ps, result.events, result.rtl_cycles);
+    report_describe_run(running->report, boards_of(job->scenario, &job->scenario->runs[running->run_index]),
+                        device_of(&job->scenario->runs[running->run_index]));
     cli_progress_fini(&running->progress); // a message must not follow the bar in its line
     enum cli_exit exit = outcome_judge(running, status, &result);
     series_add(running, exit, result.text);
@@ -156,6 +180,7 @@ static struct cli_judging judging_make(const struct running *running, enum cli_e
     return (struct cli_judging){.path = job->path,
                                 .scenario = job->scenario,
                                 .junit = running->junit,
+                                .summary = job->summary,
                                 .flags = job->update_baseline ? REPORT_EXPECT_RECORD : 0,
                                 .well = result == CLI_EXIT_OK,
                                 .recorded = stdout,
@@ -214,7 +239,7 @@ static enum cli_exit report_run(struct running *running)
         result = cli_exit_worse(result, results_publish(running, result));
     } else {
         const struct cli_judging judging = judging_make(running, result);
-        cli_expectations_skip(&judging, "the simulation did not complete");
+        cli_expectations_skip(&judging, running->report, "the simulation did not complete");
         report_faults_print(running->report, stderr); // there are no results that would show them
     }
     return result;

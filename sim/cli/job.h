@@ -21,6 +21,7 @@ struct cli_job {
     bool trace_rtl;
     bool update_baseline;
     FILE *suites;            // receives the scenario's JUnit suite; NULL: none
+    FILE *summary;           // receives its rows of the summary; NULL: none
     struct cli_trace *trace; // NULL: none
 };
 

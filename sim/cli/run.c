@@ -13,6 +13,7 @@
 #include "sim/cli/printing.h"
 #include "sim/cli/side.h"
 #include "sim/cli/junit.h"
+#include "sim/report/summary.h"
 
 struct run_options {
     const char *out;
@@ -157,6 +158,21 @@ static bool options_right(struct run_options *given, size_t files)
     return true;
 }
 
+// Runs all jobs, and prints a table of all of them at the end.
+static enum cli_exit jobs_summarize(struct cli_job *jobs, size_t count, const struct run_options *given)
+{
+    FILE *rows = given->quiet ? NULL : tmpfile();
+    for (size_t i = 0; i < count; i++) {
+        jobs[i].summary = rows;
+    }
+    enum cli_exit result = jobs_run(jobs, count, given);
+    if (rows != NULL) {
+        report_summary_print(rows, count > 1, stdout);
+        (void)fclose(rows);
+    }
+    return result;
+}
+
 // Runs all jobs, and writes the file of --junit if requested.
 static enum cli_exit jobs_test(struct cli_job *jobs, size_t count, const struct run_options *given,
                                const struct cli_paths *paths)
@@ -171,7 +187,7 @@ static enum cli_exit jobs_test(struct cli_job *jobs, size_t count, const struct 
         for (size_t i = 0; i < count; i++) {
             jobs[i].suites = tests.suites;
         }
-        result = jobs_run(jobs, count, given);
+        result = jobs_summarize(jobs, count, given);
         result = cli_junit_end(&tests) ? result : cli_exit_worse(result, CLI_EXIT_INPUT);
     }
     free(scenarios);

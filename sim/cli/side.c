@@ -12,6 +12,7 @@ struct child {
     enum cli_exit result;
     FILE *output, *errors; // what it prints; NULL: already printed, or never started
     FILE *suites;          // its part of the JUnit XML; NULL: none, or as above
+    FILE *summary;         // its rows of the summary; as above
 };
 
 struct side {
@@ -34,8 +35,10 @@ static bool child_prepare(void *ctx, size_t i, enum cli_exit *result)
     child->output = tmpfile();
     child->errors = tmpfile();
     child->suites = side->jobs[i].suites != NULL ? tmpfile() : NULL;
+    child->summary = side->jobs[i].summary != NULL ? tmpfile() : NULL;
+    bool summary = child->summary != NULL || side->jobs[i].summary == NULL;
     bool suites = child->suites != NULL || side->jobs[i].suites == NULL;
-    if (child->output != NULL && child->errors != NULL && suites) {
+    if (child->output != NULL && child->errors != NULL && suites && summary) {
         return true;
     }
     cli_error("%s: no scratch file for its output", child_name(ctx, i));
@@ -60,7 +63,12 @@ static enum cli_exit child_run(void *ctx, size_t i)
     }
     job.jobs = 1;
     job.suites = side->children[i].suites;
-    return cli_job_run(&job);
+    job.summary = side->children[i].summary;
+    enum cli_exit result = cli_job_run(&job);
+    if (job.summary != NULL) {
+        fflush(job.summary);
+    }
+    return result;
 }
 
 // --- output ----------------------------------------------------------------------------------------------------------
@@ -110,6 +118,7 @@ static void child_ended(void *ctx, size_t i, enum cli_exit result)
         file_copy(child->output, stdout);
         file_copy(child->errors, stderr);
         suites_copy(side, child);
+        file_copy(child->summary, side->jobs[child - side->children].summary);
     }
 }
 

@@ -191,6 +191,7 @@ static enum cli_exit points_merge(struct sweep *sweep, report_t *report)
         if (point->result != CLI_EXIT_OK) {
             cli_error("%s: the point '%s' failed", sweep->job->path, label_of(sweep, i));
             report_point_add_none(report);
+            report_add_failure(report, label_of(sweep, i), "the point failed");
             failed++;
         }
         kept += point->kept && point->result == CLI_EXIT_OK;

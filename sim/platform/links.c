@@ -41,6 +41,7 @@ struct pcie_link_config plat_link_config(const struct scn_link *link, uint32_t m
         .flight_ps = link->flight_ps,
         .ack_every_tlps = link->ack_every_tlps,
         .corrupt_every_tlps = link->corrupt_every_tlps,
+        .lose_every_acks = link->lose_every_acks,
         .ends = {side0, side1},
     };
 }

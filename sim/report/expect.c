@@ -84,9 +84,19 @@ static char *recorded_judge(const struct scn_check *expect, double value, double
 
 // --- all numbers of an expectation ----------------------------------------------------------------------------------
 
+// The counters of a sum must equal those of another one. Counters are shown with all their digits.
+static char *sum_judge(const struct scn_check *expect, const struct observed_number *number)
+{
+    if (number->value == number->wanted) {
+        return NULL;
+    }
+    return text_make("%.15g is not %.15g (%s is not %s)", number->value, number->wanted, expect->observed.counter,
+                     expect->observed.equals);
+}
+
 static char *number_judge(const struct scn_check *expect, const struct observed_number *number, const double *recorded)
 {
-    char *text = bounds_judge(expect, number->value), *whole = NULL;
+    char *text = isnan(number->wanted) ? bounds_judge(expect, number->value) : sum_judge(expect, number), *whole = NULL;
     if (text == NULL && recorded != NULL) {
         text = recorded_judge(expect, number->value, *recorded);
     }
@@ -96,6 +106,13 @@ static char *number_judge(const struct scn_check *expect, const struct observed_
     whole = text_make("%s, in %s", text, number->where);
     free(text);
     return whole;
+}
+
+static void verdict_add(struct report_outcome *outcome, const char *series, bool holds)
+{
+    outcome->verdicts = grow(outcome->verdicts, outcome->verdict_count, sizeof *outcome->verdicts);
+    outcome->verdicts[outcome->verdict_count++] =
+        (struct report_verdict){series != NULL ? text_make("%s", series) : NULL, holds};
 }
 
 // The message is the first number that does not hold. If several do not hold, each is a detail.
@@ -109,6 +126,7 @@ static void numbers_judge(const struct scn_check *expect, const struct observed 
     }
     for (size_t i = 0; i < observed->count; i++) {
         char *text = number_judge(expect, &observed->numbers[i], recorded != NULL ? &recorded[i] : NULL);
+        verdict_add(outcome, observed->numbers[i].series, text == NULL);
         failed += text != NULL;
         if (text != NULL && failed <= DETAILS_MAX) {
             fprintf(out, "%s\n", text);
@@ -216,6 +234,10 @@ static void expect_judge(const struct judging *judging, const struct scn_check *
         observed_judge(judging, expect, &observed, outcome);
     }
     outcomes->failed += outcome->message != NULL;
+    if (outcome->verdict_count == 0) { // no number, or a whole output
+        const char *series = expect->value.given ? expect->value.series : expect->observed.series;
+        verdict_add(outcome, series[0] != '\0' ? series : NULL, outcome->message == NULL);
+    }
     observed_free(&observed);
 }
 
@@ -238,6 +260,10 @@ void report_outcomes_make(const report_t *report, unsigned flags, struct report_
 void report_outcomes_free(struct report_outcomes *outcomes)
 {
     for (size_t i = 0; i < outcomes->count; i++) {
+        for (size_t k = 0; k < outcomes->items[i].verdict_count; k++) {
+            free(outcomes->items[i].verdicts[k].series);
+        }
+        free(outcomes->items[i].verdicts);
         free(outcomes->items[i].name);
         free(outcomes->items[i].message);
         free(outcomes->items[i].detail);

@@ -9,8 +9,16 @@
 
 #include "sim/report/report.h"
 
+// One number of it.
+struct report_verdict {
+    char *series; // of the results; NULL: of the output of a program
+    bool holds;
+};
+
 struct report_outcome {
     char *name;
+    struct report_verdict *verdicts;
+    size_t verdict_count;
     char *message;         // one line: why it does not hold; NULL: it holds
     char *detail;          // further lines; NULL: none
     unsigned line, column; // of the scenario's file

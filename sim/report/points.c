@@ -117,8 +117,8 @@ static void data_write(void *ctx, FILE *out)
     const report_t *report = ctx;
     for (size_t i = 0; i < report->run_count; i++) {
         const struct report_run *run = &report->runs[i];
-        const char *const texts[] = {run->series};
-        texts_write(out, "run", texts, 1);
+        const char *const texts[] = {run->series, run->boards, run->device};
+        texts_write(out, "run", texts, 3);
         fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", run->simulated_ps, run->events, run->rtl_cycles);
     }
     for (size_t i = 0; i < report->point_count; i++) {
@@ -223,8 +223,9 @@ static void record_add(report_t *sweep, char *const *fields, size_t count, uint3
     const char *bare = count > 1 ? fields[1] : "";
     snprintf(series, sizeof series, "%s, %s", bare, sweep->scenario->sweep->points[number_of_point - 1].label);
     scn_sweep_series_make(sweep->scenario, bare, number_of_point - 1, curve, sizeof curve);
-    if (strcmp(fields[0], "run") == 0 && count == 5) {
-        report_add_run(sweep, series, number(fields[2]), number(fields[3]), number(fields[4]));
+    if (strcmp(fields[0], "run") == 0 && count == 7) {
+        report_add_run(sweep, series, number(fields[4]), number(fields[5]), number(fields[6]));
+        report_describe_run(sweep, fields[2], fields[3]);
     } else if (strcmp(fields[0], "point") == 0 && count == 10) {
         const struct report_point point = {.series = curve,
                                            .bytes = number(fields[2]),

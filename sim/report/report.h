@@ -38,6 +38,11 @@ void report_add_counter(report_t *report, const char *series, const char *compon
 // How a series ran; for the manifest.
 void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events, uint64_t rtl_cycles);
 
+// What the last one ran on: "rtl", "twin", "both" or "" for its boards; its device, such as "tca0".
+void report_describe_run(report_t *report, const char *boards, const char *device);
+// A series without results, or of a sweep a point; for the summary. Texts are copied.
+void report_add_failure(report_t *report, const char *series, const char *text);
+
 // The effect of a fault in a series; for the terminal and the manifest. Texts are copied.
 struct report_fault_end {
     const char *name; // "node0.E"

@@ -224,7 +224,27 @@ void report_add_counter(report_t *report, const char *series, const char *compon
 void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events, uint64_t rtl_cycles)
 {
     report->runs = grow(report->runs, report->run_count, &report->run_room, sizeof *report->runs);
-    report->runs[report->run_count++] = (struct report_run){copy(series), simulated_ps, events, rtl_cycles};
+    report->runs[report->run_count++] = (struct report_run){.series = copy(series),
+                                                            .boards = copy(""),
+                                                            .device = copy(""),
+                                                            .simulated_ps = simulated_ps,
+                                                            .events = events,
+                                                            .rtl_cycles = rtl_cycles};
+}
+
+void report_describe_run(report_t *report, const char *boards, const char *device)
+{
+    struct report_run *run = &report->runs[report->run_count - 1];
+    free(run->boards);
+    free(run->device);
+    run->boards = copy(boards);
+    run->device = copy(device);
+}
+
+void report_add_failure(report_t *report, const char *series, const char *text)
+{
+    report->failures = grow(report->failures, report->failure_count, &report->failure_room, sizeof *report->failures);
+    report->failures[report->failure_count++] = (struct report_failure){copy(series), copy(text)};
 }
 
 void report_add_fault(report_t *report, const struct report_fault *fault)
@@ -306,7 +326,14 @@ void report_destroy(report_t *report)
     }
     for (size_t i = 0; i < report->run_count; i++) {
         free(report->runs[i].series);
+        free(report->runs[i].boards);
+        free(report->runs[i].device);
     }
+    for (size_t i = 0; i < report->failure_count; i++) {
+        free(report->failures[i].series);
+        free(report->failures[i].text);
+    }
+    free(report->failures);
     for (size_t i = 0; i < report->fault_count; i++) {
         free((char *)report->faults[i].series);
         free((char *)report->faults[i].cable);

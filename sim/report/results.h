@@ -27,7 +27,12 @@ struct report_output {
 
 struct report_run {
     char *series;
+    char *boards, *device; // empty: not described
     uint64_t simulated_ps, events, rtl_cycles;
+};
+
+struct report_failure {
+    char *series, *text;
 };
 
 struct report {
@@ -41,6 +46,8 @@ struct report {
     size_t run_count, run_room;
     struct report_fault *faults; // texts are owned
     size_t fault_count, fault_room;
+    struct report_failure *failures;
+    size_t failure_count, failure_room;
     struct report_text *texts;
     size_t text_count, text_room;
     struct report_output outputs[SCN_OUTSIDES_MAX]; // by the program's number in the scenario

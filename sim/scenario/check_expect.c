@@ -6,6 +6,7 @@
 
 #include "sim/scenario/loader.h"
 #include "sim/scenario/names.h"
+#include "sim/scenario/sum.h"
 #include "sim/scenario/units.h"
 
 static struct scn_location location_of(const struct scn_loader *loader, const struct scn_check *expect,
@@ -64,6 +65,15 @@ static bool check_subject(struct scn_loader *loader, const struct scn_check *exp
     if (!value) {
         check_keys_of_values(loader, expect);
     }
+    if (observed->series[0] != '\0' && !counter) {
+        scn_mistakes_add(&loader->mistakes, location_of(loader, expect, observed->series), "'series' needs counter:");
+        return false;
+    }
+    if (counter && !scn_sum_is_valid(observed->counter)) {
+        scn_mistakes_add(&loader->mistakes, location_of(loader, expect, observed->counter),
+                         "counter: '%.80s' is neither COMPONENT.COUNTER nor a sum of them", observed->counter);
+        return false;
+    }
     return true;
 }
 
@@ -114,7 +124,11 @@ static void check_equals(struct scn_loader *loader, const struct scn_check *expe
     char why[SCN_WHY_MAX];
     double number = 0;
     struct scn_location location = location_of(loader, expect, expect->observed.equals);
-    if (!scn_real_parse(expect->observed.equals, &number, why) || isinf(number)) {
+    bool counter = expect->observed.counter[0] != '\0';
+    if (counter && !scn_sum_is_valid(expect->observed.equals)) {
+        scn_mistakes_add(&loader->mistakes, location, "equals: '%.80s' is neither a number nor a sum of counters",
+                         expect->observed.equals);
+    } else if (!counter && (!scn_real_parse(expect->observed.equals, &number, why) || isinf(number))) {
         scn_mistakes_add(&loader->mistakes, location, "equals: '%.80s' is not a number", expect->observed.equals);
     } else if (!isinf(expect->min) || !isinf(expect->max) || expect->observed.of[0] != '\0') {
         scn_mistakes_add(&loader->mistakes, location, "'equals' and '%s' exclude each other",
@@ -246,10 +260,12 @@ void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect)
         check_label(loader, expect);
     }
     check_equality(loader, expect);
-    if (loader->scenario->sweep != NULL && subject != SCN_SUBJECT_SERIES) {
+    bool programs = loader->scenario->outside_count > 0;
+    if (loader->scenario->sweep != NULL && subject != SCN_SUBJECT_SERIES &&
+        (subject != SCN_SUBJECT_COUNTER || programs)) {
         scn_mistakes_add(&loader->mistakes, location_of(loader, expect, expect),
-                         "expect: '%s' does not go with sweep:, only value: does; make a scenario of the value to be "
-                         "tested",
-                         subject == SCN_SUBJECT_COUNTER ? "counter" : "program");
+                         "expect: '%s' does not go with sweep:%s; make a scenario of the value to be tested",
+                         subject == SCN_SUBJECT_COUNTER ? "counter" : "program",
+                         subject == SCN_SUBJECT_COUNTER ? " and programs:" : "");
     }
 }

@@ -70,42 +70,47 @@ static bool names_are_known(const struct scn_loader *loader)
     return known;
 }
 
+static void check_series(struct scn_loader *loader, const char *series, struct scn_location location)
+{
+    struct scn_nearest nearest;
+    scn_nearest_init(&nearest, series);
+    // One point of a sweep does not have the series of the other points.
+    bool known =
+        is_series(loader, series, &nearest) || loader->without_sweep || loader->sweep_is_bad || loader->sweep_collapsed;
+    known = known || !names_are_known(loader);
+    if (!known && nearest.name != NULL) {
+        scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s' (did you mean '%s'?)", series,
+                         nearest.name);
+    } else if (!known) {
+        scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s'", series);
+    }
+}
+
 static void check_value(struct scn_loader *loader, const struct scn_value *value)
 {
-    struct scn_location location = scn_loader_location(loader, value->series, value);
-    struct scn_nearest nearest;
     if (!value->given || !scn_loader_is_good(loader, value->series)) {
         return;
     }
-    scn_nearest_init(&nearest, value->series);
-    // One point of a sweep does not have the series of the other points.
-    bool known = is_series(loader, value->series, &nearest) || loader->without_sweep || loader->sweep_is_bad ||
-                 loader->sweep_collapsed;
-    known = known || !names_are_known(loader);
-    if (!known && nearest.name != NULL) {
-        scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s' (did you mean '%s'?)",
-                         value->series, nearest.name);
-    } else if (!known) {
-        scn_mistakes_add(&loader->mistakes, location, "series: no run is called '%s'", value->series);
-    }
+    check_series(loader, value->series, scn_loader_location(loader, value->series, value));
     if (value->bytes_min > value->bytes_max || value->descriptors_min > value->descriptors_max) {
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, value, value), "value: from is larger than to");
     }
 }
 
 // Does the value name a point that --set has left out of the sweep?
-static bool is_left_out(const struct scn_loader *loader, const struct scn_value *value)
+static bool is_left_out(const struct scn_loader *loader, const char *series)
 {
     struct scn_nearest nearest;
-    scn_nearest_init(&nearest, value->series);
-    return value->given && names_are_known(loader) && !is_series(loader, value->series, &nearest);
+    scn_nearest_init(&nearest, series);
+    return series[0] != '\0' && names_are_known(loader) && !is_series(loader, series, &nearest);
 }
 
 static void checks_keep(const struct scn_loader *loader, struct scn_check *checks, uint32_t *count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *count; i++) {
-        if (!is_left_out(loader, &checks[i].value) && !is_left_out(loader, &checks[i].over)) {
+        if (!is_left_out(loader, checks[i].value.series) && !is_left_out(loader, checks[i].over.series) &&
+            !is_left_out(loader, checks[i].observed.series)) {
             checks[kept++] = checks[i];
         }
     }
@@ -130,6 +135,9 @@ static void check_check(struct scn_loader *loader, const struct scn_check *check
 {
     check_value(loader, &check->value);
     check_value(loader, &check->over);
+    if (check->observed.series[0] != '\0' && check->observed.counter[0] != '\0') {
+        check_series(loader, check->observed.series, scn_loader_location(loader, check->observed.series, check));
+    }
     struct scn_location location = scn_loader_location(loader, check, check);
     bool first = check->first_reaching != 0, last = check->last_reaching != 0;
     bool needs_over = check->per_row || check->difference || first || last;

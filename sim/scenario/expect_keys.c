@@ -43,7 +43,16 @@ static const struct scn_key expect_keys[] = {
      .min = 1,
      SCN_FIELD(struct scn_check, observed.counter),
      .doc = "counter that is checked, COMPONENT.COUNTER as in counters.csv; instead of value:. With programs, the "
-            "counter of their simulation; without programs, that of every series"},
+            "counter of their simulation; without programs, that of every series. Also a sum, with spaces around + and "
+            "-; * stands for any part of a name and means the sum of all that match; simulation.simulated_ps is the "
+            "simulated time of the series"},
+    {.name = "series",
+     .unit = SCN_UNIT_TEXT,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     .min = 1,
+     SCN_FIELD(struct scn_check, observed.series),
+     .doc = "with counter: only of this series; of a sweep, SERIES means each of its values"},
     {.name = "min",
      .unit = SCN_UNIT_REAL,
      .fallback = "-.inf",
@@ -62,8 +71,8 @@ static const struct scn_key expect_keys[] = {
      .flags = SCN_KEY_OPEN,
      .min = 1,
      SCN_FIELD(struct scn_check, observed.equals),
-     .doc = "the only number that is allowed; for a program without match: a file beside the scenario with all that "
-            "the program must print"},
+     .doc = "the only number that is allowed; with counter: also a sum of counters of the same series; for a program "
+            "without match: a file beside the scenario with all that the program must print"},
     {.name = "within",
      .unit = SCN_UNIT_PERCENT,
      .fallback = "0 %",

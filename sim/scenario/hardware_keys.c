@@ -37,6 +37,12 @@ static const struct scn_key link_keys[] = {
      .max = 1000000000,
      SCN_FIELD(struct scn_link, corrupt_every_tlps),
      .doc = "fault injection: every n-th TLP arrives with a wrong LCRC; 0: none"},
+    {.name = "lose_every_acks",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "0",
+     .max = 1000000000,
+     SCN_FIELD(struct scn_link, lose_every_acks),
+     .doc = "fault injection: every n-th ACK or NAK of the link is lost; 0: none"},
 };
 const struct scn_kind scn_kind_link = {.name = "link",
                                        .doc = "a PCI Express link: a slot of a host, or a cable between two boards",

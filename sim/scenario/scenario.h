@@ -27,6 +27,7 @@ struct scn_link {
     uint64_t flight_ps;          // signal propagation, one way
     uint32_t ack_every_tlps;     // an ACK is sent at the latest after so many TLPs (0: by the timer alone)
     uint32_t corrupt_every_tlps; // fault injection: every n-th TLP arrives with a wrong LCRC (0: none)
+    uint32_t lose_every_acks;    // fault injection: every n-th ACK or NAK is lost (0: none)
 };
 
 // A program's own computing, under `exec`.
@@ -286,8 +287,9 @@ struct scn_value {
 struct scn_observed {
     char program[SCN_NAME_MAX]; // the program whose output is checked
     char match[SCN_TEXT_MAX];   // POSIX extended regular expression; its one group is the number
-    char counter[SCN_TEXT_MAX]; // "COMPONENT.COUNTER" as in counters.csv
-    char equals[SCN_TEXT_MAX];  // a number; for a program without match, a file
+    char counter[SCN_TEXT_MAX]; // a sum of counters (sum.h): "COMPONENT.COUNTER" as in counters.csv
+    char series[SCN_NAME_MAX];  // of the counters; empty: every one
+    char equals[SCN_TEXT_MAX];  // a number; beside counter a sum; for a program without match, a file
     char of[SCN_TEXT_MAX];      // the file with the recorded numbers
     double within_percent;      // of these numbers
 };

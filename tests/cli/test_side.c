@@ -39,6 +39,8 @@ TEST(SideBySide, ScenariosPrintAndWriteTheSameInTheirOrder)
     EXPECT_STREQ(many.output, one.output);
     EXPECT_STREQ(many.errors, one.errors);
     EXPECT_CONTAINS(many.errors, "'too fast' does not hold");
+    EXPECT_CONTAINS(one.output, "0 of 1, NOT: too fast\n");
+    EXPECT_CONTAINS(one.output, "c         dma, 20 ns  rtl");
     char *alone = process_file_read(&one, "out/c/data.csv"), *beside = process_file_read(&many, "out/c/data.csv");
     EXPECT_STREQ(beside, alone);
     free(alone);

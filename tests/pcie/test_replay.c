@@ -201,10 +201,23 @@ static void stream_check(struct pair_owner *owner, pcie_tlp_t *tlp)
     stream_fill(&streams[1]);
 }
 
-static void run_streams(uint32_t corrupt_every)
+// Every transmission arrived, was found to be wrong or came a second time; every replay had a NAK or the timer as its
+// reason.
+static void expect_accounted(const struct pair *pair, unsigned side)
 {
+    EXPECT_EQ(pair_counter(pair, side, "tlps_sent") + pair_counter(pair, side, "replays"),
+              pair_counter(pair, !side, "tlps_received") + pair_counter(pair, !side, "tlps_discarded"));
+    EXPECT_EQ(pair_counter(pair, side, "replay_rounds"), pair_counter(pair, !side, "naks") -
+                                                             pair_counter(pair, !side, "naks_lost") +
+                                                             pair_counter(pair, side, "replay_timeouts"));
+}
+
+static void run_streams(uint32_t corrupt_every, uint32_t lose_every)
+{
+    TEST_TRACE("every %u. TLP corrupted, every %u. ACK or NAK lost", corrupt_every, lose_every);
     struct pcie_link_config config = pair_config();
     config.corrupt_every_tlps = corrupt_every;
+    config.lose_every_acks = lose_every;
     config.flight_ps = 20000;
     struct pair *pair = pair_create(&config);
     memset(streams, 0, sizeof streams);
@@ -220,7 +233,10 @@ static void run_streams(uint32_t corrupt_every)
         EXPECT_EQ(pair->owners[side].received, STREAM_TLPS);
         EXPECT_EQ(streams[side].checked_bytes, streams[side].sent_bytes);
         EXPECT_EQ(streams[side].bad, 0);
-        EXPECT_GT(pair_counter(pair, side, "replays"), 0);
+        EXPECT_EQ(pair_counter(pair, side, "tlps_corrupted") > 0, corrupt_every > 0);
+        EXPECT_GE(pair_counter(pair, side, "replays"), pair_counter(pair, side, "tlps_corrupted"));
+        EXPECT_EQ(pair_counter(pair, side, "acks_lost") + pair_counter(pair, side, "naks_lost") > 0, lose_every > 0);
+        expect_accounted(pair, side);
     }
     pair_destroy(pair);
 }
@@ -229,8 +245,36 @@ TEST(Replay, DeliversEveryByteOnceAndInOrderHoweverOftenTlpsAreCorrupted)
 {
     static const uint32_t EVERY[] = {1, 2, 3, 4, 7, 16, 64, 257, 1000};
     for (unsigned i = 0; i < sizeof EVERY / sizeof EVERY[0]; i++) {
-        run_streams(EVERY[i]);
+        run_streams(EVERY[i], 0);
     }
+}
+
+TEST(Replay, DeliversEveryByteOnceAndInOrderHoweverOftenAcksAndNaksAreLost)
+{
+    static const uint32_t CORRUPT[] = {0, 3, 64}, LOSE[] = {2, 7, 50};
+    for (unsigned i = 0; i < 9; i++) {
+        run_streams(CORRUPT[i / 3], LOSE[i % 3]);
+    }
+}
+
+// The TLP arrived, and its sender is not told: it sends again after its time-out, and gets another ACK for that.
+TEST(Replay, SendsAgainWhatHasArrivedIfTheAckIsLost)
+{
+    struct pcie_link_config config = pair_config();
+    config.lose_every_acks = 2;
+    struct pair *pair = pair_create(&config);
+    offer_numbered(pair, 0, 1); // its ACK arrives
+    (void)sim_run(pair->sim);
+    offer_numbered(pair, 0, 1); // that of this one does not
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 2);
+    EXPECT_EQ(pair_counter(pair, 1, "acks"), 3);
+    EXPECT_EQ(pair_counter(pair, 1, "acks_lost"), 1);
+    EXPECT_EQ(pair_counter(pair, 0, "replay_timeouts"), 1);
+    EXPECT_EQ(pair_counter(pair, 0, "replays"), 1);
+    EXPECT_EQ(pair_counter(pair, 1, "tlps_discarded"), 1);
+    expect_accounted(pair, 0);
+    pair_destroy(pair);
 }
 
 static void digest_add(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)

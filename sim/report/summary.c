@@ -1,0 +1,259 @@
+#include "sim/report/summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/report/csv.h"
+#include "sim/report/grid.h"
+#include "sim/report/results.h"
+
+enum field { SCENARIO, SERIES, BOARDS, DEVICE, INJECTED, EFFECTS, HELD, FIELDS };
+
+// The counters that a row sums up over all components, and their words.
+struct sum {
+    const char *counters[2];
+    const char *words;
+};
+static const struct sum injected[] = {
+    {{"tlps_corrupted"}, "TLPs corrupted"},
+    {{"acks_lost", "naks_lost"}, "ACKs, NAKs lost"},
+    {{"dropped_packets"}, "packets lost"},
+    {{"damaged_packets"}, "packets damaged"},
+};
+static const struct sum effects[] = {
+    {{"naks"}, "NAKs"},
+    {{"replay_timeouts"}, "time-outs"},
+    {{"replays"}, "TLPs sent again"},
+    {{"tlps_lost"}, "TLPs lost"},
+    {{"tlps_dropped"}, "dropped"},
+    {{"lost_packets"}, "packets lost"},
+    {{"packets_resent"}, "packets resent"},
+    {{"completion_errors"}, "completions in error"},
+};
+
+struct text {
+    char *bytes;
+    size_t size;
+    FILE *out;
+    unsigned items;
+};
+
+static void text_open(struct text *text)
+{
+    *text = (struct text){0};
+    text->out = open_memstream(&text->bytes, &text->size);
+    if (text->out == NULL) {
+        sim_panic("report", "out of memory for a summary");
+    }
+}
+
+static void text_close(struct text *text, FILE *rows)
+{
+    (void)fclose(text->out);
+    fputc(',', rows);
+    csv_text_write(rows, text->bytes);
+    free(text->bytes);
+}
+
+__attribute__((format(printf, 2, 3))) static void item_add(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs(text->items++ > 0 ? ", " : "", text->out);
+    vfprintf(text->out, format, args);
+    va_end(args);
+}
+
+// --- one row --------------------------------------------------------------------------------------------------------
+
+static uint64_t counted(const report_t *report, const char *series, const char *name)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < report->counter_count && name != NULL; i++) {
+        const struct report_counter *counter = &report->counters[i];
+        bool own = strcmp(counter->series, series) == 0 && strcmp(counter->name, name) == 0;
+        value += own ? counter->value : 0;
+    }
+    return value;
+}
+
+static void sums_add(const report_t *report, const char *series, const struct sum *sums, size_t count,
+                     struct text *text)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value = counted(report, series, sums[i].counters[0]) + counted(report, series, sums[i].counters[1]);
+        if (value > 0) {
+            item_add(text, "%" PRIu64 " %s", value, sums[i].words);
+        }
+    }
+}
+
+static void injected_write(const report_t *report, const char *series, FILE *rows)
+{
+    struct text text;
+    text_open(&text);
+    for (size_t i = 0; i < report->fault_count; i++) {
+        const struct report_fault *fault = &report->faults[i];
+        if (fault->happened && strcmp(fault->series, series) == 0) {
+            item_add(&text, "%s pulled", fault->cable);
+        }
+    }
+    sums_add(report, series, injected, sizeof injected / sizeof injected[0], &text);
+    text_close(&text, rows);
+}
+
+static void effects_write(const report_t *report, const char *series, FILE *rows)
+{
+    struct text text;
+    text_open(&text);
+    sums_add(report, series, effects, sizeof effects / sizeof effects[0], &text);
+    text_close(&text, rows);
+}
+
+// Expectations about series name a curve, which leaves out a part of the name of a run of a sweep.
+static bool is_about(const report_t *report, const char *series, const struct report_verdict *verdict)
+{
+    const struct scn_sweep *sweep = report->scenario->sweep;
+    if (verdict->series == NULL || strcmp(verdict->series, series) == 0) {
+        return true;
+    }
+    const char *bare;
+    for (uint32_t i = 0; sweep != NULL && (bare = scn_series(report->scenario, i)) != NULL; i++) {
+        for (uint32_t k = 0; k < sweep->point_count; k++) {
+            char run[2 * SCN_NAME_MAX], curve[2 * SCN_NAME_MAX];
+            snprintf(run, sizeof run, "%s, %s", bare, sweep->points[k].label);
+            scn_sweep_series_make(report->scenario, bare, k, curve, sizeof curve);
+            if (strcmp(run, series) == 0 && strcmp(curve, verdict->series) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void held_write(const report_t *report, const char *series, const struct report_outcomes *outcomes, FILE *rows)
+{
+    unsigned held = 0, broken = 0;
+    struct text text, names;
+    text_open(&text);
+    text_open(&names);
+    for (size_t i = 0; outcomes != NULL && i < outcomes->count; i++) {
+        const struct report_outcome *outcome = &outcomes->items[i];
+        for (size_t k = 0; k < outcome->verdict_count; k++) {
+            bool about = is_about(report, series, &outcome->verdicts[k]);
+            held += about && outcome->verdicts[k].holds;
+            if (about && !outcome->verdicts[k].holds) {
+                broken++;
+                item_add(&names, "%s", outcome->name);
+            }
+        }
+    }
+    (void)fclose(names.out);
+    if (broken > 0) {
+        item_add(&text, "%u of %u, NOT: %s", held, held + broken, names.bytes);
+    } else if (outcomes == NULL) {
+        item_add(&text, "not judged");
+    } else if (held > 0) {
+        item_add(&text, "all %u", held);
+    }
+    free(names.bytes);
+    text_close(&text, rows);
+}
+
+static void head_write(const report_t *report, const char *series, const char *boards, const char *device, FILE *rows)
+{
+    csv_text_write(rows, report->scenario->name);
+    const char *const texts[] = {series, boards, device};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fputc(',', rows);
+        csv_text_write(rows, texts[i] != NULL ? texts[i] : "");
+    }
+}
+
+static const struct report_failure *failure_of(const report_t *report, const char *series)
+{
+    for (size_t i = 0; i < report->failure_count; i++) {
+        if (strcmp(report->failures[i].series, series) == 0) {
+            return &report->failures[i];
+        }
+    }
+    return NULL;
+}
+
+static bool did_run(const report_t *report, const char *series)
+{
+    bool ran = false;
+    for (size_t i = 0; i < report->run_count; i++) {
+        ran = ran || strcmp(report->runs[i].series, series) == 0;
+    }
+    return ran;
+}
+
+void report_summary_write(const report_t *report, const struct report_outcomes *outcomes, FILE *rows)
+{
+    for (size_t i = 0; i < report->run_count; i++) {
+        const struct report_run *run = &report->runs[i];
+        const struct report_failure *failure = failure_of(report, run->series);
+        head_write(report, run->series, run->boards, run->device, rows);
+        injected_write(report, run->series, rows);
+        effects_write(report, run->series, rows);
+        if (failure == NULL) {
+            held_write(report, run->series, outcomes, rows);
+        } else {
+            fputc(',', rows);
+            csv_text_write(rows, failure->text);
+        }
+        fputc('\n', rows);
+    }
+    for (size_t i = 0; i < report->failure_count; i++) {
+        if (!did_run(report, report->failures[i].series)) {
+            head_write(report, report->failures[i].series, NULL, NULL, rows);
+            fputs(",,,", rows);
+            csv_text_write(rows, report->failures[i].text);
+            fputc('\n', rows);
+        }
+    }
+}
+
+// --- all of them ----------------------------------------------------------------------------------------------------
+
+static char *rows_read(FILE *rows)
+{
+    char *text = NULL;
+    size_t size = 0;
+    rewind(rows);
+    if (getdelim(&text, &size, '\0', rows) < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+void report_summary_print(FILE *rows, bool always, FILE *out)
+{
+    static const char *const heads[FIELDS] = {
+        "scenario", "series", "boards", "device", "injected", "effects", "expectations that hold"};
+    char *text = rows_read(rows), *cursor = text, *fields[FIELDS], previous[SCN_NAME_MAX] = "";
+    bool faults = false;
+    grid_t *grid = grid_create(FIELDS);
+    for (size_t i = 0; i < FIELDS; i++) {
+        grid_column_left(grid, i);
+        grid_cell_add(grid, "%s", heads[i]);
+    }
+    while (text != NULL && csv_record_read(&cursor, fields, FIELDS) == FIELDS) {
+        faults = faults || fields[INJECTED][0] != '\0';
+        bool same = strcmp(previous, fields[SCENARIO]) == 0;
+        snprintf(previous, sizeof previous, "%s", fields[SCENARIO]);
+        for (size_t i = 0; i < FIELDS; i++) {
+            grid_cell_add(grid, "%s", i == SCENARIO && same ? "" : fields[i]);
+        }
+    }
+    if (faults || always) {
+        fputs("\nSummary\n", out);
+        grid_print(grid, out);
+    }
+    grid_destroy(grid);
+    free(text);
+}

@@ -1,0 +1,51 @@
+#include "sim/scenario/sum.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The length of the text up to the next operator, or all of it.
+static size_t operand_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length] != '\0' && strncmp(text + length, " + ", 3) != 0 && strncmp(text + length, " - ", 3) != 0) {
+        length++;
+    }
+    return length;
+}
+
+bool scn_sum_next(const char **cursor, struct scn_term *term)
+{
+    const char *text = *cursor;
+    char *end;
+    if (text[0] == '\0') {
+        return false;
+    }
+    bool is_operator = text[0] == ' ' && (text[1] == '+' || text[1] == '-') && text[2] == ' ';
+    *term = (struct scn_term){.minus = is_operator && text[1] == '-'};
+    text += is_operator ? 3 : 0;
+    size_t length = operand_length(text);
+    snprintf(term->name, sizeof term->name, "%.*s", (int)length, text);
+    term->number = strtod(term->name, &end);
+    term->is_number = term->name[0] != '\0' && *end == '\0' && isfinite(term->number);
+    *cursor = text + length;
+    return true;
+}
+
+bool scn_sum_is_valid(const char *text)
+{
+    struct scn_term term;
+    bool valid = text[0] != '\0';
+    while (scn_sum_next(&text, &term)) {
+        bool counter = strchr(term.name, '.') != NULL && strpbrk(term.name, " \t+,;") == NULL;
+        valid = valid && (term.is_number || counter);
+    }
+    return valid;
+}
+
+bool scn_term_matches(const struct scn_term *term, const char *name)
+{
+    return strchr(term->name, '*') != NULL ? fnmatch(term->name, name, 0) == 0 : strcmp(term->name, name) == 0;
+}
