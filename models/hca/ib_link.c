@@ -8,7 +8,20 @@
 
 enum { FLOW_BYTES = 8, HEADER_BYTES_MAX = 64 };
 
-enum counter { PACKETS, BYTES, FLOW_PACKETS, CREDIT_STALLS, DROPPED, DAMAGED, LOST, COUNTERS };
+enum counter {
+    PACKETS,
+    BYTES,
+    FLOW_PACKETS,
+    CREDIT_STALLS,
+    DROPPED,
+    DAMAGED,
+    LOST,
+    DROPPED_DOWN,
+    DOWNS,
+    DOWN_AT,
+    UP_AT,
+    COUNTERS
+};
 
 static const struct sim_counter_desc COUNTER_DESCS[COUNTERS] = {
     [PACKETS] = {"packets", "packets", "sent from this end"},
@@ -18,6 +31,10 @@ static const struct sim_counter_desc COUNTER_DESCS[COUNTERS] = {
     [DROPPED] = {"dropped_packets", "packets", "lost on the wire by fault injection"},
     [DAMAGED] = {"damaged_packets", "packets", "arrived here with a wrong CRC and ended"},
     [LOST] = {"lost_packets", "packets", "sent from this end while the link was down or went down"},
+    [DROPPED_DOWN] = {"dropped_while_down", "packets", "of lost_packets: given to this end while the link was down"},
+    [DOWNS] = {"downs", "events", "times the link went down"},
+    [DOWN_AT] = {"down_at", "ps", "when the link went down last; 0: never"},
+    [UP_AT] = {"up_at", "ps", "when the link came up again last; 0: never"},
 };
 
 struct ib_end {
@@ -121,6 +138,7 @@ bool ib_end_offer(ib_end_t *end, ib_packet_t *packet)
     ib_link_t *link = end->link;
     if (!link->up) {
         end->counters[LOST]++;
+        end->counters[DROPPED_DOWN]++;
         ib_packet_give(link->pool, packet);
         return true;
     }
@@ -249,6 +267,11 @@ void ib_end_attach(ib_end_t *end, const struct ib_end_ops *ops, void *ctx)
     end->ctx = ctx;
 }
 
+const char *ib_end_name(const ib_end_t *end)
+{
+    return end->name;
+}
+
 bool ib_end_is_up(const ib_end_t *end)
 {
     return end->link->up;
@@ -281,6 +304,8 @@ void ib_link_set_up(ib_link_t *link, bool up)
         ib_end_t *end = &link->ends[side];
         end_stop(end);
         end->free_ps = sim_now_ps(link->sim);
+        end->counters[up ? UP_AT : DOWN_AT] = sim_now_ps(link->sim);
+        end->counters[DOWNS] += !up;
         end->ops->state(end->ctx, end, up);
         if (end->refused) {
             sim_event_schedule(link->sim, &end->ready_event, 0);

@@ -58,3 +58,4 @@ ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived);
 // Releases the packet and returns it to the pool. A shared packet is released when the last of its copies is done.
 void ib_packet_done(ib_pool_t *pool, ib_packet_t *packet);
 bool ib_end_is_up(const ib_end_t *end);
+const char *ib_end_name(const ib_end_t *end);

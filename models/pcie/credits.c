@@ -9,6 +9,7 @@ enum { DATA_CREDIT_BYTES = 16 };
 
 static void free_event_run(void *ctx);
 static void update_event_run(void *ctx);
+static unsigned credits_take(pcie_end_t *end, uint64_t before_ps);
 
 void pcie_credits_init(pcie_end_t *end)
 {
@@ -26,13 +27,18 @@ void pcie_credits_init(pcie_end_t *end)
 
 void pcie_credits_clear(pcie_end_t *end)
 {
-    struct pcie_receiver *rx = &end->rx;
-    rx->freeing.count = 0;
-    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
-        rx->classes[class].to_free = (struct pcie_credits){0};
-    }
+    (void)credits_take(end, SIM_NEVER_PS);
     pcie_update_cancel(end, PCIE_UPDATE_FREE);
     pcie_update_cancel(end, PCIE_UPDATE_FC);
+}
+
+void pcie_credits_restart(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        rx->classes[class].granted = rx->classes[class].freed;
+    }
+    rx->unreported_since_ps = SIM_NEVER_PS;
 }
 
 // The credits that a TLP occupied. Infinite credits are never returned.
@@ -156,10 +162,14 @@ void pcie_end_release_at(pcie_end_t *end, const pcie_tlp_t *tlp, uint64_t at_ps)
     struct pcie_receiver *rx = &end->rx;
     enum pcie_class class = pcie_tlp_class(tlp);
     const struct pcie_credits credits = credits_of(end, class, tlp);
-    if (!end->link->up || (credits.headers == 0 && credits.data == 0)) {
+    uint64_t now_ps = sim_now_ps(end->sim);
+    if (credits.headers == 0 && credits.data == 0) {
         return;
     }
-    uint64_t now_ps = sim_now_ps(end->sim);
+    if (!end->link->up) {
+        credits_free(rx, class, &credits, now_ps);
+        return;
+    }
     const struct pcie_freeing freeing = {at_ps > now_ps ? at_ps : now_ps, credits, class};
     (void)credits_take(end, now_ps);
     uint32_t index = freeing_add(&rx->freeing, &freeing);

@@ -28,7 +28,8 @@ static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
     [PCIE_COUNT_TLPS_DISCARDED] = {"tlps_discarded", "TLPs", "arrived corrupt, out of sequence or a second time"},
     [PCIE_COUNT_TLPS_DROPPED] = {"tlps_dropped", "TLPs", "taken by offer and lost because the link went down"},
     [PCIE_COUNT_TLPS_LOST] = {"tlps_lost", "TLPs", "of tlps_dropped: were queued or under way when the link went down"},
-    [PCIE_COUNT_DOWN_AT] = {"down_at", "ps", "when the link went down; 0: it is up"},
+    [PCIE_COUNT_DOWN_AT] = {"down_at", "ps", "when the link went down last; 0: never"},
+    [PCIE_COUNT_UP_AT] = {"up_at", "ps", "when the link came up again last; 0: never"},
     [PCIE_COUNT_TLPS_CORRUPTED] = {"tlps_corrupted", "TLPs", "sent with a wrong LCRC by fault injection"},
     [PCIE_COUNT_ACKS_LOST] = {"acks_lost", "DLLPs", "of acks: lost on the way by fault injection"},
     [PCIE_COUNT_NAKS_LOST] = {"naks_lost", "DLLPs", "of naks: lost on the way by fault injection"},
@@ -39,6 +40,7 @@ static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
 
 static const struct sim_trace_field down_fields[] = {{"lost_tlps", SIM_TRACE_DECIMAL, NULL},
                                                      {"sent_tlps", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_point link_up = {"link_up", NULL, 0, "the link of this end came up again"};
 static const struct sim_trace_point link_down = {"link_down", down_fields, 2,
                                                  "the link of this end went down; what the end lost, and had sent"};
 
@@ -96,6 +98,7 @@ static enum sim_status counters_register(pcie_link_t *link)
     return SIM_OK;
 }
 
+static void up_event_run(void *ctx);
 static void down_event_run(void *ctx)
 {
     pcie_link_set_down(ctx);
@@ -115,8 +118,9 @@ enum sim_status pcie_link_create(sim_t *sim, pcie_pool_t *pool, const char *name
     memset(link, 0, sizeof *link);
     link->sim = sim;
     link->up = true;
-    link->down_ps = SIM_NEVER_PS;
+    link->down_ps = link->up_ps = link->outage_ps = SIM_NEVER_PS;
     sim_event_init(&link->down_event, down_event_run, link);
+    sim_event_init(&link->up_event, up_event_run, link);
     link->config = *config;
     uint64_t symbols = pcie_ack_interval_symbols(config->generation, config->lanes, config->mps_bytes);
     link->interval_ps = pcie_wire_ps(config->generation, 1, symbols);
@@ -140,6 +144,7 @@ void pcie_link_destroy(pcie_link_t *link)
         return;
     }
     sim_event_cancel(link->sim, &link->down_event);
+    sim_event_cancel(link->sim, &link->up_event);
     for (unsigned side = 2; side > 0; side--) {
         sim_counters_unregister(link->sim, link->ends[side - 1].counters);
         end_fini(&link->ends[side - 1]);
@@ -188,6 +193,11 @@ uint64_t pcie_link_down_ps(const pcie_link_t *link)
     return link->down_ps;
 }
 
+uint64_t pcie_link_up_ps(const pcie_link_t *link)
+{
+    return link->up_ps;
+}
+
 // Counts the TLPs that this end took and its peer has not accepted by now.
 static uint64_t undelivered_tlps(const pcie_end_t *end)
 {
@@ -223,13 +233,14 @@ void pcie_link_set_down(pcie_link_t *link)
     uint64_t lost_tlps[2];
     link->up = false;
     link->down_ps = sim_now_ps(link->sim);
+    link->offered_ps = link->down_ps;
     sim_event_cancel(link->sim, &link->down_event);
     pcie_receiver_check(&link->ends[0]);
     pcie_receiver_check(&link->ends[1]);
     for (unsigned side = 0; side < 2; side++) {
         lost_tlps[side] = undelivered_tlps(&link->ends[side]);
         link->ends[side].counters[PCIE_COUNT_TLPS_DROPPED] += lost_tlps[side];
-        link->ends[side].counters[PCIE_COUNT_TLPS_LOST] = lost_tlps[side];
+        link->ends[side].counters[PCIE_COUNT_TLPS_LOST] += lost_tlps[side];
         link->ends[side].counters[PCIE_COUNT_DOWN_AT] = link->down_ps;
         sim_trace(link->sim, link->ends[side].name, &link_down,
                   (const uint64_t[]){lost_tlps[side], link->ends[side].counters[PCIE_COUNT_TLPS_SENT]});
@@ -240,6 +251,46 @@ void pcie_link_set_down(pcie_link_t *link)
     }
     for (unsigned side = 0; side < 2; side++) {
         down_notify(&link->ends[side], lost_tlps[side]);
+    }
+    if (link->outage_ps != SIM_NEVER_PS) {
+        sim_event_schedule(link->sim, &link->up_event, link->outage_ps);
+    }
+}
+
+// The link is up as soon as it has been quiet for long enough.
+static void up_event_run(void *ctx)
+{
+    pcie_link_t *link = ctx;
+    uint64_t now_ps = sim_now_ps(link->sim), quiet_ps = link->offered_ps + PCIE_QUIET_PS;
+    if (now_ps < quiet_ps) {
+        sim_event_schedule_at(link->sim, &link->up_event, quiet_ps);
+        return;
+    }
+    link->up = true;
+    link->up_ps = now_ps;
+    for (unsigned side = 0; side < 2; side++) {
+        pcie_receiver_restart(&link->ends[side]);
+        pcie_credits_restart(&link->ends[side]);
+    }
+    for (unsigned side = 0; side < 2; side++) {
+        pcie_transmitter_restart(&link->ends[side]);
+        link->ends[side].counters[PCIE_COUNT_UP_AT] = now_ps;
+        sim_trace(link->sim, link->ends[side].name, &link_up, NULL);
+    }
+}
+
+void pcie_link_set_up(pcie_link_t *link)
+{
+    if (!link->up && !sim_event_pending(&link->up_event)) {
+        sim_event_schedule(link->sim, &link->up_event, 0);
+    }
+}
+
+void pcie_link_set_outage(pcie_link_t *link, uint64_t outage_ps)
+{
+    link->outage_ps = outage_ps;
+    if (outage_ps == SIM_NEVER_PS) {
+        sim_event_cancel(link->sim, &link->up_event);
     }
 }
 

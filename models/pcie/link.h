@@ -5,7 +5,8 @@
 // posted, non-posted and completion with their return delay (a receiver returns credits when the update interval has
 // passed, or at once when the peer has less than one maximum payload or no header left or a quarter is unreported);
 // ordering (clause 2.4: nothing passes an earlier posted write, a completion and a posted write may pass a non-posted
-// request); link down. Leaves out: training, power states, lane failures, virtual channels other than VC0.
+// request); link down, and up again. Leaves out: the steps of training, power states, lane failures, virtual channels
+// other than VC0.
 //
 // Sources: PCI Express Base Specification 3.0, clauses 2.4, 2.6, 3.5, 4.2; ACK and FC intervals: tables 2-46 and 3-7
 // as listed in docs/component-facts.md.
@@ -25,6 +26,9 @@ typedef struct pcie_end pcie_end_t;
 #define PCIE_ROOM_TLPS 4
 
 #define PCIE_CREDITS_INFINITE 0xffffffffu
+
+// Longer than any pause inside a transfer.
+#define PCIE_QUIET_PS (20 * SIM_PS_PER_US)
 
 // What one end offers and costs.
 struct pcie_end_config {
@@ -66,7 +70,7 @@ struct pcie_end_ops {
     // The link went down. TLPs that this end took by offer and that the other end's data link layer has not accepted
     // are lost (lost_tlps). Accepted TLPs, whose ACK has arrived or would have arrived, are still received when they
     // come out of rx_ps, and nothing after them. A refused owner gets ready() next. Every TLP offered from then on is
-    // taken, dropped and counted.
+    // taken, dropped and counted, until the link is up again.
     void (*down)(void *ctx, pcie_end_t *end, unsigned lost_tlps);
 };
 
@@ -97,7 +101,16 @@ void pcie_link_set_down(pcie_link_t *link);
 // that many TLPs has left. 0: at once.
 void pcie_link_set_down_after(pcie_link_t *link, uint64_t tlps);
 bool pcie_link_is_up(const pcie_link_t *link);
-uint64_t pcie_link_down_ps(const pcie_link_t *link); // when it went down; SIM_NEVER_PS: it is up
+uint64_t pcie_link_down_ps(const pcie_link_t *link); // when it went down last; SIM_NEVER_PS: never
+// Lets a link that is down come up again: both ends forget what they sent and received, and advertise their buffers
+// anew. It stays closed until nothing has been offered to either end for PCIE_QUIET_PS, as Downstream Port Containment
+// (PCI Express 3.1, clause 6.2.10) does until software opens the port: a transfer that lost a part loses all that
+// follows, too, and does not end behind the gap with a word that says that everything is there.
+void pcie_link_set_up(pcie_link_t *link);
+// It comes up again so long after it goes down: calls pcie_link_set_up then. SIM_NEVER_PS: it does not, also if it is
+// waiting for that.
+void pcie_link_set_outage(pcie_link_t *link, uint64_t outage_ps);
+uint64_t pcie_link_up_ps(const pcie_link_t *link); // when it came up again last; SIM_NEVER_PS: never
 // Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost (replay timer).
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side);
 void pcie_link_drop_next(pcie_link_t *link, unsigned side);

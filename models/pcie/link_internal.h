@@ -38,6 +38,7 @@ enum pcie_link_counter {
     PCIE_COUNT_TLPS_DROPPED,
     PCIE_COUNT_TLPS_LOST,
     PCIE_COUNT_DOWN_AT,
+    PCIE_COUNT_UP_AT,
     PCIE_COUNT_TLPS_CORRUPTED,
     PCIE_COUNT_ACKS_LOST,
     PCIE_COUNT_NAKS_LOST,
@@ -172,9 +173,11 @@ struct pcie_link {
     uint64_t interval_ps;      // of ACKs and UpdateFCs
     struct pcie_link_config config;
     uint64_t replay_timeout_ps;
-    uint64_t down_ps; // SIM_NEVER_PS while it is up
+    uint64_t down_ps, up_ps; // SIM_NEVER_PS: never
+    uint64_t outage_ps;      // from down to up
+    uint64_t offered_ps;     // while it is down: when an owner offered something last
     sim_t *sim;
-    sim_event_t down_event;
+    sim_event_t down_event, up_event;
     pcie_end_t ends[2];
 };
 
@@ -252,6 +255,7 @@ void pcie_end_settle(pcie_end_t *end);
 
 void pcie_transmitter_init(pcie_end_t *end);
 void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
+void pcie_transmitter_restart(pcie_end_t *end); // the link comes up: the first sequence number, the peer's free buffers
 void pcie_transmitter_fini(pcie_end_t *end);
 void pcie_transmitter_room_notify(pcie_end_t *end); // notifies the owner when its room changed
 void pcie_transmitter_wake(pcie_end_t *end);        // something may now be able to go
@@ -263,6 +267,7 @@ void pcie_transmitter_replay(pcie_end_t *end);
 void pcie_receiver_init(pcie_end_t *end);
 // The link is down: drops what has not arrived by now; what has arrived is still delivered.
 void pcie_receiver_cut(pcie_end_t *end);
+void pcie_receiver_restart(pcie_end_t *end); // the link comes up: expects the first sequence number
 void pcie_receiver_fini(pcie_end_t *end);
 // A TLP is in flight to this end, with a reference of its own. at_once: the data link layer must check it as soon as it
 // arrives.
@@ -271,7 +276,8 @@ void pcie_receiver_check(pcie_end_t *end);    // the data link layer's check of 
 void pcie_receiver_ack_mark(pcie_end_t *end); // for ack_event
 
 void pcie_credits_init(pcie_end_t *end);
-void pcie_credits_clear(pcie_end_t *end);
+void pcie_credits_clear(pcie_end_t *end);   // the link is down: counts announced releases, and reports none
+void pcie_credits_restart(pcie_end_t *end); // the link comes up: advertises what is free
 void pcie_credits_take(pcie_end_t *end);                           // update phase: counts what was released by now
 void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // the free credits have been reported
 void pcie_credits_free_mark(pcie_end_t *end);                      // for free_event

@@ -55,6 +55,14 @@ void pcie_receiver_cut(pcie_end_t *end)
     pcie_credits_clear(end);
 }
 
+void pcie_receiver_restart(pcie_end_t *end)
+{
+    struct pcie_receiver *rx = &end->rx;
+    rx->expected = 0;
+    rx->acknowledged = 0;
+    rx->nak_outstanding = false;
+}
+
 void pcie_receiver_fini(pcie_end_t *end)
 {
     end->rx.checked = 0;

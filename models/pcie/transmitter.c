@@ -56,6 +56,34 @@ void pcie_transmitter_clear(pcie_end_t *end)
     tx->replay_armed = false;
 }
 
+// What the peer has not delivered to its owner yet occupies its buffer as well.
+void pcie_transmitter_restart(pcie_end_t *end)
+{
+    struct pcie_transmitter *tx = &end->tx;
+    const struct pcie_receiver *peer = &end->peer->rx;
+    tx->next_sequence = 0;
+    tx->gap = false;
+    tx->resend_begins = false;
+    tx->resend_index = 0;
+    for (unsigned class = 0; class < PCIE_CLASS_COUNT; class ++) {
+        const struct pcie_end_config *config = &end->peer->config;
+        struct pcie_outbound *out = &tx->classes[class];
+        out->limit.headers =
+            config->headers[class] == PCIE_CREDITS_INFINITE ? UINT64_MAX : peer->classes[class].granted.headers;
+        out->limit.data = config->data[class] == PCIE_CREDITS_INFINITE ? UINT64_MAX : peer->classes[class].granted.data;
+        out->consumed = peer->classes[class].received;
+        out->stalled_since_ps = SIM_NEVER_PS;
+    }
+    tx->stalled = 0;
+    for (uint32_t i = 0; i < peer->arriving.count; i++) {
+        const struct pcie_arriving *arriving = pcie_ring_at(&peer->arriving, i);
+        if (arriving->tlp != NULL) {
+            tx->classes[pcie_tlp_class(arriving->tlp)].consumed.headers++;
+            tx->classes[pcie_tlp_class(arriving->tlp)].consumed.data += pcie_tlp_data_credits(arriving->tlp);
+        }
+    }
+}
+
 void pcie_transmitter_fini(pcie_end_t *end)
 {
     pcie_transmitter_clear(end);
@@ -100,6 +128,7 @@ bool pcie_end_offer_begun(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t begun_ps)
     }
     if (!end->link->up) {
         end->counters[PCIE_COUNT_TLPS_DROPPED]++;
+        end->link->offered_ps = sim_now_ps(end->sim);
         pcie_tlp_unref(tlp);
         return true;
     }

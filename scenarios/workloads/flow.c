@@ -90,9 +90,8 @@ static int memories_alloc(struct flow_end *end)
     size_t bytes = (size_t)most, old_bytes = (size_t)end->depth * FLOW_ATOMIC_BYTES;
     size_t source_bytes = flow_is_atomic(end) ? old_bytes : bytes;
     size_t lead_bytes = is_datagram(end) ? PAGE_BYTES : 0; // room for a GRH
-    int error = flow_memory_alloc(end, &end->source, w->source_gpu, 0, source_bytes, end->qp_count);
-    return error == 0 ? flow_memory_alloc(end, &end->target, w->destination_gpu, lead_bytes, bytes, end->qp_count)
-                      : error;
+    int error = flow_memory_alloc(end, &end->source, w->source_gpu, 0, source_bytes, end->slots);
+    return error == 0 ? flow_memory_alloc(end, &end->target, w->destination_gpu, lead_bytes, bytes, end->slots) : error;
 }
 
 // Verbs do not report the limit of inline data. For "as much as possible" the program asks for less until it is
@@ -204,8 +203,8 @@ static int connect_all(struct flow_end *end, const struct ibv_port_attr *port)
                                .max_dest_rd_atomic = reads,
                                .min_rnr_timer = 12,
                                .port_num = PORT,
-                               .timeout = 14,
-                               .retry_cnt = 7,
+                               .timeout = end->workload->verbs.qp_timeout,
+                               .retry_cnt = end->workload->verbs.retry_count,
                                .rnr_retry = 7};
     if (flow_is_atomic(end)) {
         attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
@@ -227,16 +226,26 @@ static int connect_all(struct flow_end *end, const struct ibv_port_attr *port)
 // --- receives -------------------------------------------------------------------------------------------------------
 
 // A receive of the whole slot; the data of a datagram is preceded by a GRH or its room.
-static int receive_post(struct flow_end *end, uint32_t qp)
+static int slot_receive(struct flow_end *end, uint32_t qp, uint32_t slot)
 {
     const struct flow_memory *target = &end->target;
     uint32_t before = is_datagram(end) ? GRH_BYTES : 0;
-    struct ibv_sge sge = {.addr = flow_memory_address(target, qp) - before,
+    struct ibv_sge sge = {.addr = flow_memory_address(target, slot) - before,
                           .length = (uint32_t)(target->stride_bytes - target->lead_bytes) + before,
                           .lkey = target->mr->lkey};
-    struct ibv_recv_wr wr = {.wr_id = qp, .sg_list = &sge, .num_sge = 1}, *bad;
+    struct ibv_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1}, *bad;
     int error = ibv_post_recv(end->qps[qp], &wr, &bad);
     return error == 0 ? 0 : flow_give_up(end, error, "ibv_post_recv");
+}
+
+static int receive_post(struct flow_end *end, uint32_t qp)
+{
+    return slot_receive(end, qp, qp);
+}
+
+int flow_receive_slot(struct flow_end *end, uint32_t slot)
+{
+    return slot_receive(end, 0, slot);
 }
 
 static int receives_post(struct flow_end *end)
@@ -321,14 +330,15 @@ static size_t old_offset(const struct flow_end *end, uint32_t n)
     return (size_t)(n % end->depth) * FLOW_ATOMIC_BYTES;
 }
 
-static void request_address(const struct flow_end *end, uint32_t qp, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void request_address(const struct flow_end *end, uint32_t qp, uint32_t slot, struct ibv_send_wr *wr,
+                            struct ibv_sge *sge)
 {
     const struct flow_letter *peer = &end->peer;
     uint32_t n = end->sent[qp];
-    uint64_t target = peer->target_address + qp * end->target.stride_bytes;
+    uint64_t target = peer->target_address + slot * end->target.stride_bytes;
     bool reads = wr->opcode == IBV_WR_RDMA_READ;
     const struct flow_memory *local = reads ? &end->target : &end->source;
-    *sge = (struct ibv_sge){flow_memory_address(local, qp), (uint32_t)end->bytes, local->mr->lkey};
+    *sge = (struct ibv_sge){flow_memory_address(local, slot), (uint32_t)end->bytes, local->mr->lkey};
     if (is_datagram(end)) {
         wr->wr.ud.ah = end->ah;
         wr->wr.ud.remote_qpn = peer->qpns[qp];
@@ -340,26 +350,36 @@ static void request_address(const struct flow_end *end, uint32_t qp, struct ibv_
         wr->wr.atomic.compare_add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 1 : n;
         wr->wr.atomic.swap = n + 1;
     } else {
-        wr->wr.rdma.remote_addr = reads ? peer->source_address + qp * end->source.stride_bytes : target;
+        wr->wr.rdma.remote_addr = reads ? peer->source_address + slot * end->source.stride_bytes : target;
         wr->wr.rdma.rkey = reads ? peer->source_key : peer->target_key;
     }
 }
 
-int flow_post(struct flow_end *end, uint32_t qp, bool signaled)
+static int slot_post(struct flow_end *end, uint32_t qp, uint32_t slot, uint64_t id, bool signaled)
 {
     const struct workload_verbs *verbs = &end->workload->verbs;
     bool inlined = !flow_is_asked(end) && end->source.device == NULL && end->bytes <= end->inline_bytes;
     struct ibv_sge sge;
-    struct ibv_send_wr *bad, wr = {.wr_id = (uint64_t)(end->sent[qp] + 1) << 8 | qp,
+    struct ibv_send_wr *bad, wr = {.wr_id = id,
                                    .sg_list = &sge,
                                    .num_sge = 1,
                                    .opcode = opcode_of(verbs->operation),
                                    .send_flags = (signaled ? IBV_SEND_SIGNALED : 0u) | (inlined ? IBV_SEND_INLINE : 0u),
                                    .imm_data = htobe32(end->sent[qp])};
-    request_address(end, qp, &wr, &sge);
+    request_address(end, qp, slot, &wr, &sge);
     end->sent[qp]++;
     int error = ibv_post_send(end->qps[qp], &wr, &bad);
     return error == 0 ? 0 : flow_give_up(end, error, "ibv_post_send");
+}
+
+int flow_post(struct flow_end *end, uint32_t qp, bool signaled)
+{
+    return slot_post(end, qp, qp, (uint64_t)(end->sent[qp] + 1) << 8 | qp, signaled);
+}
+
+int flow_post_slot(struct flow_end *end, uint32_t slot)
+{
+    return slot_post(end, 0, flow_is_atomic(end) ? 0 : slot, slot, true);
 }
 
 // Takes all requests that a completion stands for.
@@ -442,7 +462,7 @@ int flow_meet(struct flow_end *end)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-int flow_open(struct flow_end *end, struct workload *workload, const char *program)
+static int open_with(struct flow_end *end, struct workload *workload, const char *program, uint32_t slots)
 {
     const struct backend_process *process = backend_current();
     const struct workload_verbs *verbs = &workload->verbs;
@@ -453,6 +473,7 @@ int flow_open(struct flow_end *end, struct workload *workload, const char *progr
                              .program = program,
                              .backend = &process->backend,
                              .qp_count = verbs->queue_pairs,
+                             .slots = slots,
                              .serves = strcmp(verbs->device, "tca0") == 0,
                              .inline_bytes = verbs->inline_bytes,
                              .depth = verbs->depth,
@@ -471,10 +492,21 @@ int flow_open(struct flow_end *end, struct workload *workload, const char *progr
     if (error == 0) {
         error = connect_all(end, &port);
     }
+    return error;
+}
+
+int flow_open(struct flow_end *end, struct workload *workload, const char *program)
+{
+    int error = open_with(end, workload, program, workload->verbs.queue_pairs);
     if (error == 0) {
         error = receives_post(end);
     }
     return error == 0 ? flow_barrier(end) : error;
+}
+
+int flow_open_slots(struct flow_end *end, struct workload *workload, const char *program, uint32_t slots)
+{
+    return open_with(end, workload, program, slots);
 }
 
 void flow_close(struct flow_end *end)

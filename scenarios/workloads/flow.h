@@ -42,6 +42,7 @@ struct flow_end {
     uint32_t qp_count;
     struct flow_memory source, target;
     struct flow_letter peer;
+    uint32_t slots; // of each memory
     uint32_t depth, cq_mod;
     uint32_t inline_bytes;
     bool turns;                                      // a ping-pong, whose messages show the turn
@@ -59,6 +60,8 @@ struct flow_end {
 // Opens the device, connects with the other end and posts the receives; on return the other end has done so, too.
 // Errors are reported to the workload.
 int flow_open(struct flow_end *end, struct workload *workload, const char *program);
+// The same with one queue pair and a slot for each of so many messages; the caller posts receives.
+int flow_open_slots(struct flow_end *end, struct workload *workload, const char *program, uint32_t slots);
 void flow_close(struct flow_end *end);
 
 int flow_give_up(const struct flow_end *end, int error, const char *what);
@@ -74,6 +77,10 @@ uint32_t flow_iterations(const struct flow_end *end);
 
 // Posts the operation on a queue pair.
 int flow_post(struct flow_end *end, uint32_t qp, bool signaled);
+// After flow_open_slots: the operation of message `slot`, and its receive. Their wr_id is the slot. Atomics all work on
+// the word of slot 0.
+int flow_post_slot(struct flow_end *end, uint32_t slot);
+int flow_receive_slot(struct flow_end *end, uint32_t slot);
 // Takes at most a batch of the available completions of requests; flow_wait_sent first waits for one.
 int flow_take_sent(struct flow_end *end);
 int flow_wait_sent(struct flow_end *end);

@@ -85,9 +85,11 @@ static int message_send(struct stream *s, uint32_t index)
     }
     if (error == 0) {
         volatile uint64_t *word = (volatile uint64_t *)s->words.address + w->iterations;
+        w->counts[WORKLOAD_COUNT_REQUESTS]++;
         error = peach2_wait_status(w->board, word, TIMEOUT_NS, NULL, &dma_error);
     }
     peach2_chain_destroy(chain);
+    w->counts[WORKLOAD_COUNT_COMPLETED] += error == 0;
     if (error != 0) {
         return give_up(s, error, error == -EREMOTEIO ? peach2_dma_error_name(dma_error) : "sending");
     }
@@ -149,7 +151,9 @@ static int rest_check(struct stream *s, uint32_t arrived)
         if (words[i] != 0) {
             return bad_data(s, i, i < arrived ? "was reported complete twice" : "arrived after one that did not");
         }
-        if (i > arrived && !is_untouched(s, i)) {
+        bool untouched = i < arrived || is_untouched(s, i);
+        s->workload->counts[WORKLOAD_COUNT_TORN] += !untouched;
+        if (i > arrived && !untouched) {
             return bad_data(s, i, "arrived in part after one that did not arrive");
         }
     }
@@ -194,6 +198,8 @@ static int point_run(struct stream *s)
         return error;
     }
     w->gather(w->ctx, &arrived, all, sizeof arrived);
+    w->counts[WORKLOAD_COUNT_RECEIVED] += arrived; // each of them was found to be whole
+    w->counts[WORKLOAD_COUNT_ARRIVED] += arrived;
     error = rest_check(s, arrived);
     if (error == 0 && w->rank == 0) {
         point.operations = all[1 % w->ranks];

@@ -42,6 +42,7 @@ struct workload_verbs {
     bool bidirectional;
     uint64_t volume_bytes; // limits the repetitions of large messages; 0: no limit
     uint64_t beside_bytes; // of the flow beside the measured one; 0: there is none
+    uint8_t qp_timeout, retry_count;
 };
 
 #define WORKLOAD_HOST (-1)
@@ -58,6 +59,13 @@ struct workload_point {
     uint64_t bytes, descriptors, operations;
     uint64_t total_ps, min_ps, max_ps;
     uint64_t memory_bytes; // 0: not measured
+};
+
+// What programs count.
+enum workload_count {
+#define COUNT(ID, name, unit, doc) WORKLOAD_COUNT_##ID,
+#include "scenarios/workloads/counts.def"
+    WORKLOAD_COUNTS
 };
 
 struct workload_shared {
@@ -82,6 +90,7 @@ struct workload {
     int source_gpu, destination_gpu; // the memory of the data and of its destination; or HOST, FPGA
     bool notify_board;               // libtca's notifications go to the board's memory
     uint32_t columns;                // of a grid
+    uint64_t *counts;                // of the node, WORKLOAD_COUNTS of them; its programs add to them
     struct workload_verbs verbs;
     // Visible to all ranks at once, outside the fabric.
     struct workload_shared *shared;

@@ -65,14 +65,15 @@ static void fault_take(void *ctx, const struct plat_fault *fault)
     struct running *running = ctx;
     struct report_fault taken = {
         .series = series_of(running),
-        .cable = fault->cable,
+        .what = fault->what,
         .happened = fault->happened,
         .at_ps = fault->at_ps,
         .after_start_ps = fault->after_start_ps,
+        .back_ps = fault->back_ps,
     };
     for (unsigned side = 0; side < 2; side++) {
         const struct plat_fault_end *end = &fault->ends[side];
-        taken.ends[side] = (struct report_fault_end){end->name, end->sent_tlps, end->lost_tlps, end->dropped_tlps};
+        taken.ends[side] = (struct report_fault_end){end->name, end->sent, end->lost, end->dropped};
     }
     report_add_fault(running->report, &taken);
 }

@@ -53,10 +53,11 @@ struct plat_clock {
     cosim_clock_t *clock;
 };
 
-// A fault that waits for its time.
-struct plat_pull {
-    pcie_link_t *cable;
-    sim_event_t event;
+// A fault that waits for its time, or for its end.
+struct plat_fault_entry {
+    pcie_link_t *cable; // one of these exists
+    ib_link_t *ib_cable;
+    sim_event_t begin, end;
 };
 
 struct plat_machine {
@@ -71,7 +72,7 @@ struct plat_machine {
     pcie_link_t *cables[SCN_CABLES_MAX];
     ib_switch_t *ib_switches[SCN_IB_SWITCHES_MAX];
     ib_link_t *ib_cables[SCN_IB_CABLES_MAX];
-    struct plat_pull pulls[SCN_FAULTS_MAX]; // of each fault
+    struct plat_fault_entry faults[SCN_FAULTS_MAX];
     struct plat_process processes[PLAT_PROCESSES_MAX];
     unsigned process_count;
     unsigned booted;     // nodes whose driver is booted

@@ -25,16 +25,17 @@ struct plat_point {
     uint64_t memory_bytes; // measured memory; 0: not measured
 };
 
-// The result of a fault of the scenario. TLPs of an end: sent over the cable; lost, because they were queued or in
-// flight when it was pulled; dropped, because the board sent them to the dead port afterwards.
+// The result of a fault of the scenario. TLPs or packets of an end: sent over the cable; lost, because they were queued
+// or in flight when it was pulled; dropped, because they were sent to the dead port afterwards.
 struct plat_fault_end {
-    char name[SCN_NAME_MAX + 4]; // "node0.E"
-    uint64_t sent_tlps, lost_tlps, dropped_tlps;
+    char name[SCN_NAME_MAX + 4]; // "node0.E", of an InfiniBand cable "node0"
+    uint64_t sent, lost, dropped;
 };
 struct plat_fault {
-    char cable[2 * SCN_NAME_MAX + 8]; // "node0.E-node1.W", as in the counters
+    char what[2 * SCN_NAME_MAX + 16]; // "node0.E-node1.W pulled"
     bool happened;
     uint64_t at_ps, after_start_ps; // simulated time, and since the programs started
+    uint64_t back_ps;               // when the link was up again; 0: never
     struct plat_fault_end ends[2];
 };
 

@@ -151,6 +151,8 @@ static struct workload_verbs verbs_of(const struct plat_series *series)
         .bidirectional = verbs->bidirectional,
         .volume_bytes = verbs->volume_bytes,
         .beside_bytes = series->run->beside.given ? series->run->beside.bytes : 0,
+        .qp_timeout = (uint8_t)verbs->qp_timeout,
+        .retry_count = (uint8_t)verbs->retry_count,
     };
 }
 
@@ -394,6 +396,7 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
         .verbs = rank > 1 && run->beside.given ? beside_of(series) : verbs_of(series),
+        .counts = series->counts[node],
         .shared = &series->shared,
         .exchange = rank_exchange,
         .gather = rank_gather,
@@ -403,6 +406,34 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .fail = rank_fail,
     };
 }
+
+// --- what programs count ---------------------------------------------------------------------------------------------
+
+static const struct sim_counter_desc count_descs[WORKLOAD_COUNTS] = {
+#define COUNT(ID, name, unit, doc) [WORKLOAD_COUNT_##ID] = {name, unit, doc},
+#include "scenarios/workloads/counts.def"
+};
+
+void plat_series_counts_register(plat_machine_t *machine, const struct scn_scenario *scenario,
+                                 uint64_t counts[SCN_NODES_MAX][WORKLOAD_COUNTS])
+{
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        char name[SCN_NAME_MAX + 16];
+        snprintf(name, sizeof name, "%s.program", scenario->nodes[i].name);
+        if (sim_counters_register(plat_machine_sim(machine), name, count_descs, counts[i], WORKLOAD_COUNTS) != SIM_OK) {
+            plat_machine_fail(machine, "no memory for the counters of programs");
+        }
+    }
+}
+
+static void counts_register(struct plat_series *series)
+{
+    if (scn_workload_uses(series->run->workload, SCN_USES_COUNTS)) {
+        plat_series_counts_register(series->machine, series->scenario, series->counts);
+    }
+}
+
+// --- life -----------------------------------------------------------------------------------------------------------
 
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
                       uint32_t ranks_index, const struct plat_hooks *hooks, plat_machine_t *machine)
@@ -420,6 +451,7 @@ void plat_series_init(struct plat_series *series, const struct scn_scenario *sce
     struct scn_routes routes;
     scn_routes_find(scenario, &routes);
     series->rank_count = assign_nodes(scenario, run, ranks_index, &routes, nodes);
+    counts_register(series);
     plat_mailbox_init(&series->mailbox, plat_machine_sim(machine), series->rank_count);
     for (uint32_t i = 0; i < series->rank_count; i++) {
         struct plat_rank *rank = &series->ranks[i];
@@ -445,5 +477,8 @@ void plat_series_fini(struct plat_series *series)
 {
     for (uint32_t i = 0; i < series->rank_count; i++) {
         plat_service_fini(&series->ranks[i].service);
+    }
+    for (uint32_t i = 0; i < series->scenario->node_count; i++) {
+        sim_counters_unregister(plat_machine_sim(series->machine), series->counts[i]);
     }
 }

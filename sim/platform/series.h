@@ -28,6 +28,7 @@ struct plat_series {
     uint32_t rank_count, ranks_done;
     uint32_t ranks_index; // of run->ranks
     struct workload_shared shared;
+    uint64_t counts[SCN_NODES_MAX][WORKLOAD_COUNTS]; // of the programs of each node
     uint64_t points, points_done;
 };
 
@@ -38,5 +39,8 @@ enum sim_status plat_series_check(const struct scn_scenario *scenario, const str
 // Adds the programs to the machine. series must stay at its address until the machine has run.
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
                       uint32_t ranks_index, const struct plat_hooks *hooks, plat_machine_t *machine);
+// Registers what the programs of each node count; the machine's simulation must end before the counts do.
+void plat_series_counts_register(plat_machine_t *machine, const struct scn_scenario *scenario,
+                                 uint64_t counts[SCN_NODES_MAX][WORKLOAD_COUNTS]);
 // Call after the machine has run, before it is destroyed.
 void plat_series_fini(struct plat_series *series);

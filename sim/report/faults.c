@@ -20,24 +20,28 @@ static void micro_print(uint64_t micro, char text[MICRO_TEXT_MAX])
     fclose(out);
 }
 
+// The first end of a fault also says when it began and ended.
 static void end_add(grid_t *grid, const struct report_fault *fault, unsigned side)
 {
     const struct report_fault_end *end = &fault->ends[side];
-    char text[MICRO_TEXT_MAX];
-    micro_print(fault->after_start_ps, text);
+    char at[MICRO_TEXT_MAX], back[MICRO_TEXT_MAX];
+    micro_print(fault->after_start_ps, at);
+    micro_print(fault->back_ps != 0 ? fault->after_start_ps + (fault->back_ps - fault->at_ps) : 0, back);
     grid_cell_add(grid, "%s", side == 0 ? fault->series : "");
-    grid_cell_add(grid, "%s", side == 0 ? fault->cable : "");
-    grid_cell_add(grid, "%s", side != 0 ? "" : fault->happened ? text : "never");
+    grid_cell_add(grid, "%s", side == 0 ? fault->what : "");
+    grid_cell_add(grid, "%s", side != 0 ? "" : fault->happened ? at : "never");
+    grid_cell_add(grid, "%s", side != 0 || !fault->happened ? "" : fault->back_ps != 0 ? back : "the end");
     grid_cell_add(grid, "%s", end->name);
-    grid_cell_add(grid, "%" PRIu64, end->sent_tlps);
-    grid_cell_add(grid, "%" PRIu64, end->lost_tlps);
-    grid_cell_add(grid, "%" PRIu64, end->dropped_tlps);
+    grid_cell_add(grid, "%" PRIu64, end->sent);
+    grid_cell_add(grid, "%" PRIu64, end->lost);
+    grid_cell_add(grid, "%" PRIu64, end->dropped);
 }
 
 void report_faults_print(const report_t *report, FILE *out)
 {
-    static const char *const heads[] = {"series", "cable", "pulled [us]", "end", "sent", "lost", "dropped later"};
-    static const bool left[] = {true, true, false, true, false, false, false};
+    static const char *const heads[] = {"series", "fault", "from [us]", "to [us]",
+                                        "end",    "sent",  "lost",      "dropped later"};
+    static const bool left[] = {true, true, false, false, true, false, false, false};
     const size_t columns = sizeof heads / sizeof heads[0];
     if (report->fault_count == 0) {
         return;
@@ -53,10 +57,10 @@ void report_faults_print(const report_t *report, FILE *out)
         end_add(grid, &report->faults[i], 0);
         end_add(grid, &report->faults[i], 1);
     }
-    fputs("\nCables that were pulled (time since the programs started; TLPs that each end sent, that were queued or "
-          "under\n"
-          "way and lost, and that its board sent to the dead port later)\n",
-          out);
+    fputs(
+        "\nFaults (time since the programs started; TLPs or packets that each end sent, that were queued or under way\n"
+        "and lost, and that were sent to the dead port later)\n",
+        out);
     grid_print(grid, out);
     grid_destroy(grid);
 }
@@ -71,20 +75,21 @@ void report_faults_manifest_write(const report_t *report, const char *series, FI
         }
         fputs(first ? "    faults:\n" : "", out);
         first = false;
-        fprintf(out, "      - cable: %s\n", fault->cable);
+        fprintf(out, "      - fault: %s\n", fault->what);
         if (fault->happened) {
-            fprintf(out, "        pulled_ps: %" PRIu64 "\n        after_start_ps: %" PRIu64 "\n", fault->at_ps,
+            fprintf(out, "        at_ps: %" PRIu64 "\n        after_start_ps: %" PRIu64 "\n", fault->at_ps,
                     fault->after_start_ps);
         } else {
-            fputs("        pulled_ps: never\n", out);
+            fputs("        at_ps: never\n", out);
+        }
+        if (fault->back_ps != 0) {
+            fprintf(out, "        back_ps: %" PRIu64 "\n", fault->back_ps);
         }
         fputs("        ends:\n", out);
         for (unsigned side = 0; side < 2; side++) {
             const struct report_fault_end *end = &fault->ends[side];
-            fprintf(out,
-                    "          - {end: %s, sent_tlps: %" PRIu64 ", lost_tlps: %" PRIu64 ", dropped_tlps: %" PRIu64
-                    "}\n",
-                    end->name, end->sent_tlps, end->lost_tlps, end->dropped_tlps);
+            fprintf(out, "          - {end: %s, sent: %" PRIu64 ", lost: %" PRIu64 ", dropped: %" PRIu64 "}\n",
+                    end->name, end->sent, end->lost, end->dropped);
         }
     }
 }

@@ -12,7 +12,7 @@
 #include "sim/report/manifest.h"
 #include "sim/report/results.h"
 
-#define FIELDS_MAX 14 // the fields of a fault, which has the most
+#define FIELDS_MAX 15 // the fields of a fault, which has the most
 #define ENDING     "\nend\n"
 
 // --- the name -------------------------------------------------------------------------------------------------------
@@ -102,12 +102,13 @@ static void texts_write(FILE *out, const char *kind, const char *const *texts, s
 
 static void fault_write(const struct report_fault *fault, FILE *out)
 {
-    const char *const texts[] = {fault->series, fault->cable, fault->ends[0].name, fault->ends[1].name};
+    const char *const texts[] = {fault->series, fault->what, fault->ends[0].name, fault->ends[1].name};
     texts_write(out, "fault", texts, 4);
     fprintf(out, ",%d,%" PRIu64 ",%" PRIu64, fault->happened, fault->at_ps, fault->after_start_ps);
+    fprintf(out, ",%" PRIu64, fault->back_ps);
     for (unsigned side = 0; side < 2; side++) {
         const struct report_fault_end *end = &fault->ends[side];
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, end->sent_tlps, end->lost_tlps, end->dropped_tlps);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, end->sent, end->lost, end->dropped);
     }
     fputc('\n', out);
 }
@@ -205,12 +206,13 @@ static uint64_t number(const char *field)
 static void fault_add(report_t *sweep, const char *series, char *const *fields)
 {
     struct report_fault fault = {.series = series,
-                                 .cable = fields[2],
+                                 .what = fields[2],
                                  .happened = number(fields[5]) != 0,
                                  .at_ps = number(fields[6]),
-                                 .after_start_ps = number(fields[7])};
+                                 .after_start_ps = number(fields[7]),
+                                 .back_ps = number(fields[8])};
     for (unsigned side = 0; side < 2; side++) {
-        char *const *counts = fields + 8 + 3 * side;
+        char *const *counts = fields + 9 + 3 * side;
         fault.ends[side] =
             (struct report_fault_end){fields[3 + side], number(counts[0]), number(counts[1]), number(counts[2])};
     }

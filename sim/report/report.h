@@ -45,15 +45,15 @@ void report_add_failure(report_t *report, const char *series, const char *text);
 
 // The effect of a fault in a series; for the terminal and the manifest. Texts are copied.
 struct report_fault_end {
-    const char *name; // "node0.E"
-    uint64_t sent_tlps;
-    uint64_t lost_tlps;    // of those: queued or in flight when the cable was pulled
-    uint64_t dropped_tlps; // given to this end later
+    const char *name;       // "node0.E"
+    uint64_t sent;          // TLPs or packets
+    uint64_t lost, dropped; // queued or in flight when the cable was pulled; given to this end later
 };
 struct report_fault {
-    const char *series, *cable;
+    const char *series, *what; // "node0.E-node1.W pulled"
     bool happened;
     uint64_t at_ps, after_start_ps; // simulated time, and since the programs started
+    uint64_t back_ps;               // simulated time of its end; 0: never
     struct report_fault_end ends[2];
 };
 void report_add_fault(report_t *report, const struct report_fault *fault);

@@ -253,7 +253,7 @@ void report_add_fault(report_t *report, const struct report_fault *fault)
     struct report_fault *added = &report->faults[report->fault_count++];
     *added = *fault;
     added->series = copy(fault->series);
-    added->cable = copy(fault->cable);
+    added->what = copy(fault->what);
     added->ends[0].name = copy(fault->ends[0].name);
     added->ends[1].name = copy(fault->ends[1].name);
 }
@@ -336,7 +336,7 @@ void report_destroy(report_t *report)
     free(report->failures);
     for (size_t i = 0; i < report->fault_count; i++) {
         free((char *)report->faults[i].series);
-        free((char *)report->faults[i].cable);
+        free((char *)report->faults[i].what);
         free((char *)report->faults[i].ends[0].name);
         free((char *)report->faults[i].ends[1].name);
     }

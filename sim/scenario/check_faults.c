@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/units.h"
 
@@ -42,6 +43,39 @@ static void complain_no_cable(struct scn_loader *loader, const struct scn_fault 
                      from, other);
 }
 
+static bool is_ib_cable(const struct scn_ib_cable *cable, const struct scn_fault_ib_ends *ends)
+{
+    return (cable->from_node == ends->from_node && cable->to_node == ends->to_node) ||
+           (cable->from_node == ends->to_node && cable->to_node == ends->from_node);
+}
+
+static void check_ib_cable(struct scn_loader *loader, struct scn_fault *fault)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    const struct scn_fault_ib_ends *ends = &fault->ib_ends;
+    struct scn_location location = scn_loader_location(loader, &ends->from_node, ends);
+    if (scn_loader_is_bad(loader, &scenario->ib_cable_count, true) || scn_loader_is_bad(loader, ends, true) ||
+        !scn_loader_is_good(loader, &ends->from_node) || !scn_loader_is_good(loader, &ends->to_node)) {
+        return; // reported
+    }
+    while (fault->cable < scenario->ib_cable_count && !is_ib_cable(&scenario->ib_cables[fault->cable], ends)) {
+        fault->cable++;
+    }
+    if (fault->cable == scenario->ib_cable_count) {
+        scn_mistakes_add(&loader->mistakes, location, "ib_cable: no cable joins %s and %s",
+                         scn_ib_vertex_name(scenario, ends->from_node), scn_ib_vertex_name(scenario, ends->to_node));
+        return;
+    }
+    for (const struct scn_fault *earlier = scenario->faults; earlier < fault; earlier++) {
+        if (earlier->ib_ends.given && earlier->cable == fault->cable) {
+            scn_mistakes_add(&loader->mistakes, location,
+                             "ib_cable: it has a fault already (line %u); a cable is pulled once",
+                             scn_loader_location(loader, &earlier->ib_ends.from_node, &earlier->ib_ends).line);
+            return;
+        }
+    }
+}
+
 static void check_cable(struct scn_loader *loader, struct scn_fault *fault)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -59,7 +93,7 @@ static void check_cable(struct scn_loader *loader, struct scn_fault *fault)
         return;
     }
     for (const struct scn_fault *earlier = scenario->faults; earlier < fault; earlier++) {
-        if (earlier->cable == fault->cable) {
+        if (earlier->ends.given && earlier->cable == fault->cable) {
             scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &ends->from_node, ends),
                              "cable: it has a fault already (line %u); a cable is pulled once",
                              scn_loader_location(loader, &earlier->ends.from_node, &earlier->ends).line);
@@ -83,6 +117,10 @@ static void check_moment(struct scn_loader *loader, const struct scn_fault *faul
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, fault, fault),
                          "fault: needs at: (a time) or after_tlps: (a number of TLPs)");
     }
+    if (counted && fault->ib_ends.given) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &fault->after_tlps, fault),
+                         "'after_tlps' counts TLPs, and an ib_cable carries none; it needs at:");
+    }
     if (timed && fault->at_ps >= scenario->time_limit_ps &&
         !scn_loader_is_bad(loader, &scenario->time_limit_ps, false)) {
         char at[SCN_QUANTITY_MAX], limit[SCN_QUANTITY_MAX];
@@ -93,12 +131,29 @@ static void check_moment(struct scn_loader *loader, const struct scn_fault *faul
     }
 }
 
+// What fails: one cable.
+static void check_place(struct scn_loader *loader, struct scn_fault *fault)
+{
+    struct scn_location location = scn_loader_location(loader, fault, fault);
+    bool cable = fault->ends.given || scn_loader_is_bad(loader, &fault->ends, true);
+    bool ib_cable = fault->ib_ends.given || scn_loader_is_bad(loader, &fault->ib_ends, true);
+    fault->cable = 0;
+    if (cable && ib_cable) {
+        scn_mistakes_add(&loader->mistakes, location, "fault: 'cable' and 'ib_cable' exclude each other");
+    } else if (cable) {
+        check_cable(loader, fault);
+    } else if (ib_cable) {
+        check_ib_cable(loader, fault);
+    } else {
+        scn_mistakes_add(&loader->mistakes, location, "fault: needs cable: or ib_cable:");
+    }
+}
+
 void scn_check_faults(struct scn_loader *loader)
 {
     struct scn_scenario *scenario = loader->scenario;
     for (uint32_t i = 0; i < scenario->fault_count; i++) {
         check_moment(loader, &scenario->faults[i]);
-        scenario->faults[i].cable = 0;
-        check_cable(loader, &scenario->faults[i]);
+        check_place(loader, &scenario->faults[i]);
     }
 }

@@ -251,6 +251,37 @@ static void refuse(struct scn_loader *loader, const struct scn_run *run, const v
                      scn_workload_name(run->workload), reason);
 }
 
+// verbs-delivery: one queue pair, whose messages each have a place and a receive of their own.
+static void check_delivery(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_verbs *verbs = &run->verbs;
+    static const char one[] = "it has one reliable queue pair in one direction";
+    if (run->workload != SCN_WORKLOAD_VERBS_DELIVERY) {
+        return;
+    }
+    if (verbs->queue_pairs != 1 && scn_loader_is_good(loader, &verbs->queue_pairs)) {
+        refuse(loader, run, &verbs->queue_pairs, "queue_pairs", one);
+    }
+    if (verbs->bidirectional && scn_loader_is_good(loader, &verbs->bidirectional)) {
+        refuse(loader, run, &verbs->bidirectional, "bidirectional", one);
+    }
+    if (verbs->transport != SCN_TRANSPORT_RC && scn_loader_is_good(loader, &verbs->transport)) {
+        refuse(loader, run, &verbs->transport, "transport", one);
+    }
+    if (run->beside.given && scn_loader_is_good(loader, &run->beside.operation)) {
+        refuse(loader, run, &run->beside.operation, "beside", one);
+    }
+    if (run->bytes_count > 1 && scn_loader_is_good(loader, run->bytes)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, run->bytes, run),
+                         "bytes: a verbs-delivery has messages of one size, not of %" PRIu32, run->bytes_count);
+    }
+    if (run->iterations > verbs->receive_depth && scn_loader_is_good(loader, &run->iterations)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->iterations, run),
+                         "iterations: %" PRIu32 " messages need as many receives, receive_depth is %" PRIu32,
+                         run->iterations, verbs->receive_depth);
+    }
+}
+
 void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -277,6 +308,7 @@ void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run)
     check_gpu(loader, run, &run->from);
     check_gpu(loader, run, &run->to);
     check_beside(loader, run);
+    check_delivery(loader, run);
     if (scn_loader_is_good(loader, &run->node) && run->node < scenario->node_count) {
         check_bytes(loader, run, &scenario->nodes[run->node]);
         check_inline(loader, run, &scenario->nodes[run->node]);
@@ -302,6 +334,8 @@ bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run)
         {&verbs->inline_bytes, "inline", verbs->inline_bytes != SCN_INLINE_DEFAULT},
         {&verbs->bidirectional, "bidirectional", verbs->bidirectional},
         {&verbs->volume_bytes, "volume", verbs->volume_bytes != 0},
+        {&verbs->qp_timeout, "qp_timeout", verbs->qp_timeout != SCN_FALLBACK_QP_TIMEOUT},
+        {&verbs->retry_count, "retry_count", verbs->retry_count != SCN_FALLBACK_RETRY_COUNT},
         {&run->beside.operation, "beside", run->beside.given},
     };
     for (size_t i = 0; scn_loader_is_good(loader, &run->workload) && i < sizeof keys / sizeof keys[0]; i++) {

@@ -8,7 +8,6 @@ const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
-static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {NULL, 0}};
 // These keys have no fields: generate.c reads them and makes nodes and cables.
 static const struct scn_key topology_keys[] = {
     {.name = "kind",
@@ -137,56 +136,6 @@ const struct scn_kind scn_kind_cable = {.name = "cable",
                                         SCN_ROWS(cable_keys),
                                         .size = sizeof(struct scn_cable),
                                         .presets = "link"};
-
-static const struct scn_key fault_ends_keys[] = {
-    {.name = "from",
-     .unit = SCN_UNIT_ENDPOINT,
-     SCN_FIELD(struct scn_fault_ends, from_node),
-     SCN_SECOND(struct scn_fault_ends, from_port),
-     .doc = "one end, such as node0.E"},
-    {.name = "to",
-     .unit = SCN_UNIT_ENDPOINT,
-     SCN_FIELD(struct scn_fault_ends, to_node),
-     SCN_SECOND(struct scn_fault_ends, to_port),
-     .doc = "other end, such as node1.W"},
-};
-const struct scn_kind scn_kind_fault_ends = {.name = "cable of a fault",
-                                             .doc = "a cable, by its two ends; topology: may have made it",
-                                             SCN_ROWS(fault_ends_keys),
-                                             .size = sizeof(struct scn_fault_ends)};
-
-static const struct scn_key fault_keys[] = {
-    {.name = "cable",
-     .unit = SCN_UNIT_OBJECT,
-     .child = &scn_kind_fault_ends,
-     SCN_FIELD(struct scn_fault, ends),
-     .doc = "the cable that fails, by its ends"},
-    {.name = "kind",
-     .unit = SCN_UNIT_CHOICE,
-     .choices = faults,
-     .fallback = "pull",
-     SCN_FIELD(struct scn_fault, kind),
-     .doc = "pull: the cable is pulled, and its link stays down"},
-    {.name = "at",
-     .unit = SCN_UNIT_TIME,
-     .fallback = "18446744073709551615 ps",
-     .max = UINT64_MAX,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_fault, at_ps),
-     .doc = "time of the fault, from the instant at which all boards are booted and programs start, in every series"},
-    {.name = "after_tlps",
-     .unit = SCN_UNIT_INTEGER,
-     .fallback = "18446744073709551615",
-     .max = UINT64_MAX,
-     .flags = SCN_KEY_OPEN,
-     SCN_FIELD(struct scn_fault, after_tlps),
-     .doc = "instead of at: number of TLPs that are sent over the cable before it fails, both directions together, "
-            "counted from the start of the programs"},
-};
-const struct scn_kind scn_kind_fault = {.name = "fault",
-                                        .doc = "a failure of a cable, once in every series",
-                                        SCN_ROWS(fault_keys),
-                                        .size = sizeof(struct scn_fault)};
 
 static const struct scn_key scenario_keys[] = {
     {.name = "name",
@@ -326,13 +275,30 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
                                            SCN_ROWS(scenario_keys),
                                            .size = sizeof(struct scn_scenario)};
 
-const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,  &scn_kind_topology, &scn_kind_node,
-                                            &scn_kind_host,      &scn_kind_board,    &scn_kind_gpu,
+const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
+                                            &scn_kind_topology,
+                                            &scn_kind_node,
+                                            &scn_kind_host,
+                                            &scn_kind_board,
+                                            &scn_kind_gpu,
 #define DEVICE(id, ID, title, kind_doc, key_doc) &scn_kind_##id,
 #include "sim/scenario/devices.def"
-                                            &scn_kind_ib_switch, &scn_kind_ib_cable, &scn_kind_link,
-                                            &scn_kind_cable,     &scn_kind_fault,    &scn_kind_fault_ends,
-                                            &scn_kind_parameter, &scn_kind_outside,  &scn_kind_results,
-                                            &scn_kind_run,       &scn_kind_verbs,    &scn_kind_beside,
-                                            &scn_kind_value,     &scn_kind_check,    &scn_kind_expect,
-                                            &scn_kind_compare,   &scn_kind_panel,    NULL};
+                                            &scn_kind_ib_switch,
+                                            &scn_kind_ib_cable,
+                                            &scn_kind_link,
+                                            &scn_kind_cable,
+                                            &scn_kind_fault,
+                                            &scn_kind_fault_ends,
+                                            &scn_kind_fault_ib_ends,
+                                            &scn_kind_parameter,
+                                            &scn_kind_outside,
+                                            &scn_kind_results,
+                                            &scn_kind_run,
+                                            &scn_kind_verbs,
+                                            &scn_kind_beside,
+                                            &scn_kind_value,
+                                            &scn_kind_check,
+                                            &scn_kind_expect,
+                                            &scn_kind_compare,
+                                            &scn_kind_panel,
+                                            NULL};

@@ -16,9 +16,8 @@
 #include <stdio.h>
 
 #include "sim/kernel/status.h"
+#include "sim/scenario/faults.h"
 #include "sim/scenario/limits.h"
-
-#define SCN_NOT_GIVEN UINT64_MAX
 
 // One PCI Express link: the slot between a host and a board, or a cable between two boards.
 struct scn_link {
@@ -145,8 +144,6 @@ struct scn_node {
 #include "sim/scenario/devices.def"
 };
 
-enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
-
 struct scn_cable {
     uint32_t from_node, to_node; // indices into nodes
     enum scn_port from_port, to_port;
@@ -165,24 +162,6 @@ struct scn_ib_switch {
 struct scn_ib_cable {
     uint32_t from_node, to_node; // or SCN_IB_SWITCH(i)
     uint64_t flight_ps;          // as in models/hca/ib_link.h
-};
-
-// Pulled: the link goes down in both directions at once, and stays down.
-enum scn_fault_kind { SCN_FAULT_PULL };
-
-struct scn_fault_ends {
-    uint32_t from_node, to_node; // as written; the cable may name them the other way round
-    enum scn_port from_port, to_port;
-};
-
-// A failure of a cable, once in every series. Its time is counted from the instant at which the boards of all nodes are
-// booted and the programs start.
-struct scn_fault {
-    enum scn_fault_kind kind;
-    struct scn_fault_ends ends;
-    uint32_t cable;      // index into cables
-    uint64_t at_ps;      // either this or after_tlps is SCN_NOT_GIVEN
-    uint64_t after_tlps; // sent over the cable, both directions together, without replays
 };
 
 enum scn_workload {
@@ -236,6 +215,7 @@ struct scn_verbs {
     uint32_t inline_bytes;         // SCN_INLINE_DEFAULT: perftest's default for the workload
     bool bidirectional;
     uint64_t volume_bytes; // 0: no limit
+    uint32_t qp_timeout, retry_count;
 };
 #define SCN_INLINE_DEFAULT UINT32_MAX
 

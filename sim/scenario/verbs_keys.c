@@ -94,6 +94,21 @@ static const struct scn_key verbs_keys[] = {
      SCN_FIELD(struct scn_verbs, volume_bytes),
      .doc =
          "reduces the iterations of large messages to as many as fit into this size, but not below 4; 0 B: no limit"},
+    {.name = "qp_timeout",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_QP_TIMEOUT),
+     .max = 31,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
+     SCN_FIELD(struct scn_verbs, qp_timeout),
+     .doc =
+         "time without an acknowledge after which a queue pair sends again: 4.096 us times 2 to this power; 0: never"},
+    {.name = "retry_count",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = SCN_FALLBACK(SCN_FALLBACK_RETRY_COUNT),
+     .max = 7,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
+     SCN_FIELD(struct scn_verbs, retry_count),
+     .doc = "times that a queue pair sends again before its request fails"},
 };
 const struct scn_kind scn_kind_verbs = {.name = "verbs",
                                         .doc = "the keys of a run that only programs on libibverbs use",

@@ -26,6 +26,7 @@ enum scn_workload_key {
     SCN_USES_RANKS = 32,    // on ACP
     SCN_USES_GPUS = 64,     // `from:` and `to:` may be memory of a GPU
     SCN_USES_SERVICE = 128, // no key: nodes serve remote reads
+    SCN_USES_COUNTS = 256,  // no key: its programs count (scenarios/workloads/counts.def)
     SCN_USES_BOARD_DMA = SCN_USES_CHANNEL | SCN_USES_WARMUP | SCN_USES_DESCRIPTORS,
     SCN_USES_LIBTCA = SCN_USES_WARMUP | SCN_USES_NOTIFY
 };

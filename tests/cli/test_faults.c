@@ -14,11 +14,11 @@ TEST(FaultCommand, TheScenarioOfAPulledCableHoldsAndTellsWhatWasLost)
     process_run(&process, "run " PULLED " --set nodes.*.board.fidelity=twin --out out");
     EXPECT_EQ(process.status, 0);
     EXPECT_STREQ(process.errors, "");
-    EXPECT_CONTAINS(process.output, "Cables that were pulled");
-    EXPECT_CONTAINS(process.output, "through the cable  node1.E-node2.W");
+    EXPECT_CONTAINS(process.output, "Faults (time since");
+    EXPECT_CONTAINS(process.output, "through the cable  node1.E-node2.W pulled");
     char *manifest = process_file_read(&process, "out/manifest.yaml");
-    EXPECT_CONTAINS(manifest, "      - cable: node1.E-node2.W\n        pulled_ps: ");
-    EXPECT_CONTAINS(manifest, "{end: node1.E, sent_tlps: 1000, lost_tlps: ");
+    EXPECT_CONTAINS(manifest, "      - fault: node1.E-node2.W pulled\n        at_ps: ");
+    EXPECT_CONTAINS(manifest, "{end: node1.E, sent: 1000, lost: ");
     char *counters = process_file_read(&process, "out/counters.csv");
     EXPECT_CONTAINS(counters, "through the cable,node1.E-node2.W.0,tlps_lost,TLPs,");
     EXPECT_CONTAINS(counters, "through the cable,node1.E-node2.W.0,down_at,ps,");
@@ -52,7 +52,7 @@ TEST(FaultCommand, AProgramThatWaitsForWhatWasLostEndsWithThreeAndTheReason)
     EXPECT_EQ(process.status, 3);
     EXPECT_STREQ(process.output, "");
     EXPECT_CONTAINS(process.errors, "node0 waits for node0.memory: word 0x");
-    EXPECT_CONTAINS(process.errors, "dma     node0.E-node1.W    20.000000  node0.E");
+    EXPECT_CONTAINS(process.errors, "dma     node0.E-node1.W pulled  20.000000  the end  node0.E");
     process_fini(&process);
 }
 

@@ -58,8 +58,8 @@ static struct scn_scenario *ring(enum scn_fidelity fidelity)
 
 static void pull(struct scn_scenario *scenario, uint32_t cable, uint64_t at_ps, uint64_t after_tlps)
 {
-    scenario->faults[scenario->fault_count++] =
-        (struct scn_fault){.cable = cable, .at_ps = at_ps, .after_tlps = after_tlps};
+    scenario->faults[scenario->fault_count++] = (struct scn_fault){
+        .ends = {.given = true}, .cable = cable, .at_ps = at_ps, .after_tlps = after_tlps, .for_ps = SCN_NOT_GIVEN};
 }
 
 // The streams of all nodes run; the one that begins at `node` is reported.
@@ -85,9 +85,9 @@ static void expect_done(const struct outcome *outcome)
 static void expect_accounted(const struct outcome *outcome)
 {
     const struct plat_fault_end *from = &outcome->faults[0].ends[0], *to = &outcome->faults[0].ends[1];
-    uint64_t gone = from->lost_tlps + from->dropped_tlps;
+    uint64_t gone = from->lost + from->dropped;
     EXPECT_EQ(outcome->point.operations, (TLPS_OF_STREAM - gone) / MESSAGE_TLPS);
-    EXPECT_EQ(to->sent_tlps + to->lost_tlps + to->dropped_tlps, 0);
+    EXPECT_EQ(to->sent + to->lost + to->dropped, 0);
 }
 
 static void run_pulled(enum scn_fidelity fidelity, enum scn_method method, uint64_t at_ps, uint64_t after_tlps,
@@ -109,7 +109,7 @@ TEST(PulledCable, LosesOnlyWhatWasNotToldToBeThereAfterAnyNumberOfPackets)
         struct outcome outcome;
         run_pulled(SCN_FIDELITY_TWIN, methods[tlps % 3], SCN_NOT_GIVEN, tlps, &outcome);
         EXPECT_TRUE(outcome.faults[0].happened);
-        EXPECT_EQ(outcome.faults[0].ends[0].sent_tlps, tlps);
+        EXPECT_EQ(outcome.faults[0].ends[0].sent, tlps);
         EXPECT_LE(outcome.point.operations, tlps / MESSAGE_TLPS);
     }
 }
@@ -142,8 +142,8 @@ static void expect_same(const struct outcome *rtl, const struct outcome *twin)
     EXPECT_EQ(rtl->point.total_ps, twin->point.total_ps);
     EXPECT_EQ(rtl->result.simulated_ps, twin->result.simulated_ps);
     EXPECT_EQ(rtl->faults[0].at_ps, twin->faults[0].at_ps);
-    EXPECT_EQ(rtl->faults[0].ends[0].lost_tlps, twin->faults[0].ends[0].lost_tlps);
-    EXPECT_EQ(rtl->faults[0].ends[0].dropped_tlps, twin->faults[0].ends[0].dropped_tlps);
+    EXPECT_EQ(rtl->faults[0].ends[0].lost, twin->faults[0].ends[0].lost);
+    EXPECT_EQ(rtl->faults[0].ends[0].dropped, twin->faults[0].ends[0].dropped);
 }
 
 TEST(PulledCable, IsTheSameToTheRtlAndItsTwin)
@@ -180,8 +180,8 @@ TEST(PulledCable, CarriesNothingWhenItIsPulledBeforeTheFirstPacket)
                    i == 0 ? SCN_NOT_GIVEN : 0, &outcome);
         EXPECT_EQ(outcome.point.operations, 0);
         EXPECT_EQ(outcome.faults[0].after_start_ps, 0);
-        EXPECT_EQ(outcome.faults[0].ends[0].lost_tlps, 0);
-        EXPECT_EQ(outcome.faults[0].ends[0].dropped_tlps, TLPS_OF_STREAM);
+        EXPECT_EQ(outcome.faults[0].ends[0].lost, 0);
+        EXPECT_EQ(outcome.faults[0].ends[0].dropped, TLPS_OF_STREAM);
     }
 }
 
@@ -194,8 +194,8 @@ TEST(PulledCable, MayBeSeveral)
     run(scenario, &outcome);
     expect_done(&outcome);
     EXPECT_EQ(outcome.fault_count, 2);
-    EXPECT_STREQ(outcome.faults[0].cable, "node1.E-node2.W");
-    EXPECT_STREQ(outcome.faults[1].cable, "node0.E-node1.W");
+    EXPECT_STREQ(outcome.faults[0].what, "node1.E-node2.W pulled");
+    EXPECT_STREQ(outcome.faults[1].what, "node0.E-node1.W pulled");
     EXPECT_STREQ(outcome.faults[1].ends[1].name, "node1.W");
     EXPECT_TRUE(outcome.faults[0].happened && outcome.faults[1].happened);
     platform_fixture_free(scenario);
@@ -213,7 +213,7 @@ TEST(PulledCable, DoesNotComeAfterTheEnd)
     expect_done(&with);
     EXPECT_EQ(with.result.simulated_ps, without.result.simulated_ps);
     EXPECT_FALSE(with.faults[0].happened || with.faults[1].happened);
-    EXPECT_EQ(with.faults[1].ends[0].sent_tlps, TLPS_OF_STREAM);
+    EXPECT_EQ(with.faults[1].ends[0].sent, TLPS_OF_STREAM);
     platform_fixture_free(scenario);
 }
 
@@ -265,4 +265,57 @@ TEST(PulledCable, LeavesProgramsThatSayWhatTheyWaitFor)
         expect_ended(SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, tlps, timeout);
         expect_ended(SCN_WORKLOAD_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, tlps, timeout);
     }
+}
+
+// --- cables that are put back -----------------------------------------------------------------------------------------
+
+static void run_put_back(enum scn_fidelity fidelity, enum scn_method method, uint64_t at_ps, uint64_t for_ps,
+                         struct outcome *outcome)
+{
+    struct scn_scenario *scenario = streams(fidelity, method, THROUGH);
+    struct scn_run *series = &scenario->runs[0];
+    series->bytes[series->bytes_count++] = 64; // the next messages
+    pull(scenario, THROUGH, at_ps, SCN_NOT_GIVEN);
+    scenario->faults[0].for_ps = for_ps;
+    run(scenario, outcome);
+    EXPECT_STREQ(outcome->result.text, "");
+    EXPECT_EQ(outcome->result.outcome, SIM_RUN_DONE);
+    EXPECT_EQ(outcome->points, 2);
+    platform_fixture_free(scenario);
+}
+
+// The workload finds a message that is complete but not whole.
+TEST(CableThatIsPutBack, CarriesAllLaterMessagesAndNoneThatHasAGap)
+{
+    for (uint64_t i = 0; i < 60; i++) {
+        TEST_TRACE("step %llu", (unsigned long long)i);
+        struct outcome outcome;
+        enum scn_method method = i % 2 == 0 ? SCN_METHOD_REGISTER : SCN_METHOD_CHAIN_HOST;
+        run_put_back(SCN_FIDELITY_TWIN, method, i * STEP_PS, i * 1717171 % (30 * US) + 1, &outcome);
+        EXPECT_EQ(outcome.point.operations, MESSAGES); // of the second size
+        EXPECT_TRUE(outcome.faults[0].happened);
+        EXPECT_GT(outcome.faults[0].back_ps, outcome.faults[0].at_ps + 20 * US);
+    }
+}
+
+TEST(CableThatIsPutBack, IsTheSameToTheRtlAndItsTwin)
+{
+    for (uint64_t i = 0; i < 4; i++) {
+        TEST_TRACE("step %llu", (unsigned long long)i);
+        struct outcome rtl, twin;
+        enum scn_method method = i % 2 == 0 ? SCN_METHOD_REGISTER : SCN_METHOD_CHAIN_HOST;
+        run_put_back(SCN_FIDELITY_RTL, method, i * 7 * US + 1234567, 3 * US, &rtl);
+        run_put_back(SCN_FIDELITY_TWIN, method, i * 7 * US + 1234567, 3 * US, &twin);
+        expect_same(&rtl, &twin);
+        EXPECT_EQ(rtl.faults[0].back_ps, twin.faults[0].back_ps);
+    }
+}
+
+TEST(CableThatIsPutBack, StaysAwayIfTheProgramsEndBefore)
+{
+    struct outcome outcome;
+    run_put_back(SCN_FIDELITY_TWIN, SCN_METHOD_REGISTER, 20 * US, 1000000 * US, &outcome);
+    EXPECT_EQ(outcome.point.operations, 0);
+    EXPECT_EQ(outcome.faults[0].back_ps, 0);
+    EXPECT_LT(outcome.result.simulated_ps, 10000 * US);
 }

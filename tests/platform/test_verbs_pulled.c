@@ -72,7 +72,8 @@ static unsigned run_pulled(uint64_t after_tlps)
     verbs_pair_init(&pair, SCN_FIDELITY_TWIN);
     pair.attr.timeout = 6; // 262 us
     pair.attr.retry_cnt = 1;
-    pair.scenario->faults[pair.scenario->fault_count++] = (struct scn_fault){.cable = 0, .after_tlps = after_tlps};
+    pair.scenario->faults[pair.scenario->fault_count++] = (struct scn_fault){
+        .ends = {.given = true}, .cable = 0, .at_ps = SCN_NOT_GIVEN, .after_tlps = after_tlps, .for_ps = SCN_NOT_GIVEN};
     verbs_pair_run(&pair, writes, is_written);
     if (pair.value[0] != MESSAGES) {
         EXPECT_EQ(pair.value[1], IBV_WC_RETRY_EXC_ERR);

@@ -183,9 +183,9 @@ TEST(FullRing, IsTheSameToTheRtlAndItsTwin)
         EXPECT_MEMEQ(twin.arrived, rtl.arrived, sizeof rtl.arrived);
         EXPECT_EQ(twin.fault.at_ps, rtl.fault.at_ps);
         for (unsigned side = 0; side < 2; side++) {
-            EXPECT_EQ(twin.fault.ends[side].sent_tlps, rtl.fault.ends[side].sent_tlps);
-            EXPECT_EQ(twin.fault.ends[side].lost_tlps, rtl.fault.ends[side].lost_tlps);
-            EXPECT_EQ(twin.fault.ends[side].dropped_tlps, rtl.fault.ends[side].dropped_tlps);
+            EXPECT_EQ(twin.fault.ends[side].sent, rtl.fault.ends[side].sent);
+            EXPECT_EQ(twin.fault.ends[side].lost, rtl.fault.ends[side].lost);
+            EXPECT_EQ(twin.fault.ends[side].dropped, rtl.fault.ends[side].dropped);
         }
     }
 }
@@ -218,7 +218,8 @@ TEST(PulledCable, LeavesNoPacketWhereAProgramWaitsForEver)
         struct site site;
         char waiters[1024];
         site_init(&site, 2);
-        site.scenario->faults[0] = (struct scn_fault){.at_ps = SCN_NOT_GIVEN, .after_tlps = tlps};
+        site.scenario->faults[0] = (struct scn_fault){
+            .ends = {.given = true}, .at_ps = SCN_NOT_GIVEN, .after_tlps = tlps, .for_ps = SCN_NOT_GIVEN};
         site.scenario->fault_count = 1;
         site_build(&site);
         ASSERT_NOT_NULL(site.machine);

@@ -6,10 +6,11 @@
 
 static const struct report_fault pulled = {
     .series = "pio",
-    .cable = "a.E-b.W",
+    .what = "a.E-b.W pulled",
     .happened = true,
     .at_ps = 12345678,
     .after_start_ps = 2345678,
+    .back_ps = 13345678,
     .ends = {{"a.E", 100, 2, 17}, {"b.W", 7, 0, 1}},
 };
 
@@ -18,16 +19,17 @@ TEST(FaultReport, TellsWhatEachEndLost)
     struct fixture fixture;
     fixture_create(&fixture);
     report_add_fault(fixture.report, &pulled);
-    struct report_fault never = {.series = "pio", .cable = "b.E-c.W", .ends = {{"b.E", 3, 0, 0}, {"c.W", 0, 0, 0}}};
+    struct report_fault never = {
+        .series = "pio", .what = "b.E-c.W pulled", .ends = {{"b.E", 3, 0, 0}, {"c.W", 0, 0, 0}}};
     report_add_fault(fixture.report, &never);
     char *text = fixture_printed(fixture.report, report_faults_print);
-    EXPECT_CONTAINS(text, "that were queued or under\nway and lost");
-    EXPECT_CONTAINS(text, "series  cable    pulled [us]  end  sent  lost  dropped later\n"
-                          "------------------------------------------------------------\n"
-                          "pio     a.E-b.W     2.345678  a.E   100     2             17\n"
-                          "                              b.W     7     0              1\n"
-                          "pio     b.E-c.W        never  b.E     3     0              0\n"
-                          "                              c.W     0     0              0\n");
+    EXPECT_CONTAINS(text, "that were queued or under way\nand lost");
+    EXPECT_CONTAINS(text, "series  fault           from [us]   to [us]  end  sent  lost  dropped later\n"
+                          "---------------------------------------------------------------------------\n"
+                          "pio     a.E-b.W pulled   2.345678  3.345678  a.E   100     2             17\n"
+                          "                                             b.W     7     0              1\n"
+                          "pio     b.E-c.W pulled      never            b.E     3     0              0\n"
+                          "                                             c.W     0     0              0\n");
     free(text);
     fixture_destroy(&fixture);
 }
@@ -56,12 +58,13 @@ TEST(FaultReport, StandsInTheManifestUnderItsSeries)
     char *text = fixture_read(&fixture, "out", "manifest.yaml");
     EXPECT_CONTAINS(text, "  - series: \"pio\"\n    simulated_ps: 5\n    events: 6\n    rtl_cycles: 7\n"
                           "    faults:\n"
-                          "      - cable: a.E-b.W\n"
-                          "        pulled_ps: 12345678\n"
+                          "      - fault: a.E-b.W pulled\n"
+                          "        at_ps: 12345678\n"
                           "        after_start_ps: 2345678\n"
+                          "        back_ps: 13345678\n"
                           "        ends:\n"
-                          "          - {end: a.E, sent_tlps: 100, lost_tlps: 2, dropped_tlps: 17}\n"
-                          "          - {end: b.W, sent_tlps: 7, lost_tlps: 0, dropped_tlps: 1}\n");
+                          "          - {end: a.E, sent: 100, lost: 2, dropped: 17}\n"
+                          "          - {end: b.W, sent: 7, lost: 0, dropped: 1}\n");
     free(text);
     fixture_destroy(&fixture);
 }

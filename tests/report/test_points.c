@@ -48,7 +48,7 @@ TEST(Points, TellWhatTheirFaultsDid)
 {
     struct fixture first, second;
     char error[256] = "";
-    const struct report_fault pulled = {"pio", "a.E-b.W", true, 77, 66, {{"a.E", 100, 2, 17}, {"b.W", 7, 0, 1}}};
+    const struct report_fault pulled = {"pio", "a.E-b.W", true, 77, 66, 88, {{"a.E", 100, 2, 17}, {"b.W", 7, 0, 1}}};
     fixture_create(&first);
     report_add_fault(first.report, &pulled);
     EXPECT_EQ(report_point_write(first.report, first.directory, "a", error, sizeof error), SIM_OK);
@@ -58,13 +58,14 @@ TEST(Points, TellWhatTheirFaultsDid)
     ASSERT_EQ(second.report->fault_count, 1);
     const struct report_fault *fault = &second.report->faults[0];
     EXPECT_STREQ(fault->series, "pio, 250 MHz");
-    EXPECT_STREQ(fault->cable, "a.E-b.W");
+    EXPECT_STREQ(fault->what, "a.E-b.W");
+    EXPECT_EQ(fault->back_ps, 88);
     EXPECT_TRUE(fault->happened);
     EXPECT_EQ(fault->at_ps, 77);
     EXPECT_EQ(fault->after_start_ps, 66);
     EXPECT_STREQ(fault->ends[1].name, "b.W");
-    EXPECT_EQ(fault->ends[0].dropped_tlps, 17);
-    EXPECT_EQ(fault->ends[1].sent_tlps, 7);
+    EXPECT_EQ(fault->ends[0].dropped, 17);
+    EXPECT_EQ(fault->ends[1].sent, 7);
     fixture_destroy(&first);
     fixture_destroy(&second);
 }

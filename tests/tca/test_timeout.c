@@ -119,7 +119,8 @@ TEST(TcaTimeout, IsWhatTheReceiverBehindAPulledCableSees)
 {
     struct late late = {0};
     site_init(&late.cluster.site, 2);
-    late.cluster.site.scenario->faults[0] = (struct scn_fault){.at_ps = 0, .after_tlps = SCN_NOT_GIVEN};
+    late.cluster.site.scenario->faults[0] =
+        (struct scn_fault){.ends = {.given = true}, .at_ps = 0, .after_tlps = SCN_NOT_GIVEN, .for_ps = SCN_NOT_GIVEN};
     late.cluster.site.scenario->fault_count = 1;
     site_build(&late.cluster.site);
     late.cluster.flag = true;

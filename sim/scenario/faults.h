@@ -1,0 +1,35 @@
+// The faults of a scenario: failures of cables while programs run, once in every series. Their times are counted from
+// the instant at which the boards of all nodes are booted and the programs start.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SCN_NOT_GIVEN UINT64_MAX
+
+enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
+
+// Pulled: the link goes down in both directions at once, and stays down unless for_ps is given.
+enum scn_fault_kind { SCN_FAULT_PULL };
+
+struct scn_fault_ends {
+    bool given;
+    uint32_t from_node, to_node; // as written; the cable may name them the other way round
+    enum scn_port from_port, to_port;
+};
+
+// Of an InfiniBand cable: nodes or switches.
+struct scn_fault_ib_ends {
+    bool given;
+    uint32_t from_node, to_node;
+};
+
+struct scn_fault {
+    enum scn_fault_kind kind;
+    struct scn_fault_ends ends; // either these or ib_ends are given
+    struct scn_fault_ib_ends ib_ends;
+    uint32_t cable;      // index into cables, or ib_cables
+    uint64_t at_ps;      // either this or after_tlps is SCN_NOT_GIVEN
+    uint64_t after_tlps; // sent over the cable, both directions together, without replays
+    uint64_t for_ps;     // until the cable is put back and its link is trained; SCN_NOT_GIVEN: never
+};
