@@ -97,6 +97,9 @@ enum sim_status gpu_pin(gpu_t *gpu, uint64_t address, uint64_t bytes, uint64_t *
 // At once: accesses in flight find no page and are Unsupported Requests. SIM_ERR_NOT_FOUND: no pin begins there.
 enum sim_status gpu_unpin(gpu_t *gpu, uint64_t bar_offset);
 
+// A fault: all pages leave the window at once, though their pins remain until they are unpinned.
+void gpu_window_end(gpu_t *gpu);
+
 // --- work queues -----------------------------------------------------------------------------------------------------
 
 enum gpu_work_kind {

@@ -70,6 +70,17 @@ enum sim_status gpu_unpin(gpu_t *gpu, uint64_t bar_offset)
     return SIM_OK;
 }
 
+void gpu_window_end(gpu_t *gpu)
+{
+    for (uint64_t i = 0; i < gpu->config.bar_bytes / GPU_PAGE_BYTES; i++) {
+        struct gpu_window_page *page = &gpu->pages[i];
+        if (page->cached > 0) {
+            gpu->cache[page->cached - 1].valid = false;
+        }
+        *page = (struct gpu_window_page){0};
+    }
+}
+
 // --- translation -----------------------------------------------------------------------------------------------------
 
 static struct gpu_window_page *page_of(const gpu_t *gpu, uint64_t bus_address)

@@ -13,8 +13,12 @@ static void begin(void *ctx)
     struct plat_fault_entry *entry = ctx;
     if (entry->cable != NULL) {
         pcie_link_set_down(entry->cable);
-    } else {
+    } else if (entry->ib_cable != NULL) {
         ib_link_set_up(entry->ib_cable, false);
+    } else {
+        gpu_window_end(entry->gpu);
+        entry->happened = true;
+        entry->happened_ps = sim_now_ps(entry->sim);
     }
 }
 
@@ -35,8 +39,12 @@ static void cable_arm(struct plat_fault_entry *entry, const struct scn_fault *fa
 
 static void fault_arm(plat_machine_t *machine, const struct scn_fault *fault, struct plat_fault_entry *entry)
 {
-    entry->cable = fault->ib_ends.given ? NULL : machine->cables[fault->cable];
+    *entry = (struct plat_fault_entry){.sim = machine->sim, .fault = fault};
+    entry->cable = fault->ends.given ? machine->cables[fault->cable] : NULL;
     entry->ib_cable = fault->ib_ends.given ? machine->ib_cables[fault->cable] : NULL;
+    if (fault->kind == SCN_FAULT_UNPIN) {
+        entry->gpu = machine->nodes[fault->node].gpus.list[fault->device - SCN_FAULT_GPU0]->gpu;
+    }
     sim_event_init(&entry->begin, begin, entry);
     sim_event_init(&entry->end, end, entry);
     if (entry->cable != NULL) {
@@ -128,10 +136,28 @@ static struct plat_fault ib_fault(const plat_machine_t *machine, uint32_t index)
     return fault;
 }
 
+// A device has no ends: what it refused is in its counters.
+static struct plat_fault device_fault(const plat_machine_t *machine, uint32_t index)
+{
+    const struct plat_fault_entry *entry = &machine->faults[index];
+    const struct scn_fault *asked = &machine->scenario->faults[index];
+    struct plat_fault fault = {.happened = entry->happened};
+    if (fault.happened) {
+        fault.at_ps = entry->happened_ps;
+        fault.after_start_ps = entry->happened_ps - machine->started_ps;
+    }
+    snprintf(fault.what, sizeof fault.what, "%s.gpu%u unpinned", machine->scenario->nodes[asked->node].name,
+             (unsigned)(asked->device - SCN_FAULT_GPU0));
+    return fault;
+}
+
 struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t index)
 {
     const struct scn_fault *asked = &machine->scenario->faults[index];
     struct plat_fault fault;
+    if (asked->kind == SCN_FAULT_UNPIN) {
+        return device_fault(machine, index);
+    }
     if (asked->ib_ends.given) {
         fault = ib_fault(machine, asked->cable);
     } else {

@@ -55,8 +55,13 @@ struct plat_clock {
 
 // A fault that waits for its time, or for its end.
 struct plat_fault_entry {
+    sim_t *sim;
+    const struct scn_fault *fault;
     pcie_link_t *cable; // one of these exists
     ib_link_t *ib_cable;
+    gpu_t *gpu;
+    bool happened; // a fault of a device, at
+    uint64_t happened_ps;
     sim_event_t begin, end;
 };
 

@@ -31,10 +31,15 @@ static void end_add(grid_t *grid, const struct report_fault *fault, unsigned sid
     grid_cell_add(grid, "%s", side == 0 ? fault->what : "");
     grid_cell_add(grid, "%s", side != 0 ? "" : fault->happened ? at : "never");
     grid_cell_add(grid, "%s", side != 0 || !fault->happened ? "" : fault->back_ps != 0 ? back : "the end");
+    const uint64_t counts[] = {end->sent, end->lost, end->dropped};
     grid_cell_add(grid, "%s", end->name);
-    grid_cell_add(grid, "%" PRIu64, end->sent);
-    grid_cell_add(grid, "%" PRIu64, end->lost);
-    grid_cell_add(grid, "%" PRIu64, end->dropped);
+    for (unsigned i = 0; i < 3; i++) { // a device has no ends
+        if (end->name[0] != '\0') {
+            grid_cell_add(grid, "%" PRIu64, counts[i]);
+        } else {
+            grid_cell_add(grid, "%s", "");
+        }
+    }
 }
 
 void report_faults_print(const report_t *report, FILE *out)
@@ -55,7 +60,9 @@ void report_faults_print(const report_t *report, FILE *out)
     }
     for (size_t i = 0; i < report->fault_count; i++) {
         end_add(grid, &report->faults[i], 0);
-        end_add(grid, &report->faults[i], 1);
+        if (report->faults[i].ends[1].name[0] != '\0') {
+            end_add(grid, &report->faults[i], 1);
+        }
     }
     fputs(
         "\nFaults (time since the programs started; TLPs or packets that each end sent, that were queued or under way\n"
@@ -85,8 +92,9 @@ void report_faults_manifest_write(const report_t *report, const char *series, FI
         if (fault->back_ps != 0) {
             fprintf(out, "        back_ps: %" PRIu64 "\n", fault->back_ps);
         }
-        fputs("        ends:\n", out);
-        for (unsigned side = 0; side < 2; side++) {
+        bool ends = fault->ends[0].name[0] != '\0';
+        fputs(ends ? "        ends:\n" : "", out);
+        for (unsigned side = 0; side < 2 && ends; side++) {
             const struct report_fault_end *end = &fault->ends[side];
             fprintf(out, "          - {end: %s, sent: %" PRIu64 ", lost: %" PRIu64 ", dropped: %" PRIu64 "}\n",
                     end->name, end->sent, end->lost, end->dropped);

@@ -59,20 +59,21 @@ static bool time_add(const report_t *report, const char *series, double *value)
 // Adds up the counters of the series that the term names. False: there are none.
 static bool term_add(const report_t *report, const char *series, const struct scn_term *term, double *sum)
 {
-    double value = term->number;
+    double value = term->is_number ? term->number : 0;
     bool found = term->is_number;
     for (size_t i = 0; i < report->counter_count && !term->is_number; i++) {
         const struct report_counter *counter = &report->counters[i];
         char name[NAME_MAX_BYTES];
         counter_name(counter, name);
         if (strcmp(counter->series, series) == 0 && scn_term_matches(term, name)) {
-            value = (found ? value : 0) + (double)counter->value;
+            value += (double)counter->value;
             found = true;
         }
     }
     if (strcmp(term->name, SCN_TERM_TIME) == 0) {
         found = time_add(report, series, &value);
     }
+    value *= term->is_number ? 1 : term->number;
     *sum += term->minus ? -value : value;
     return found;
 }

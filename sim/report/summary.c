@@ -28,9 +28,14 @@ static const struct sum effects[] = {
     {{"replays"}, "TLPs sent again"},
     {{"tlps_lost"}, "TLPs lost"},
     {{"tlps_dropped"}, "dropped"},
+    {{"unsupported_reads"}, "reads refused"},
+    {{"unsupported_writes"}, "writes refused"},
     {{"lost_packets"}, "packets lost"},
     {{"packets_resent"}, "packets resent"},
-    {{"completion_errors"}, "completions in error"},
+    {{"failed"}, "requests failed"},
+    {{"flushed"}, "flushed"},
+    {{"torn"}, "messages torn"},
+    {{"missing"}, "missing"},
 };
 
 struct text {

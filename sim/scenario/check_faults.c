@@ -131,14 +131,49 @@ static void check_moment(struct scn_loader *loader, const struct scn_fault *faul
     }
 }
 
-// What fails: one cable.
+static void complain(struct scn_loader *loader, const struct scn_fault *fault, const void *field, const char *text)
+{
+    scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, field, fault), "%s", text);
+}
+
+static void check_gpu(struct scn_loader *loader, const struct scn_fault *fault)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    uint32_t gpu = (uint32_t)fault->device - SCN_FAULT_GPU0;
+    if (!scn_loader_is_good(loader, &fault->node) || !scn_loader_is_good(loader, &fault->device)) {
+        return;
+    }
+    if (fault->node >= scenario->node_count || fault->device < SCN_FAULT_GPU0) {
+        complain(loader, fault, fault, "fault: unpin needs node: and device: gpu0 .. gpu3");
+    } else if (gpu >= scenario->nodes[fault->node].gpu_count) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &fault->device, fault),
+                         "device: '%s' has %" PRIu32 " GPU%s", scenario->nodes[fault->node].name,
+                         scenario->nodes[fault->node].gpu_count,
+                         scenario->nodes[fault->node].gpu_count == 1 ? "" : "s");
+    }
+    if (fault->after_tlps != SCN_NOT_GIVEN) {
+        complain(loader, fault, &fault->after_tlps, "'after_tlps' counts the TLPs of a cable; unpin needs at:");
+    }
+    if (fault->for_ps != SCN_NOT_GIVEN) {
+        complain(loader, fault, &fault->for_ps, "'for' does not go with unpin: only a new pin opens the window again");
+    }
+}
+
+// What fails: one cable, or a device.
 static void check_place(struct scn_loader *loader, struct scn_fault *fault)
 {
     struct scn_location location = scn_loader_location(loader, fault, fault);
     bool cable = fault->ends.given || scn_loader_is_bad(loader, &fault->ends, true);
     bool ib_cable = fault->ib_ends.given || scn_loader_is_bad(loader, &fault->ib_ends, true);
     fault->cable = 0;
-    if (cable && ib_cable) {
+    if (fault->kind != SCN_FAULT_PULL && (cable || ib_cable)) {
+        complain(loader, fault, fault, "fault: a cable is pulled; other kinds need node: and device:");
+    } else if (fault->kind == SCN_FAULT_UNPIN) {
+        check_gpu(loader, fault);
+    } else if (fault->node != SCN_NODE_NONE || fault->device != SCN_FAULT_NO_DEVICE) {
+        complain(loader, fault, fault,
+                 "fault: 'node' and 'device' do not go with pull, which needs cable: or ib_cable:");
+    } else if (cable && ib_cable) {
         scn_mistakes_add(&loader->mistakes, location, "fault: 'cable' and 'ib_cable' exclude each other");
     } else if (cable) {
         check_cable(loader, fault);

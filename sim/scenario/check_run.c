@@ -187,6 +187,23 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run)
     }
 }
 
+// dma-delivery: each message has a place of its own, so that they are of one size.
+static void check_delivery(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct {
+        const void *field;
+        const char *key;
+        uint32_t count;
+    } lists[] = {{run->bytes, "bytes", run->bytes_count}, {run->descriptors, "descriptors", run->descriptors_count}};
+    for (unsigned i = 0; i < 2 && run->workload == SCN_WORKLOAD_DMA_DELIVERY; i++) {
+        if (lists[i].count > 1 && scn_loader_is_good(loader, lists[i].field)) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, lists[i].field, run),
+                             "%s: a dma-delivery has messages of one size, not of %" PRIu32, lists[i].key,
+                             lists[i].count);
+        }
+    }
+}
+
 static uint64_t largest(const uint64_t *items, uint32_t count)
 {
     uint64_t value = 0;
@@ -304,6 +321,7 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
         if (!scn_loader_is_good(loader, &run->workload) || scn_workload_needs_board(run->workload)) {
             check_bytes(loader, run);
         }
+        check_delivery(loader, run);
         check_fits(loader, run, run->node);
         check_fits(loader, run, run->peer);
     }

@@ -44,7 +44,8 @@ static const struct scn_key expect_keys[] = {
      SCN_FIELD(struct scn_check, observed.counter),
      .doc = "counter that is checked, COMPONENT.COUNTER as in counters.csv; instead of value:. With programs, the "
             "counter of their simulation; without programs, that of every series. Also a sum, with spaces around + and "
-            "-; * stands for any part of a name and means the sum of all that match; simulation.simulated_ps is the "
+            "-, and factors as in 2 * COMPONENT.COUNTER; * in a name stands for any part of a name and means the sum "
+            "of all that match; simulation.simulated_ps is the "
             "simulated time of the series"},
     {.name = "series",
      .unit = SCN_UNIT_TEXT,

@@ -1,7 +1,10 @@
 // The keys of faults.
 #include "sim/scenario/keys.h"
 
-static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {NULL, 0}};
+static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {"unpin", SCN_FAULT_UNPIN}, {NULL, 0}};
+static const struct scn_choice devices[] = {{"none", SCN_FAULT_NO_DEVICE}, {"gpu0", SCN_FAULT_GPU0},
+                                            {"gpu1", SCN_FAULT_GPU1},      {"gpu2", SCN_FAULT_GPU2},
+                                            {"gpu3", SCN_FAULT_GPU3},      {NULL, 0}};
 
 static const struct scn_key fault_ends_keys[] = {
     {.name = "from",
@@ -72,7 +75,21 @@ static const struct scn_key fault_keys[] = {
      .choices = faults,
      .fallback = "pull",
      SCN_FIELD(struct scn_fault, kind),
-     .doc = "pull: the cable is pulled, and its link is down"},
+     .doc = "pull: the cable is pulled, and its link is down; unpin: the GPU's memory leaves its window, so that "
+            "reads of other devices there are answered Unsupported Request, and their writes are dropped"},
+    {.name = "node",
+     .unit = SCN_UNIT_NODE,
+     .fallback = "",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_fault, node),
+     .doc = "with kind: unpin, the node of the device"},
+    {.name = "device",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = devices,
+     .fallback = "none",
+     .flags = SCN_KEY_OPEN,
+     SCN_FIELD(struct scn_fault, device),
+     .doc = "with kind: unpin, the GPU"},
     {.name = "at",
      .unit = SCN_UNIT_TIME,
      .fallback = "18446744073709551615 ps",
@@ -99,6 +116,6 @@ static const struct scn_key fault_keys[] = {
             "boards then carries packets again when nothing was sent to it for 20 us"},
 };
 const struct scn_kind scn_kind_fault = {.name = "fault",
-                                        .doc = "a failure of a cable, once in every series",
+                                        .doc = "a failure of a cable or a device, once in every series",
                                         SCN_ROWS(fault_keys),
                                         .size = sizeof(struct scn_fault)};

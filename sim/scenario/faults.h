@@ -1,4 +1,4 @@
-// The faults of a scenario: failures of cables while programs run, once in every series. Their times are counted from
+// The faults of a scenario: failures of cables and devices while programs run, once in every series. Their times are counted from
 // the instant at which the boards of all nodes are booted and the programs start.
 #pragma once
 
@@ -9,8 +9,12 @@
 
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
 
-// Pulled: the link goes down in both directions at once, and stays down unless for_ps is given.
-enum scn_fault_kind { SCN_FAULT_PULL };
+// Pulled: the link goes down in both directions at once, and stays down unless for_ps is given. Unpinned: the pages of a
+// GPU's memory leave its window.
+enum scn_fault_kind { SCN_FAULT_PULL, SCN_FAULT_UNPIN };
+
+// What fails in a node; GPUs are the last ones, gpu0 first.
+enum scn_fault_device { SCN_FAULT_NO_DEVICE, SCN_FAULT_GPU0, SCN_FAULT_GPU1, SCN_FAULT_GPU2, SCN_FAULT_GPU3 };
 
 struct scn_fault_ends {
     bool given;
@@ -26,9 +30,11 @@ struct scn_fault_ib_ends {
 
 struct scn_fault {
     enum scn_fault_kind kind;
-    struct scn_fault_ends ends; // either these or ib_ends are given
+    struct scn_fault_ends ends; // of PULL, either these or ib_ends are given
     struct scn_fault_ib_ends ib_ends;
-    uint32_t cable;      // index into cables, or ib_cables
+    uint32_t cable; // index into cables, or ib_cables
+    uint32_t node;  // of the other kinds, with the device; SCN_NODE_NONE: not given
+    enum scn_fault_device device;
     uint64_t at_ps;      // either this or after_tlps is SCN_NOT_GIVEN
     uint64_t after_tlps; // sent over the cable, both directions together, without replays
     uint64_t for_ps;     // until the cable is put back and its link is trained; SCN_NOT_GIVEN: never

@@ -217,7 +217,7 @@ static const struct scn_key scenario_keys[] = {
      .child = &scn_kind_fault,
      SCN_FIELD(struct scn_scenario, faults),
      SCN_SECOND(struct scn_scenario, fault_count),
-     .doc = "failures of cables while programs run"},
+     .doc = "failures of cables and devices while programs run"},
     {.name = "runs",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",

@@ -16,6 +16,18 @@ static size_t operand_length(const char *text)
     return length;
 }
 
+// "256 * NAME": leaves the name, and returns the factor; 1: there is none.
+static double factor_take(char *name)
+{
+    char *end, *times = strstr(name, " * ");
+    double factor = strtod(name, &end);
+    if (times == NULL || end != times || !isfinite(factor)) {
+        return 1;
+    }
+    memmove(name, times + 3, strlen(times + 3) + 1);
+    return factor;
+}
+
 bool scn_sum_next(const char **cursor, struct scn_term *term)
 {
     const char *text = *cursor;
@@ -28,8 +40,9 @@ bool scn_sum_next(const char **cursor, struct scn_term *term)
     text += is_operator ? 3 : 0;
     size_t length = operand_length(text);
     snprintf(term->name, sizeof term->name, "%.*s", (int)length, text);
-    term->number = strtod(term->name, &end);
-    term->is_number = term->name[0] != '\0' && *end == '\0' && isfinite(term->number);
+    double factor = factor_take(term->name), number = strtod(term->name, &end);
+    term->is_number = term->name[0] != '\0' && *end == '\0' && isfinite(number);
+    term->number = term->is_number ? factor * number : factor;
     *cursor = text + length;
     return true;
 }

@@ -1,5 +1,5 @@
-// A sum of counters in an expectation: "COMPONENT.COUNTER + COMPONENT.COUNTER - 3". Operators have spaces around them,
-// because names of components contain '-'.
+// A sum of counters in an expectation: "COMPONENT.COUNTER + 256 * COMPONENT.COUNTER - 3". Operators have spaces around
+// them, because names of components contain '-'.
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct scn_term {
     bool minus;              // it is subtracted
     bool is_number;          // otherwise it is a counter
     char name[SCN_TEXT_MAX]; // COMPONENT.COUNTER; `*` in it means all that match
-    double number;
+    double number;           // the term, or the factor of the counter
 };
 
 // Takes the next term and moves the cursor after it; false: there is none.

@@ -109,6 +109,33 @@ TEST(Pin, AnAccessOutsideAPinnedPageIsAnUnsupportedRequest)
     fixture_fini(&fixture);
 }
 
+TEST(Pin, IsLeftWithoutItsPagesWhenTheWindowEnds)
+{
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
+    uint64_t device, bus = fixture_pinned(&fixture, 0, 10, &device);
+    probe_read(&fixture, 1, bus, 4);
+    fixture_run(&fixture); // its translation is cached
+    gpu_window_end(gpu);
+    probe_write(&fixture, bus, 4, "gone");
+    probe_read(&fixture, 2, bus, 4);
+    fixture_run(&fixture);
+    EXPECT_EQ(fixture.probe.reads[1].status, PCIE_CPL_SC);
+    EXPECT_EQ(fixture.probe.reads[2].status, PCIE_CPL_UR);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "unsupported_writes"), 1);
+    EXPECT_EQ(gpu_memory_free(gpu, device), SIM_ERR_BUSY);
+    uint64_t offset;
+    EXPECT_EQ(gpu_pin(gpu, device, 10, &offset), SIM_OK);
+    EXPECT_NE(FIXTURE_BAR(0) + offset, bus);
+    probe_write(&fixture, FIXTURE_BAR(0) + offset, 4, "here");
+    fixture_run(&fixture);
+    EXPECT_MEMEQ(gpu_memory_at(gpu, device, 4), "here", 4);
+    EXPECT_EQ(gpu_unpin(gpu, bus - FIXTURE_BAR(0)), SIM_OK);
+    EXPECT_EQ(gpu_unpin(gpu, offset), SIM_OK);
+    EXPECT_EQ(gpu_memory_free(gpu, device), SIM_OK);
+    fixture_fini(&fixture);
+}
+
 TEST(Pin, WhatIsOnItsWayWhenAPageIsUnpinnedTouchesNothing)
 {
     struct fixture fixture;

@@ -319,3 +319,52 @@ TEST(CableThatIsPutBack, StaysAwayIfTheProgramsEndBefore)
     EXPECT_EQ(outcome.faults[0].back_ps, 0);
     EXPECT_LT(outcome.result.simulated_ps, 10000 * US);
 }
+
+// --- windows that end -------------------------------------------------------------------------------------------------
+
+static void run_unpinned(enum scn_fidelity fidelity, bool reads, uint64_t at_ps, struct outcome *outcome)
+{
+    struct scn_scenario *scenario = ring(fidelity);
+    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_DMA_DELIVERY, SCN_METHOD_REGISTER);
+    platform_fixture_gpus(scenario, reads ? 0 : 1, 1);
+    series->node = 0;
+    series->peer = 1;
+    series->iterations = 20;
+    *(reads ? &series->from : &series->to) = SCN_MEMORY_GPU0;
+    platform_fixture_size_add(series, 2048, 1);
+    scenario->faults[scenario->fault_count++] = (struct scn_fault){.kind = SCN_FAULT_UNPIN,
+                                                                   .node = reads ? 0 : 1,
+                                                                   .device = SCN_FAULT_GPU0,
+                                                                   .at_ps = at_ps,
+                                                                   .after_tlps = SCN_NOT_GIVEN,
+                                                                   .for_ps = SCN_NOT_GIVEN};
+    run(scenario, outcome);
+    expect_done(outcome);
+    platform_fixture_free(scenario);
+}
+
+TEST(WindowThatEnds, FailsTheDmasThatReadThere)
+{
+    struct outcome outcome;
+    uint64_t last = 0, at_ps = 32 * US; // the memory is pinned
+    for (; last < 20 && at_ps < 2000 * US; at_ps += 16337021) {
+        TEST_TRACE("at %llu ps", (unsigned long long)at_ps);
+        run_unpinned(SCN_FIDELITY_TWIN, true, at_ps, &outcome);
+        EXPECT_GE(outcome.point.operations, last);
+        last = outcome.point.operations;
+        EXPECT_STREQ(outcome.faults[0].what, "node0.gpu0 unpinned");
+    }
+    EXPECT_EQ(last, 20);
+    EXPECT_GT(at_ps, 60 * US); // earlier ones fail some
+}
+
+TEST(WindowThatEnds, IsTheSameToTheRtlAndItsTwin)
+{
+    for (uint64_t i = 0; i < 6; i++) {
+        TEST_TRACE("step %llu", (unsigned long long)i);
+        struct outcome rtl, twin;
+        run_unpinned(SCN_FIDELITY_RTL, i % 2 == 0, i * 21 * US + 1234567, &rtl);
+        run_unpinned(SCN_FIDELITY_TWIN, i % 2 == 0, i * 21 * US + 1234567, &twin);
+        expect_same(&rtl, &twin);
+    }
+}

@@ -124,7 +124,9 @@ static void burst_run(struct burst *burst, enum scn_fidelity fidelity, uint32_t 
         scenario->cables[i].link.lanes = lanes;
         scenario->nodes[i].board.fidelity = fidelity;
     }
-    scenario->faults[scenario->fault_count++] = *fault;
+    scenario->faults[scenario->fault_count] = *fault;
+    scenario->faults[scenario->fault_count].ends.given = true;
+    scenario->faults[scenario->fault_count++].for_ps = SCN_NOT_GIVEN;
     scn_routes_find(scenario, &burst->routes);
     site_build(&burst->site);
     ASSERT_NOT_NULL(burst->site.machine);

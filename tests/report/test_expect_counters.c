@@ -39,6 +39,10 @@ TEST(ExpectSum, AddsUpAllCountersThatAPatternMatches)
     observe_is(&fixture, "");
     fixture.scenario->expects[0].observed.equals[0] = '9';
     observe_is(&fixture, "8 is not 9, in series 'pio'");
+    snprintf(fixture.scenario->expects[0].observed.equals, SCN_TEXT_MAX, "4 * a.E-b.W.1.tlps_received");
+    observe_is(&fixture, "");
+    snprintf(fixture.scenario->expects[0].observed.equals, SCN_TEXT_MAX, "10 - 3 * *.tlps_received");
+    observe_is(&fixture, "8 is not 4 (*.tlps_sent is not 10 - 3 * *.tlps_received), in series 'pio'");
     fixture_destroy(&fixture);
 }
 

@@ -20,10 +20,26 @@ TEST(Sums, AreTakenApart)
     EXPECT_FALSE(scn_sum_next(&text, &term));
 }
 
+TEST(Sums, MayHaveFactors)
+{
+    const char *text = "*.x - 256 * *.y_z + 2 * 3";
+    struct scn_term term;
+    ASSERT_TRUE(scn_sum_next(&text, &term));
+    EXPECT_EQ(term.number, 1);
+    ASSERT_TRUE(scn_sum_next(&text, &term));
+    EXPECT_STREQ(term.name, "*.y_z");
+    EXPECT_EQ(term.number, 256);
+    EXPECT_TRUE(term.minus);
+    ASSERT_TRUE(scn_sum_next(&text, &term));
+    EXPECT_TRUE(term.is_number);
+    EXPECT_EQ(term.number, 6);
+}
+
 TEST(Sums, AreRefusedIfATermCannotBeACounter)
 {
-    static const char *const good[] = {"a.b", "1", "-2", "a.b + 1", "a-b.c - 1.5"};
-    static const char *const bad[] = {"", "a", "a.b+c.d", "a.b + ", "a.b + c", "a.b  + c.d", "a.b, c.d", " + "};
+    static const char *const good[] = {"a.b", "1", "-2", "a.b + 1", "a-b.c - 1.5", "256 * a.b - 2 * c.d"};
+    static const char *const bad[] = {"",         "a",   "a.b+c.d",   "a.b + ",   "a.b + c", "a.b  + c.d",
+                                      "a.b, c.d", " + ", "a.b * c.d", "256 *a.b", "2 * c"};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         TEST_TRACE("'%s'", good[i]);
         EXPECT_TRUE(scn_sum_is_valid(good[i]));
