@@ -91,6 +91,18 @@ void hca_qp_fail(struct hca_qp *qp)
     }
 }
 
+void hca_reset(hca_t *hca)
+{
+    for (uint32_t qpn = 0; qpn < hca->qp_capacity; qpn++) {
+        struct hca_qp *qp = hca_qp_find(hca, qpn);
+        if (qp != NULL) {
+            qp->rsp.dead = true; // no last acknowledge
+            hca_qp_fail(qp);
+        }
+    }
+    hca_event_raise_all(hca, HCA_EVENT_DEVICE_FATAL);
+}
+
 void hca_qp_send_error(struct hca_qp *qp)
 {
     qp->state = HCA_SQE;

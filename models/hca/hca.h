@@ -87,6 +87,10 @@ void hca_set_lost(hca_t *hca, hca_lost_fn lost, void *ctx);
 typedef void (*hca_joined_fn)(void *ctx, hca_t *hca, uint16_t mlid, bool joins);
 void hca_set_joined(hca_t *hca, hca_joined_fn joined, void *ctx);
 
+// A fault: the adapter forgets its connections. All queue pairs fail, and their requests and receives are flushed, as a
+// driver does for a device that had to be reset; then the event of a fatal error. What the port still sends is dropped.
+void hca_reset(hca_t *hca);
+
 // --- control plane --------------------------------------------------------------------------------------------------
 // SIM_ERR_INVALID: a wrong number or attribute; SIM_ERR_NO_MEMORY: no more objects of this kind; SIM_ERR_BUSY: in use.
 

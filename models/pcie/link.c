@@ -30,6 +30,7 @@ static const struct sim_counter_desc COUNTERS[PCIE_LINK_COUNTERS] = {
     [PCIE_COUNT_TLPS_LOST] = {"tlps_lost", "TLPs", "of tlps_dropped: were queued or under way when the link went down"},
     [PCIE_COUNT_DOWN_AT] = {"down_at", "ps", "when the link went down last; 0: never"},
     [PCIE_COUNT_UP_AT] = {"up_at", "ps", "when the link came up again last; 0: never"},
+    [PCIE_COUNT_TLPS_FLUSHED] = {"tlps_flushed", "TLPs", "accepted, and lost because the owner of this end was reset"},
     [PCIE_COUNT_TLPS_CORRUPTED] = {"tlps_corrupted", "TLPs", "sent with a wrong LCRC by fault injection"},
     [PCIE_COUNT_ACKS_LOST] = {"acks_lost", "DLLPs", "of acks: lost on the way by fault injection"},
     [PCIE_COUNT_NAKS_LOST] = {"naks_lost", "DLLPs", "of naks: lost on the way by fault injection"},
@@ -277,6 +278,23 @@ static void up_event_run(void *ctx)
         link->ends[side].counters[PCIE_COUNT_UP_AT] = now_ps;
         sim_trace(link->sim, link->ends[side].name, &link_up, NULL);
     }
+    if (link->up_hook != NULL) {
+        link->up_hook(link->up_ctx);
+    }
+}
+
+void pcie_link_set_up_hook(pcie_link_t *link, pcie_link_up_fn fn, void *ctx)
+{
+    link->up_hook = fn;
+    link->up_ctx = ctx;
+}
+
+void pcie_end_flush(pcie_end_t *end)
+{
+    if (end->link->up) {
+        sim_panic(end->name, "flushed while the link is up");
+    }
+    end->counters[PCIE_COUNT_TLPS_FLUSHED] += pcie_receiver_flush(end);
 }
 
 void pcie_link_set_up(pcie_link_t *link)

@@ -110,6 +110,11 @@ void pcie_link_set_up(pcie_link_t *link);
 // It comes up again so long after it goes down: calls pcie_link_set_up then. SIM_NEVER_PS: it does not, also if it is
 // waiting for that.
 void pcie_link_set_outage(pcie_link_t *link, uint64_t outage_ps);
+// Called when it has come up again; fn NULL: nobody is told.
+typedef void (*pcie_link_up_fn)(void *ctx);
+void pcie_link_set_up_hook(pcie_link_t *link, pcie_link_up_fn fn, void *ctx);
+// The owner of an end of a link that is down was reset: what the end has accepted and not yet delivered is lost.
+void pcie_end_flush(pcie_end_t *end);
 uint64_t pcie_link_up_ps(const pcie_link_t *link); // when it came up again last; SIM_NEVER_PS: never
 // Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost (replay timer).
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side);

@@ -39,6 +39,7 @@ enum pcie_link_counter {
     PCIE_COUNT_TLPS_LOST,
     PCIE_COUNT_DOWN_AT,
     PCIE_COUNT_UP_AT,
+    PCIE_COUNT_TLPS_FLUSHED,
     PCIE_COUNT_TLPS_CORRUPTED,
     PCIE_COUNT_ACKS_LOST,
     PCIE_COUNT_NAKS_LOST,
@@ -178,6 +179,8 @@ struct pcie_link {
     uint64_t offered_ps;     // while it is down: when an owner offered something last
     sim_t *sim;
     sim_event_t down_event, up_event;
+    pcie_link_up_fn up_hook; // NULL: none
+    void *up_ctx;
     pcie_end_t ends[2];
 };
 
@@ -267,6 +270,7 @@ void pcie_transmitter_replay(pcie_end_t *end);
 void pcie_receiver_init(pcie_end_t *end);
 // The link is down: drops what has not arrived by now; what has arrived is still delivered.
 void pcie_receiver_cut(pcie_end_t *end);
+uint32_t pcie_receiver_flush(pcie_end_t *end); // drops all that is arriving; returns the number of accepted TLPs
 void pcie_receiver_restart(pcie_end_t *end); // the link comes up: expects the first sequence number
 void pcie_receiver_fini(pcie_end_t *end);
 // A TLP is in flight to this end, with a reference of its own. at_once: the data link layer must check it as soon as it

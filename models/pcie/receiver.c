@@ -21,25 +21,35 @@ void pcie_receiver_init(pcie_end_t *end)
     pcie_credits_init(end);
 }
 
-// Drops all arriving TLPs but the oldest `count`.
-static void arriving_truncate(pcie_end_t *end, uint32_t count)
+// Drops all arriving TLPs but the oldest `count`; returns their number.
+static uint32_t arriving_truncate(pcie_end_t *end, uint32_t count)
 {
     struct pcie_ring *arriving = &end->rx.arriving;
+    uint32_t tlps = 0;
     for (uint32_t i = count; i < arriving->count; i++) {
         const struct pcie_arriving *dropped = pcie_ring_at(arriving, i);
         if (dropped->tlp != NULL) {
             pcie_tlp_unref(dropped->tlp);
+            tlps++;
         }
     }
     if (arriving->count > count) {
         arriving->count = count;
     }
+    return tlps;
+}
+
+uint32_t pcie_receiver_flush(pcie_end_t *end)
+{
+    end->rx.checked = 0;
+    sim_event_cancel(end->sim, &end->rx.deliver_event);
+    return arriving_truncate(end, 0);
 }
 
 void pcie_receiver_cut(pcie_end_t *end)
 {
     struct pcie_receiver *rx = &end->rx;
-    arriving_truncate(end, rx->checked);
+    (void)arriving_truncate(end, rx->checked);
     while (rx->dllps.count > 0) {
         pcie_ring_pop(&rx->dllps);
     }

@@ -7,7 +7,7 @@
 
 enum { BAR_REGISTERS = 0, BAR_WINDOW = 2 };
 
-enum counter { UNCONNECTED, UNCLAIMED_WRITES, UNCLAIMED_READS, LOST, STALLS, COUNTERS };
+enum counter { UNCONNECTED, UNCLAIMED_WRITES, UNCLAIMED_READS, LOST, STALLS, RESETS, COUNTERS };
 
 static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [UNCONNECTED] = {"unconnected_tlps", "TLPs", "sent by the chip to a port without a cable, dropped"},
@@ -15,6 +15,7 @@ static const struct sim_counter_desc counter_descs[COUNTERS] = {
     [UNCLAIMED_READS] = {"unclaimed_reads", "TLPs",
                          "reads from the host that hit no BAR, answered Unsupported Request"},
     [LOST] = {"lost_tlps", "TLPs", "lost because a link went down"},
+    [RESETS] = {"resets", "events", "times the board was reset while programs ran"},
     [STALLS] = {"transmit_stalls", "stalls", "times a hard IP had no room and stalled the chip"},
 };
 
@@ -231,6 +232,17 @@ static void link_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     struct port *port = ctx;
     port->board->counters[LOST] += lost_tlps;
     link_ready(port, end);
+}
+
+void peach2_board_reset(peach2_board_t *board)
+{
+    for (unsigned i = 0; i < PEACH2_PORTS; i++) {
+        if (board->ports[i].end != NULL) {
+            pcie_end_flush(board->ports[i].end);
+        }
+    }
+    board->ops->reset(board->core);
+    board->counters[RESETS]++;
 }
 
 static void link_room(void *ctx, pcie_end_t *end, bool room)

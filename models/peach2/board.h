@@ -28,6 +28,9 @@ void peach2_board_tx(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken_at(void *board, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps); // known in advance
 
+// Resets the chip. The links of all ports are down, so that nothing waits here; what they have accepted is lost, too.
+void peach2_board_reset(peach2_board_t *board);
+
 // Becomes the owner of the link end (once per port). Packets of the chip for a port without a link are dropped and
 // counted.
 void peach2_board_connect(peach2_board_t *board, enum peach2_port port, pcie_end_t *end);

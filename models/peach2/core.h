@@ -14,4 +14,7 @@ struct peach2_core_ops {
     void (*set_tx_ready)(void *core, unsigned port, bool ready);
     // Whether packets that enter a ring may start towards the port (docs/decisions/0005-whole-board.md).
     void (*set_tx_room)(void *core, unsigned port, bool room);
+    // As at power-up, but the memory of descriptors keeps its contents. Packets inside are lost; of those that are not
+    // taken, the board gets rx_taken. The hard IPs take packets and have room.
+    void (*reset)(void *core);
 };

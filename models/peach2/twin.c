@@ -1,13 +1,21 @@
 // Creation and destruction of the twin, and its interface to the board.
 #include "models/peach2/twin.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
 
-const struct peach2_core_ops peach2_twin_core_ops = {
-    .rx = twin_core_rx, .set_tx_ready = twin_core_set_tx_ready, .set_tx_room = twin_core_set_tx_room};
+static void twin_core_reset(void *core)
+{
+    peach2_twin_reset(core);
+}
+
+const struct peach2_core_ops peach2_twin_core_ops = {.rx = twin_core_rx,
+                                                     .set_tx_ready = twin_core_set_tx_ready,
+                                                     .set_tx_room = twin_core_set_tx_room,
+                                                     .reset = twin_core_reset};
 
 static bool is_power_of_two(uint32_t value)
 {
@@ -22,6 +30,29 @@ static bool config_fits(const struct peach2_twin_config *config)
            config->fetch_cycles <= UINT16_MAX && config->finish_cycles <= UINT16_MAX &&
            is_power_of_two(config->read_bytes) && config->read_bytes >= 64 && config->read_bytes <= TWIN_SLOT_BYTES &&
            config->read_tags >= 1 && config->read_tags <= TWIN_SLOTS && config->prefetch >= 1 && config->prefetch <= 4;
+}
+
+static void units_init(peach2_twin_t *twin)
+{
+    twin_registers_init(twin);
+    twin_outputs_init(twin);
+    twin_ingresses_init(twin);
+    twin_local_init(twin);
+    twin_fetches_init(twin);
+    twin_channels_init(twin);
+    twin_dmac_init(twin);
+    twin_writer_init(twin);
+}
+
+static void units_fini(peach2_twin_t *twin)
+{
+    twin_writer_fini(twin);
+    twin_dmac_fini(twin);
+    twin_channels_fini(twin);
+    twin_fetches_fini(twin);
+    twin_local_fini(twin);
+    twin_ingresses_fini(twin);
+    twin_outputs_fini(twin);
 }
 
 enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *name,
@@ -46,14 +77,7 @@ enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *na
     twin->config = *config;
     twin->ops = ops;
     twin->ctx = ctx;
-    twin_registers_init(twin);
-    twin_outputs_init(twin);
-    twin_ingresses_init(twin);
-    twin_local_init(twin);
-    twin_fetches_init(twin);
-    twin_channels_init(twin);
-    twin_dmac_init(twin);
-    twin_writer_init(twin);
+    units_init(twin);
     *twin_out = twin;
     return SIM_OK;
 }
@@ -63,15 +87,20 @@ void peach2_twin_destroy(peach2_twin_t *twin)
     if (twin == NULL) {
         return;
     }
-    twin_writer_fini(twin);
-    twin_dmac_fini(twin);
-    twin_channels_fini(twin);
-    twin_fetches_fini(twin);
-    twin_local_fini(twin);
-    twin_ingresses_fini(twin);
-    twin_outputs_fini(twin);
+    units_fini(twin);
     free(twin->name);
     free(twin);
+}
+
+// Everything but the memory is in the part of the struct before it.
+void peach2_twin_reset(peach2_twin_t *twin)
+{
+    twin_local_interrupt(twin);
+    twin_ingresses_release(twin);
+    units_fini(twin);
+    memset((char *)twin + offsetof(peach2_twin_t, offers), 0,
+           offsetof(peach2_twin_t, memory) - offsetof(peach2_twin_t, offers));
+    units_init(twin);
 }
 
 // --- edges ----------------------------------------------------------------------------------------------------------

@@ -40,6 +40,9 @@ enum sim_status peach2_twin_create(sim_t *sim, pcie_pool_t *pool, const char *na
                                    void *ctx, peach2_twin_t **twin_out);
 void peach2_twin_destroy(peach2_twin_t *twin);
 
+// See struct peach2_core_ops. Call between two edges of the clock.
+void peach2_twin_reset(peach2_twin_t *twin);
+
 // The registers COUNTER.*, in their order, with their current values; costs no packet and no time.
 void peach2_twin_counters(const peach2_twin_t *twin, uint32_t values[PEACH2_COUNTER_REGISTERS]);
 

@@ -170,6 +170,16 @@ void twin_ingresses_init(peach2_twin_t *twin)
     }
 }
 
+void twin_ingresses_release(peach2_twin_t *twin)
+{
+    for (unsigned port = 0; port < PEACH2_PORTS; port++) {
+        struct twin_ingress *ingress = &twin->ingresses[port];
+        for (; ingress->timed != ingress->tail; ingress->timed++) {
+            twin->ops->rx_taken(twin->ctx, port, arrival_at(ingress, ingress->timed)->tlp, sim_now_ps(twin->sim));
+        }
+    }
+}
+
 void twin_ingresses_fini(peach2_twin_t *twin)
 {
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {

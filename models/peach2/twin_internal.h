@@ -122,6 +122,10 @@ struct twin_local {
     bool registers;
     sim_event_t event;
     uint32_t unsupported, refused; // counters
+    // The last write to the memory, whose header came at this edge, and what it replaced.
+    uint64_t write_edge;
+    uint32_t write_offset, write_dwords;
+    uint8_t replaced[PCIE_PAYLOAD_MAX];
 };
 
 // --- the DMAC -------------------------------------------------------------------------------------------------------
@@ -360,6 +364,8 @@ void twin_core_set_tx_room(void *twin, unsigned port, bool room);
 
 void twin_moves_add(struct twin_moves *moves, uint64_t last, uint32_t count);
 void twin_ingresses_init(peach2_twin_t *twin);
+void twin_local_interrupt(peach2_twin_t *twin);   // the chip is reset: the beats of a write that come later do not
+void twin_ingresses_release(peach2_twin_t *twin); // gives back what has not been taken
 void twin_ingresses_fini(peach2_twin_t *twin);
 void twin_core_rx(void *twin, unsigned port, unsigned bar, pcie_tlp_t *tlp);
 void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t count, bool whole);

@@ -49,17 +49,39 @@ static uint8_t enable_of(const pcie_tlp_t *tlp, uint32_t dword)
     return dword == 0 ? tlp->first_be : dword == tlp->dwords - 1u ? tlp->last_be : 0xf;
 }
 
-static void memory_write(peach2_twin_t *twin, pcie_tlp_t *tlp)
+static uint8_t *memory_at(peach2_twin_t *twin, uint32_t offset)
 {
+    return &twin->memory[offset % TWIN_MEMORY_BYTES];
+}
+
+// All at once; a reset takes back what the RTL, which takes a beat at each edge, would not have written by then.
+static void memory_write(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t edge)
+{
+    struct twin_local *local = &twin->local;
     const uint8_t *data = pcie_tlp_data(tlp);
+    local->write_edge = edge;
+    local->write_offset = offset_of(tlp);
+    local->write_dwords = tlp->dwords;
     for (uint32_t dword = 0; dword < tlp->dwords; dword++) {
         uint8_t enable = enable_of(tlp, dword);
-        uint8_t *target = &twin->memory[(offset_of(tlp) + 4 * dword) % TWIN_MEMORY_BYTES];
+        uint8_t *target = memory_at(twin, local->write_offset + 4 * dword);
+        memcpy(local->replaced + 4 * dword, target, 4);
         for (unsigned k = 0; k < 4; k++) {
             if ((enable >> k & 1) != 0) {
                 target[k] = data[4 * dword + k];
             }
         }
+    }
+}
+
+void twin_local_interrupt(peach2_twin_t *twin)
+{
+    const struct twin_local *local = &twin->local;
+    uint64_t edge = sim_now_ps(twin->sim) / twin->config.period_ps;
+    uint64_t beats = edge + 1 - local->write_edge; // of data: the first cycle of the reset still writes one
+    uint64_t written = 4 * beats - local->write_offset / 4 % 4;
+    for (uint64_t dword = written; dword < local->write_dwords; dword++) {
+        memcpy(memory_at(twin, local->write_offset + 4 * (uint32_t)dword), local->replaced + 4 * dword, 4);
     }
 }
 
@@ -96,7 +118,7 @@ static void write_take(peach2_twin_t *twin, unsigned source, uint64_t edge)
     bool raises = offset == PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_RAISE && tlp->dwords == 1;
     bool to_registers = region == REGION_REGISTER && (source == TWIN_N || raises);
     if (region == REGION_MEMORY) {
-        memory_write(twin, tlp);
+        memory_write(twin, tlp, edge);
     } else if (to_registers) {
         local->refused += registers_write(twin, tlp, edge) ? 0 : 1;
     } else {

@@ -246,6 +246,25 @@ void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room)
     }
 }
 
+void cosim_peach2_reset(cosim_peach2_t *board)
+{
+    for (unsigned port = 0; port < COSIM_PORTS; port++) {
+        cosim_rx_port &in = board->rx[port];
+        while (!in.queue.empty()) {
+            pcie_tlp_t *tlp = in.queue.front().tlp;
+            in.queue.pop_front();
+            board->ops.rx_taken(board->ctx, port, tlp);
+        }
+        in.beat = 0;
+        cosim_assembly_fini(&board->tx[port]);
+        board->tx[port] = {};
+    }
+    board->model->reset();
+    board->tx_ready = board->tx_ready_wanted = board->tx_room_wanted = (1u << COSIM_PORTS) - 1;
+    board->rx_waiting = board->tx_open = 0;
+    board->tx_changed = board->awake = false;
+}
+
 uint64_t cosim_peach2_cycles(const cosim_peach2_t *board)
 {
     return board->cycles;

@@ -59,6 +59,10 @@ void cosim_peach2_set_tx_ready(cosim_peach2_t *board, unsigned port, bool ready)
 // The port's hard IP has room for packets that enter a ring (default), by the bubble rule; see docs/decisions/0005.
 void cosim_peach2_set_tx_room(cosim_peach2_t *board, unsigned port, bool room);
 
+// Resets the chip, in no simulated time. Call between two edges of the clock. Packets inside are lost; those that are
+// not taken yet come back by rx_taken. Every tx_ready and tx_room is set.
+void cosim_peach2_reset(cosim_peach2_t *board);
+
 uint64_t cosim_peach2_cycles(const cosim_peach2_t *board); // evaluated cycles so far
 
 // The registers COUNTER.*, in their order, with their current values; costs no packet and no time.

@@ -41,14 +41,7 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
     pins_.cfg_read_bytes_i = static_cast<SData>(config->read_bytes);
     pins_.cfg_read_tags_i = static_cast<CData>(config->read_tags);
     pins_.cfg_prefetch_i = static_cast<CData>(config->prefetch);
-    pins_.tx_ready_i = all_ports;
-    pins_.tx_room_i = all_ports;
-    pins_.rst_i = 1;
-    for (unsigned i = 0; i < reset_cycles; i++) {
-        tick(0, 0);
-    }
-    pins_.rst_i = 0;
-    tick(0, 0);
+    reset();
     // The reset takes no simulated time, so the waveform begins after it.
     if (traced_ != nullptr) {
         context_.traceEverOn(true);
@@ -58,6 +51,19 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
         traced_->trace(trace_.get(), trace_levels);
         trace_->open(trace_path);
     }
+}
+
+void cosim_model::reset()
+{
+    pins_.rx_valid_i = 0;
+    pins_.tx_ready_i = all_ports;
+    pins_.tx_room_i = all_ports;
+    pins_.rst_i = 1;
+    for (unsigned i = 0; i < reset_cycles; i++) {
+        cycle(false, 0, 0);
+    }
+    pins_.rst_i = 0;
+    cycle(false, 0, 0);
 }
 
 cosim_model::~cosim_model()

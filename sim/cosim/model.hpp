@@ -60,22 +60,11 @@ class cosim_model
     // Runs one cycle with the current inputs; edge_ps and half_ps are for the waveform.
     void tick(uint64_t edge_ps, uint64_t half_ps)
     {
-        Verilated::threadContextp(&context_);
-        if (assertions) {
-            // Assertions sample before inputs that change with the clock have propagated.
-            eval();
-        }
-        pins_.clk_i = 1;
-        eval();
-        if (__builtin_expect(trace_ != nullptr, 0)) {
-            trace_->dump(edge_ps);
-        }
-        pins_.clk_i = 0;
-        eval();
-        if (__builtin_expect(trace_ != nullptr, 0)) {
-            trace_->dump(edge_ps + half_ps);
-        }
+        cycle(trace_ != nullptr, edge_ps, half_ps);
     }
+
+    // As after construction; takes no simulated time, so a waveform shows it at the next edge.
+    void reset();
 
     void counters(uint32_t values[PEACH2_COUNTER_REGISTERS]) const;
 
@@ -105,6 +94,25 @@ class cosim_model
         }
         std::string name;
     };
+
+    void cycle(bool traced, uint64_t edge_ps, uint64_t half_ps)
+    {
+        Verilated::threadContextp(&context_);
+        if (assertions) {
+            // Assertions sample before inputs that change with the clock have propagated.
+            eval();
+        }
+        pins_.clk_i = 1;
+        eval();
+        if (__builtin_expect(traced, 0)) {
+            trace_->dump(edge_ps);
+        }
+        pins_.clk_i = 0;
+        eval();
+        if (__builtin_expect(traced, 0)) {
+            trace_->dump(edge_ps + half_ps);
+        }
+    }
 
     void eval()
     {

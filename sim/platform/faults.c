@@ -1,4 +1,4 @@
-// Faults of the scenario: cables that are pulled while programs run, and put back.
+// Faults of the scenario: cables that are pulled while programs run, and put back; devices that fail.
 //
 // Time and TLPs count from the instant at which all boards are booted. A fault whose time is after the end of the last
 // program does not happen: the run would only last until then. The same applies to its end.
@@ -8,6 +8,16 @@
 #include "sim/platform/internal.h"
 #include "sim/scenario/ib_fabric.h"
 
+static void device_begin(struct plat_fault_entry *entry)
+{
+    const struct scn_fault *fault = entry->fault;
+    if (fault->kind == SCN_FAULT_RESET) {
+        plat_reset_begin(entry);
+    } else {
+        gpu_window_end(entry->machine->nodes[fault->node].gpus.list[fault->device - SCN_FAULT_GPU0]->gpu);
+    }
+}
+
 static void begin(void *ctx)
 {
     struct plat_fault_entry *entry = ctx;
@@ -16,16 +26,20 @@ static void begin(void *ctx)
     } else if (entry->ib_cable != NULL) {
         ib_link_set_up(entry->ib_cable, false);
     } else {
-        gpu_window_end(entry->gpu);
         entry->happened = true;
         entry->happened_ps = sim_now_ps(entry->sim);
+        device_begin(entry);
     }
 }
 
 static void end(void *ctx)
 {
-    const struct plat_fault_entry *entry = ctx;
-    ib_link_set_up(entry->ib_cable, true);
+    struct plat_fault_entry *entry = ctx;
+    if (entry->ib_cable != NULL) {
+        ib_link_set_up(entry->ib_cable, true);
+    } else {
+        plat_reset_end(entry);
+    }
 }
 
 // The link itself knows when it has carried so many TLPs, and when it is quiet.
@@ -37,14 +51,22 @@ static void cable_arm(struct plat_fault_entry *entry, const struct scn_fault *fa
     }
 }
 
+// A board is reset between two edges of its clock, the first of which is not before the time of the fault.
+static uint64_t offset_ps(const plat_machine_t *machine, const struct scn_fault *fault)
+{
+    if (fault->kind != SCN_FAULT_RESET || fault->device != SCN_FAULT_BOARD) {
+        return 0;
+    }
+    uint64_t period_ps = plat_clock_period_ps(machine->nodes[fault->node].config->board.clock_mhz);
+    uint64_t at_ps = sim_now_ps(machine->sim) + fault->at_ps;
+    return (at_ps + period_ps - 1) / period_ps * period_ps + period_ps / 2 - at_ps;
+}
+
 static void fault_arm(plat_machine_t *machine, const struct scn_fault *fault, struct plat_fault_entry *entry)
 {
-    *entry = (struct plat_fault_entry){.sim = machine->sim, .fault = fault};
+    *entry = (struct plat_fault_entry){.sim = machine->sim, .machine = machine, .fault = fault};
     entry->cable = fault->ends.given ? machine->cables[fault->cable] : NULL;
     entry->ib_cable = fault->ib_ends.given ? machine->ib_cables[fault->cable] : NULL;
-    if (fault->kind == SCN_FAULT_UNPIN) {
-        entry->gpu = machine->nodes[fault->node].gpus.list[fault->device - SCN_FAULT_GPU0]->gpu;
-    }
     sim_event_init(&entry->begin, begin, entry);
     sim_event_init(&entry->end, end, entry);
     if (entry->cable != NULL) {
@@ -53,12 +75,14 @@ static void fault_arm(plat_machine_t *machine, const struct scn_fault *fault, st
     if (fault->at_ps == SCN_NOT_GIVEN) {
         return;
     }
-    if (fault->at_ps == 0) {
+    uint64_t at_ps = fault->at_ps + offset_ps(machine, fault);
+    if (at_ps == 0) {
         begin(entry); // an event would be later than the start of the program
     } else {
-        sim_event_schedule(machine->sim, &entry->begin, fault->at_ps);
+        sim_event_schedule(machine->sim, &entry->begin, at_ps);
     }
-    if (entry->ib_cable != NULL && fault->for_ps != SCN_NOT_GIVEN) {
+    bool is_hca = fault->kind == SCN_FAULT_RESET && fault->device == SCN_FAULT_HCA;
+    if ((entry->ib_cable != NULL || is_hca) && fault->for_ps != SCN_NOT_GIVEN) {
         sim_event_schedule(machine->sim, &entry->end, fault->at_ps + fault->for_ps);
     }
 }
@@ -79,6 +103,16 @@ void plat_faults_disarm(plat_machine_t *machine)
         if (entry->cable != NULL) {
             pcie_link_set_outage(entry->cable, SIM_NEVER_PS);
         }
+        if (entry->fault != NULL && entry->fault->kind == SCN_FAULT_RESET) {
+            plat_reset_disarm(entry);
+        }
+    }
+}
+
+void plat_faults_fini(plat_machine_t *machine)
+{
+    for (uint32_t i = 0; i < machine->scenario->fault_count; i++) {
+        plat_reset_fini(&machine->faults[i]);
     }
 }
 
@@ -146,8 +180,13 @@ static struct plat_fault device_fault(const plat_machine_t *machine, uint32_t in
         fault.at_ps = entry->happened_ps;
         fault.after_start_ps = entry->happened_ps - machine->started_ps;
     }
-    snprintf(fault.what, sizeof fault.what, "%s.gpu%u unpinned", machine->scenario->nodes[asked->node].name,
-             (unsigned)(asked->device - SCN_FAULT_GPU0));
+    const char *node = machine->scenario->nodes[asked->node].name;
+    fault.back_ps = entry->back_ps;
+    if (asked->kind == SCN_FAULT_RESET) {
+        snprintf(fault.what, sizeof fault.what, "%s.%s reset", node, asked->device == SCN_FAULT_HCA ? "hca" : "board");
+    } else {
+        snprintf(fault.what, sizeof fault.what, "%s.gpu%u unpinned", node, (unsigned)(asked->device - SCN_FAULT_GPU0));
+    }
     return fault;
 }
 
@@ -155,7 +194,7 @@ struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t ind
 {
     const struct scn_fault *asked = &machine->scenario->faults[index];
     struct plat_fault fault;
-    if (asked->kind == SCN_FAULT_UNPIN) {
+    if (asked->kind != SCN_FAULT_PULL) {
         return device_fault(machine, index);
     }
     if (asked->ib_ends.given) {

@@ -59,11 +59,20 @@ struct plat_fault_entry {
     const struct scn_fault *fault;
     pcie_link_t *cable; // one of these exists
     ib_link_t *ib_cable;
-    gpu_t *gpu;
+    plat_machine_t *machine;
     bool happened; // a fault of a device, at
-    uint64_t happened_ps;
+    uint64_t happened_ps, back_ps; // back_ps 0: it has not ended
     sim_event_t begin, end;
+    struct plat_backend_inproc backend; // of the driver that programs a board again
+    host_core_t *core;
+    peach2_handle_t *handle;
 };
+
+// reset.c: a board or an HCA begins anew.
+void plat_reset_begin(struct plat_fault_entry *entry);
+void plat_reset_end(struct plat_fault_entry *entry); // of an HCA
+void plat_reset_disarm(struct plat_fault_entry *entry);
+void plat_reset_fini(struct plat_fault_entry *entry);
 
 struct plat_machine {
     const struct scn_scenario *scenario;
@@ -125,6 +134,7 @@ void plat_processes_fini(plat_machine_t *machine);
 // faults.c: arm is called when programs start, disarm when the last one has ended or everything is freed.
 void plat_faults_arm(plat_machine_t *machine);
 void plat_faults_disarm(plat_machine_t *machine);
+void plat_faults_fini(plat_machine_t *machine); // while the simulation and the nodes exist
 
 uint64_t plat_clock_period_ps(uint32_t mhz);
 // The clock of that frequency; the first call creates it.

@@ -130,6 +130,7 @@ void plat_machine_destroy(plat_machine_t *machine)
         return;
     }
     plat_processes_fini(machine);
+    plat_faults_fini(machine);
     for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
         plat_node_fini(&machine->nodes[i]);
     }

@@ -102,7 +102,7 @@ static void injected_write(const report_t *report, const char *series, FILE *row
     for (size_t i = 0; i < report->fault_count; i++) {
         const struct report_fault *fault = &report->faults[i];
         if (fault->happened && strcmp(fault->series, series) == 0) {
-            item_add(&text, "%s%s", fault->what, fault->back_ps != 0 ? " and put back" : "");
+            item_add(&text, "%s%s", fault->what, fault->back_ps != 0 ? " and back" : "");
         }
     }
     sums_add(report, series, injected, sizeof injected / sizeof injected[0], &text);

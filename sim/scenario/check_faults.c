@@ -159,6 +159,54 @@ static void check_gpu(struct scn_loader *loader, const struct scn_fault *fault)
     }
 }
 
+static void check_reset(struct scn_loader *loader, const struct scn_fault *fault)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    if (!scn_loader_is_good(loader, &fault->node) || !scn_loader_is_good(loader, &fault->device)) {
+        return;
+    }
+    bool board = fault->device == SCN_FAULT_BOARD;
+    if (fault->node >= scenario->node_count || (!board && fault->device != SCN_FAULT_HCA)) {
+        complain(loader, fault, fault, "fault: reset needs node: and device: board or hca");
+        return;
+    }
+    const struct scn_node *node = &scenario->nodes[fault->node];
+    if (!(board ? node->board.given : node->hca.given) && !scn_loader_is_bad(loader, node, true)) {
+        scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &fault->device, fault),
+                         "device: '%s' has no %s", node->name, board ? "board" : "HCA");
+    }
+    if (fault->after_tlps != SCN_NOT_GIVEN) {
+        complain(loader, fault, &fault->after_tlps, "'after_tlps' counts the TLPs of a cable; reset needs at:");
+    }
+    for (const struct scn_fault *earlier = scenario->faults; earlier < fault; earlier++) {
+        if (earlier->kind == SCN_FAULT_RESET && earlier->node == fault->node && earlier->device == fault->device) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, fault, fault),
+                             "fault: the device has one already (line %u); it is reset once",
+                             scn_loader_location(loader, earlier, earlier).line);
+            return;
+        }
+    }
+}
+
+// A reset opens all cables of the device, also one that somebody pulled.
+static void check_reset_and_pull(struct scn_loader *loader, const struct scn_fault *pull)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    uint32_t from = pull->ends.given ? pull->ends.from_node : pull->ib_ends.from_node;
+    uint32_t to = pull->ends.given ? pull->ends.to_node : pull->ib_ends.to_node;
+    enum scn_fault_device device = pull->ends.given ? SCN_FAULT_BOARD : SCN_FAULT_HCA;
+    for (uint32_t i = 0; i < scenario->fault_count; i++) {
+        const struct scn_fault *reset = &scenario->faults[i];
+        if (reset->kind == SCN_FAULT_RESET && reset->device == device && (reset->node == from || reset->node == to)) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, pull, pull),
+                             "fault: the cable goes down and up with the %s that is reset (line %u); it is not pulled",
+                             device == SCN_FAULT_BOARD ? "board" : "HCA",
+                             scn_loader_location(loader, reset, reset).line);
+            return;
+        }
+    }
+}
+
 // What fails: one cable, or a device.
 static void check_place(struct scn_loader *loader, struct scn_fault *fault)
 {
@@ -170,6 +218,8 @@ static void check_place(struct scn_loader *loader, struct scn_fault *fault)
         complain(loader, fault, fault, "fault: a cable is pulled; other kinds need node: and device:");
     } else if (fault->kind == SCN_FAULT_UNPIN) {
         check_gpu(loader, fault);
+    } else if (fault->kind == SCN_FAULT_RESET) {
+        check_reset(loader, fault);
     } else if (fault->node != SCN_NODE_NONE || fault->device != SCN_FAULT_NO_DEVICE) {
         complain(loader, fault, fault,
                  "fault: 'node' and 'device' do not go with pull, which needs cable: or ib_cable:");
@@ -177,8 +227,10 @@ static void check_place(struct scn_loader *loader, struct scn_fault *fault)
         scn_mistakes_add(&loader->mistakes, location, "fault: 'cable' and 'ib_cable' exclude each other");
     } else if (cable) {
         check_cable(loader, fault);
+        check_reset_and_pull(loader, fault);
     } else if (ib_cable) {
         check_ib_cable(loader, fault);
+        check_reset_and_pull(loader, fault);
     } else {
         scn_mistakes_add(&loader->mistakes, location, "fault: needs cable: or ib_cable:");
     }

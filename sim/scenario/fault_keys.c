@@ -1,10 +1,11 @@
 // The keys of faults.
 #include "sim/scenario/keys.h"
 
-static const struct scn_choice faults[] = {{"pull", SCN_FAULT_PULL}, {"unpin", SCN_FAULT_UNPIN}, {NULL, 0}};
-static const struct scn_choice devices[] = {{"none", SCN_FAULT_NO_DEVICE}, {"gpu0", SCN_FAULT_GPU0},
-                                            {"gpu1", SCN_FAULT_GPU1},      {"gpu2", SCN_FAULT_GPU2},
-                                            {"gpu3", SCN_FAULT_GPU3},      {NULL, 0}};
+static const struct scn_choice faults[] = {
+    {"pull", SCN_FAULT_PULL}, {"unpin", SCN_FAULT_UNPIN}, {"reset", SCN_FAULT_RESET}, {NULL, 0}};
+static const struct scn_choice devices[] = {
+    {"none", SCN_FAULT_NO_DEVICE}, {"board", SCN_FAULT_BOARD}, {"hca", SCN_FAULT_HCA},   {"gpu0", SCN_FAULT_GPU0},
+    {"gpu1", SCN_FAULT_GPU1},      {"gpu2", SCN_FAULT_GPU2},   {"gpu3", SCN_FAULT_GPU3}, {NULL, 0}};
 
 static const struct scn_key fault_ends_keys[] = {
     {.name = "from",
@@ -76,20 +77,21 @@ static const struct scn_key fault_keys[] = {
      .fallback = "pull",
      SCN_FIELD(struct scn_fault, kind),
      .doc = "pull: the cable is pulled, and its link is down; unpin: the GPU's memory leaves its window, so that "
-            "reads of other devices there are answered Unsupported Request, and their writes are dropped"},
+            "reads of other devices there are answered Unsupported Request, and their writes are dropped; reset: the "
+            "board or the HCA loses what is in it, its registers and connections, and its links are down"},
     {.name = "node",
      .unit = SCN_UNIT_NODE,
      .fallback = "",
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_fault, node),
-     .doc = "with kind: unpin, the node of the device"},
+     .doc = "with kind: unpin or reset, the node of the device"},
     {.name = "device",
      .unit = SCN_UNIT_CHOICE,
      .choices = devices,
      .fallback = "none",
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_fault, device),
-     .doc = "with kind: unpin, the GPU"},
+     .doc = "with kind: unpin the GPU, with kind: reset the board or the HCA"},
     {.name = "at",
      .unit = SCN_UNIT_TIME,
      .fallback = "18446744073709551615 ps",
@@ -113,7 +115,8 @@ static const struct scn_key fault_keys[] = {
      .flags = SCN_KEY_OPEN,
      SCN_FIELD(struct scn_fault, for_ps),
      .doc = "time until the cable is put back and its link is trained; without it the link stays down. A link between "
-            "boards then carries packets again when nothing was sent to it for 20 us"},
+            "boards then carries packets again when nothing was sent to it for 20 us. With kind: reset, until the "
+            "links are trained and the driver programs the board again; without it the device stays away"},
 };
 const struct scn_kind scn_kind_fault = {.name = "fault",
                                         .doc = "a failure of a cable or a device, once in every series",

@@ -10,11 +10,19 @@
 enum scn_port { SCN_PORT_N, SCN_PORT_E, SCN_PORT_W, SCN_PORT_S };
 
 // Pulled: the link goes down in both directions at once, and stays down unless for_ps is given. Unpinned: the pages of a
-// GPU's memory leave its window.
-enum scn_fault_kind { SCN_FAULT_PULL, SCN_FAULT_UNPIN };
+// GPU's memory leave its window. Reset: a board or an HCA begins anew, and its links are down for for_ps.
+enum scn_fault_kind { SCN_FAULT_PULL, SCN_FAULT_UNPIN, SCN_FAULT_RESET };
 
 // What fails in a node; GPUs are the last ones, gpu0 first.
-enum scn_fault_device { SCN_FAULT_NO_DEVICE, SCN_FAULT_GPU0, SCN_FAULT_GPU1, SCN_FAULT_GPU2, SCN_FAULT_GPU3 };
+enum scn_fault_device {
+    SCN_FAULT_NO_DEVICE,
+    SCN_FAULT_BOARD,
+    SCN_FAULT_HCA,
+    SCN_FAULT_GPU0,
+    SCN_FAULT_GPU1,
+    SCN_FAULT_GPU2,
+    SCN_FAULT_GPU3
+};
 
 struct scn_fault_ends {
     bool given;

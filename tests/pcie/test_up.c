@@ -138,6 +138,41 @@ TEST(LinkUp, CountsWhatTheOwnerHolds)
     pair_destroy(pair);
 }
 
+// What an end has accepted, its owner gets, unless the owner was reset.
+static uint64_t received_if_reset(bool reset)
+{
+    struct pcie_link_config config = pair_config();
+    config.ends[1].rx_ps = SIM_PS_PER_US;
+    struct pair *pair = pair_create(&config);
+    sim_event_t stop;
+    sim_event_init(&stop, (sim_event_fn)sim_stop, pair->sim);
+    sim_event_schedule_at(pair->sim, &stop, SIM_PS_PER_US / 2);
+    pair_saturate(pair, 0, 3, 64); // in the receiving pipeline then
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_STOPPED);
+    pcie_link_set_down(pair->link);
+    if (reset) {
+        pcie_end_flush(pair->owners[1].end);
+    }
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_sent"), 3);
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_lost"), 0);
+    EXPECT_EQ(pair_counter(pair, 1, "tlps_flushed"), reset ? 3 : 0);
+    uint64_t received = pair->owners[1].received;
+    pcie_link_set_up(pair->link);
+    (void)sim_run(pair->sim);
+    pair_saturate(pair, 0, 200, 256);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, received + 200);
+    pair_destroy(pair);
+    return received;
+}
+
+TEST(LinkUp, ForgetsWhatItHasAcceptedIfTheOwnerWasReset)
+{
+    EXPECT_EQ(received_if_reset(false), 3);
+    EXPECT_EQ(received_if_reset(true), 0);
+}
+
 TEST(LinkUp, MayGoDownAgain)
 {
     const struct pcie_link_config config = pair_config();

@@ -50,6 +50,9 @@ struct bench {
     enum pcie_cpl_status status; // or with this status
     struct drain drains[PEACH2_PORTS];
     unsigned holds; // as counted by the chip
+    bool may_reset; // random traffic resets the chip
+    unsigned resets;
+    uint32_t counters[PEACH2_COUNTER_REGISTERS]; // at the end
     struct answer answers[ANSWERS];
     unsigned answer_head, answer_tail;
     sim_event_t step_event, answer_event, begin_event;
@@ -60,6 +63,10 @@ uint32_t bench_dice(struct bench *bench, uint32_t sides);
 void bench_write32(struct bench *bench, uint32_t offset, uint32_t value);
 void bench_write64(struct bench *bench, uint32_t offset, uint64_t value);
 
+// What a driver programs.
+void bench_routes_write(struct bench *bench);
+// The chip is reset, its driver programs it again, and answers to its reads do not come any more.
+void bench_reset(struct bench *bench);
 // Runs one chip with a program until no event is left. The caller frees bench->left.
 void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(struct bench *bench));
 // Both chips; every packet must agree, its time included. holds_out: number of holds by the chip; may be NULL.

@@ -34,7 +34,7 @@ struct fixture {
     // the chip
     bool lazy; // keeps what it gets in the receive buffer
     pcie_tlp_t *kept[HELD_MAX];
-    unsigned kept_count, rx_count, last_port, last_bar;
+    unsigned kept_count, rx_count, resets, last_port, last_bar;
     bool ready[PEACH2_PORTS], room[PEACH2_PORTS];
 };
 
@@ -63,7 +63,12 @@ static void chip_set_tx_room(void *core, unsigned port, bool room)
     ((struct fixture *)core)->room[port] = room;
 }
 
-static const struct peach2_core_ops chip_ops = {chip_rx, chip_set_tx_ready, chip_set_tx_room};
+static void chip_reset(void *core)
+{
+    ((struct fixture *)core)->resets++;
+}
+
+static const struct peach2_core_ops chip_ops = {chip_rx, chip_set_tx_ready, chip_set_tx_room, chip_reset};
 
 // --- the far ends --------------------------------------------------------------------------------------------------
 
@@ -294,6 +299,18 @@ TEST(Board, CountsWhatALinkLosesWhenItGoesDownAndLetsTheChipGoOn)
     EXPECT_TRUE(fixture.ready[PEACH2_PORT_E]);
     EXPECT_GT(counter(&fixture, "lost_tlps"), 0);
     far_hear(&fixture.neighbour);
+    fixture_fini(&fixture);
+}
+
+TEST(Board, ResetsItsChipWhenItsLinksAreDown)
+{
+    struct fixture fixture;
+    fixture_init(&fixture);
+    pcie_link_set_down(fixture.cable);
+    pcie_link_set_down(fixture.slot);
+    peach2_board_reset(fixture.board);
+    EXPECT_EQ(fixture.resets, 1);
+    EXPECT_EQ(counter(&fixture, "resets"), 1);
     fixture_fini(&fixture);
 }
 

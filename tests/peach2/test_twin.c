@@ -84,6 +84,9 @@ static void holds_ask(struct bench *bench)
     bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_read(bench->pool, 7, HOLDS_TAG, offset, 8));
 }
 
+// No packets come while the routes are programmed: the twin decides on a packet when it comes, the RTL some edges later.
+#define ROUTES_EDGES 200
+
 static void step_run(void *ctx)
 {
     struct bench *bench = ctx;
@@ -97,7 +100,10 @@ static void step_run(void *ctx)
     }
     bench->steps--;
     uint32_t what = bench_dice(bench, 20), port = bench_dice(bench, 4);
-    if (what == 0) {
+    bool resets = bench->may_reset && bench_dice(bench, 40) == 0;
+    if (resets) {
+        bench_reset(bench);
+    } else if (what == 0) {
         bench->ops->set_tx_ready(bench->core, port, true);
     } else if (what == 1) {
         bench->ops->set_tx_room(bench->core, port, bench_dice(bench, 3) != 0);
@@ -109,7 +115,7 @@ static void step_run(void *ctx)
         random_packet(bench);
     }
     // Between two edges, so that nothing depends on the order of events at an edge.
-    uint64_t edge = sim_now_ps(bench->sim) / PERIOD_PS + bench_dice(bench, 30);
+    uint64_t edge = sim_now_ps(bench->sim) / PERIOD_PS + bench_dice(bench, 30) + (resets ? ROUTES_EDGES : 0);
     sim_event_schedule_at(bench->sim, &bench->step_event, edge * PERIOD_PS + PERIOD_PS + 100 + bench_dice(bench, 3000));
 }
 
@@ -124,6 +130,20 @@ TEST(TwinChip, MovesEveryPacketAtTheEdgeAtWhichTheRtlDoes)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         bench_compare(seed, traffic, NULL);
+    }
+}
+
+static void traffic_with_resets(struct bench *bench)
+{
+    bench->may_reset = true;
+    traffic(bench);
+}
+
+TEST(TwinChip, IsResetAsTheRtlWhateverIsInside)
+{
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        TEST_TRACE("seed %llu", (unsigned long long)seed);
+        bench_compare(seed, traffic_with_resets, NULL);
     }
 }
 

@@ -98,8 +98,22 @@ TEST(VerbsDelivery, FindsEveryMessageOfEachOperation)
     expect_all(SCN_DEVICE_IBSIM0, SCN_MEMORY_GPU0);
 }
 
+static struct outcome expect_told(enum scn_device device, enum scn_operation operation, const struct scn_fault *fault)
+{
+    struct outcome o = deliver(device, operation, SCN_MEMORY_HOST, fault);
+    EXPECT_EQ(o.requests, o.completed + o.failed + o.flushed);
+    EXPECT_EQ(o.missing, 0);
+    EXPECT_GE(o.arrived, o.completed);
+    EXPECT_LE(o.arrived + o.torn, o.requests);
+    EXPECT_LE(o.failed, 1);
+    return o;
+}
+
+static const enum scn_operation operations[] = {SCN_OPERATION_SEND, SCN_OPERATION_WRITE, SCN_OPERATION_READ,
+                                                SCN_OPERATION_FETCH_ADD};
+
 // Whatever was told to be there is there, at any time of the fault.
-static void expect_told(enum scn_device device, enum scn_operation operation, uint64_t at_ps, uint64_t for_ps)
+static void expect_told_if_pulled(enum scn_device device, enum scn_operation operation, uint64_t at_ps, uint64_t for_ps)
 {
     TEST_TRACE("operation %u, at %llu ps for %llu ps", (unsigned)operation, (unsigned long long)at_ps,
                (unsigned long long)for_ps);
@@ -108,11 +122,7 @@ static void expect_told(enum scn_device device, enum scn_operation operation, ui
                                     .at_ps = at_ps,
                                     .after_tlps = SCN_NOT_GIVEN,
                                     .for_ps = for_ps};
-    struct outcome o = deliver(device, operation, SCN_MEMORY_HOST, &fault);
-    EXPECT_EQ(o.requests, o.completed + o.failed + o.flushed);
-    EXPECT_EQ(o.missing, 0);
-    EXPECT_GE(o.arrived, o.completed);
-    EXPECT_LE(o.arrived + o.torn, o.requests);
+    struct outcome o = expect_told(device, operation, &fault);
     EXPECT_EQ(o.received, is_announced(operation) ? o.arrived : 0);
     EXPECT_EQ(o.failed, o.requests < 30 || o.flushed > 0 || o.completed < 30);
     if (device == SCN_DEVICE_IBSIM0 && for_ps < 100 * US) { // less than the retries last
@@ -123,11 +133,36 @@ static void expect_told(enum scn_device device, enum scn_operation operation, ui
 
 TEST(VerbsDelivery, TellsTheProgramOfEveryMessageThatIsNotThere)
 {
-    static const enum scn_operation operations[] = {SCN_OPERATION_SEND, SCN_OPERATION_WRITE, SCN_OPERATION_READ,
-                                                    SCN_OPERATION_FETCH_ADD};
     for (uint64_t i = 0; i < 24; i++) {
         uint64_t for_ps = i % 3 == 0 ? SCN_NOT_GIVEN : i % 3 * 31 * US;
-        expect_told(SCN_DEVICE_TCA0, operations[i % 4], 40 * US + i * 3456789, for_ps);
-        expect_told(SCN_DEVICE_IBSIM0, operations[i % 4], 5 * US + i * 1234567, for_ps);
+        expect_told_if_pulled(SCN_DEVICE_TCA0, operations[i % 4], 40 * US + i * 3456789, for_ps);
+        expect_told_if_pulled(SCN_DEVICE_IBSIM0, operations[i % 4], 5 * US + i * 1234567, for_ps);
+    }
+}
+
+// At either end; the device comes back, or stays away.
+static void expect_told_if_reset(enum scn_device device, enum scn_operation operation, uint32_t node, uint64_t at_ps,
+                                 uint64_t for_ps)
+{
+    TEST_TRACE("operation %u, node%u at %llu ps for %llu ps", (unsigned)operation, node, (unsigned long long)at_ps,
+               (unsigned long long)for_ps);
+    const struct scn_fault fault = {.kind = SCN_FAULT_RESET,
+                                    .node = node,
+                                    .device = device == SCN_DEVICE_TCA0 ? SCN_FAULT_BOARD : SCN_FAULT_HCA,
+                                    .at_ps = at_ps,
+                                    .after_tlps = SCN_NOT_GIVEN,
+                                    .for_ps = for_ps};
+    struct outcome o = expect_told(device, operation, &fault);
+    EXPECT_LE(o.received, is_announced(operation) ? o.arrived : 0); // a receive may be flushed
+    EXPECT_EQ(o.failed + o.flushed == 0, o.completed == 30);
+    EXPECT_LT(o.result.simulated_ps, 5000 * US);
+}
+
+TEST(VerbsDelivery, TellsTheProgramOfEveryMessageThatADeviceLost)
+{
+    for (uint64_t i = 0; i < 24; i++) {
+        uint64_t for_ps = i % 3 == 0 ? SCN_NOT_GIVEN : i % 3 * 11 * US;
+        expect_told_if_reset(SCN_DEVICE_TCA0, operations[i % 4], i / 4 % 2, 40 * US + i * 3456789, for_ps);
+        expect_told_if_reset(SCN_DEVICE_IBSIM0, operations[i % 4], i / 4 % 2, 5 * US + i * 1234567, for_ps);
     }
 }

@@ -63,6 +63,16 @@ int peach2_open(const struct backend *backend, const struct peach2_routing *rout
     return 0;
 }
 
+int peach2_restore(peach2_handle_t *handle)
+{
+    peach2_pay_call(handle);
+    int error = chip_identify(handle);
+    if (error == 0) {
+        error = peach2_routes_program(handle);
+    }
+    return error == 0 ? chip_identify(handle) : error; // it answers behind the writes
+}
+
 void peach2_close(peach2_handle_t *handle)
 {
     if (handle == NULL) {

@@ -67,6 +67,9 @@ int peach2_open_shared(const peach2_handle_t *open, const struct backend *backen
 // The same if the open handle is in another process: the board runs with these routes, which are not programmed again.
 int peach2_open_booted(const struct backend *backend, const struct peach2_routing *routing,
                        peach2_handle_t **handle_out);
+// After a reset of the board: programs again what peach2_open programmed, and returns when that is in force. Whatever
+// else was prepared is lost. -ENXIO: the board does not answer.
+int peach2_restore(peach2_handle_t *handle);
 // The routing with which the handle was opened.
 const struct peach2_routing *peach2_routing(const peach2_handle_t *handle);
 // Also releases the chains and readers that still exist.

@@ -151,6 +151,7 @@ static void move_start(struct tcav_context *context, struct tcav_move *move)
         done += part;
     }
     move->running = true;
+    context->moves_begun++;
     (void)peach2_chain_rewrite(context->moves, transfers, count);
     (void)peach2_chain_select(context->board, MOVES, context->moves);
     (void)peach2_dma_start(context->board, MOVES);
@@ -208,6 +209,21 @@ void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move)
         (void)peach2_wait_status(context->board, status_word(context, MOVES), PEACH2_DMA_TIMEOUT_NS, NULL, &dma_error);
     }
     move_remove(context, move);
+}
+
+// The slowest path that is shared by all nodes moves a byte in less than that.
+#define LATE_PS      (1000000 * TCAV_NS)
+#define LATE_BYTE_PS (64 * TCAV_NS)
+
+bool tcav_moves_are_late(struct tcav_context *context, uint64_t now_ps)
+{
+    const struct tcav_move *move = context->move;
+    if (move == NULL || !move->running || context->moves_watched != context->moves_begun) {
+        context->moves_watched = context->moves_begun;
+        context->watched_ps = now_ps;
+        return false;
+    }
+    return now_ps - context->watched_ps > LATE_PS + move->bytes * LATE_BYTE_PS;
 }
 
 void tcav_channels_step(struct tcav_context *context)

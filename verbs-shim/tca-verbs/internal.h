@@ -219,6 +219,8 @@ struct tcav_context {
     peach2_chain_t *batches[2], *moves;  // host memory; rewritten for each use
     unsigned batch;                      // index of the next batch
     struct tcav_move *move, **moves_end; // queue of channel 3; the first one may be running
+    uint32_t moves_begun, moves_watched; // the last one that timers saw running,
+    uint64_t watched_ps;                 // since then
     uint64_t now_ps;                     // when the clock was read last
     unsigned passes;
     unsigned overruns; // CQs that overflowed and whose queue pairs have not failed yet
@@ -408,6 +410,8 @@ void tcav_channels_step(struct tcav_context *context);
 bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: timeout
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
 void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if the board is moving it
+// Whether the board has been moving the first of the queue for longer than it can take: it was reset meanwhile.
+bool tcav_moves_are_late(struct tcav_context *context, uint64_t now_ps);
 // Splits a run of bytes into whole words and the bytes around them; *before_out: the bytes before them.
 uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out);
 

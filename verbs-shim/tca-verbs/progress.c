@@ -157,7 +157,9 @@ static void timers_step(struct tcav_qp *qp, bool read_clock)
         qp->resume_ps = 0;
         qp->progress_ps = now_ps;
     }
-    if (qp->progress_ps == 0 || qp->resume_ps != 0 || moving) {
+    if (moving && tcav_moves_are_late(context, now_ps)) {
+        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_LOC_QP_OP_ERR, HCA_FAULT_NONE);
+    } else if (qp->progress_ps == 0 || qp->resume_ps != 0 || moving) {
         qp->progress_ps = now_ps;
     } else if (qp->timeout != 0 && now_ps - qp->progress_ps > timeout_ps) {
         tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, HCA_FAULT_NONE);

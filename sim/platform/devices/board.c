@@ -33,8 +33,13 @@ static void chip_set_tx_room(void *chip, unsigned port, bool room)
     cosim_peach2_set_tx_room(chip, port, room);
 }
 
+static void chip_reset(void *chip)
+{
+    cosim_peach2_reset(chip);
+}
+
 static const struct peach2_core_ops chip_ops = {
-    .rx = chip_rx, .set_tx_ready = chip_set_tx_ready, .set_tx_room = chip_set_tx_room};
+    .rx = chip_rx, .set_tx_ready = chip_set_tx_ready, .set_tx_room = chip_set_tx_room, .reset = chip_reset};
 static const struct cosim_peach2_ops chip_callbacks = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken};
 
 // The host's Max_Read_Request_Size limits the read requests of the DMAC.
