@@ -187,7 +187,7 @@ static void check_bytes(struct scn_loader *loader, const struct scn_run *run)
     }
 }
 
-// dma-delivery: each message has a place of its own, so that they are of one size.
+// Of delivery each message has a place of its own, so that they are of one size.
 static void check_delivery(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct {
@@ -195,11 +195,10 @@ static void check_delivery(struct scn_loader *loader, const struct scn_run *run)
         const char *key;
         uint32_t count;
     } lists[] = {{run->bytes, "bytes", run->bytes_count}, {run->descriptors, "descriptors", run->descriptors_count}};
-    for (unsigned i = 0; i < 2 && run->workload == SCN_WORKLOAD_DMA_DELIVERY; i++) {
+    for (unsigned i = 0; i < 2 && run->workload == SCN_WORKLOAD_DELIVERY; i++) {
         if (lists[i].count > 1 && scn_loader_is_good(loader, lists[i].field)) {
             scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, lists[i].field, run),
-                             "%s: a dma-delivery has messages of one size, not of %" PRIu32, lists[i].key,
-                             lists[i].count);
+                             "%s: a delivery has messages of one size, not of %" PRIu32, lists[i].key, lists[i].count);
         }
     }
 }
@@ -269,8 +268,10 @@ static void check_memories(struct scn_loader *loader, const struct scn_run *run)
         !scn_loader_is_good(loader, &run->to)) {
         return;
     }
-    if (run->workload == SCN_WORKLOAD_PINGPONG && run->method == SCN_METHOD_PIO && from_gpu) {
-        scn_mistakes_add(&loader->mistakes, location, "from: a pingpong by pio sends from host memory");
+    bool between_nodes = run->workload == SCN_WORKLOAD_PINGPONG || run->workload == SCN_WORKLOAD_DELIVERY;
+    if (between_nodes && run->method == SCN_METHOD_PIO && from_gpu) {
+        scn_mistakes_add(&loader->mistakes, location, "from: a %s by pio sends from host memory",
+                         scn_workload_name(run->workload));
     }
     if (scn_workload_has_peer(run->workload) && (run->to == SCN_MEMORY_GPU2 || run->to == SCN_MEMORY_GPU3)) {
         scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->to, run),

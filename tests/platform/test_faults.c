@@ -325,7 +325,7 @@ TEST(CableThatIsPutBack, StaysAwayIfTheProgramsEndBefore)
 static void run_unpinned(enum scn_fidelity fidelity, bool reads, uint64_t at_ps, struct outcome *outcome)
 {
     struct scn_scenario *scenario = ring(fidelity);
-    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_DMA_DELIVERY, SCN_METHOD_REGISTER);
+    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_DELIVERY, SCN_METHOD_REGISTER);
     platform_fixture_gpus(scenario, reads ? 0 : 1, 1);
     series->node = 0;
     series->peer = 1;

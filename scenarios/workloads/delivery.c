@@ -1,9 +1,9 @@
-// What arrives of messages that a board moves by DMA, whatever happens to memories, boards and cables meanwhile: the
-// node sends them to the peer one after the other, each to its own place and followed by a completion word. A DMA that
-// ends with an error is a result, and the next one is started; one that does not end within TIMEOUT_NS is the last one.
-// At the end every byte at the peer is examined, and the program counts what it was told and what it finds (counts.def).
+// What arrives of messages that a board moves by DMA, or the processor by PIO, whatever happens to memories, boards and
+// cables meanwhile: the node sends them to the peer one after the other, each to its own place and followed by a
+// completion word. A DMA that ends with an error is a result, and the next one is started; one that does not end within
+// TIMEOUT_NS is the last one. PIO always ends well, as nobody answers a store. At the end every byte at the peer is examined, and the program counts what it was told and what it finds (counts.def).
 //
-// The time is from the first start to the last end; the operations are the DMAs that ended well.
+// The time is from the first start to the last end; the operations are those that ended well.
 #include <errno.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ struct letter {
 
 static int give_up(const struct delivery *d, int error, const char *what)
 {
-    d->workload->fail(d->workload->ctx, "DMAs of %zu B: %s: %s", d->message, what, strerror(-error));
+    d->workload->fail(d->workload->ctx, "messages of %zu B: %s: %s", d->message, what, strerror(-error));
     return error;
 }
 
@@ -64,8 +64,25 @@ static int message_prepare(struct delivery *d, uint32_t index, const struct peac
     return error == 0 ? peach2_chain_prepare(w->board, w->channel, *chain_out, notify) : error;
 }
 
+static bool is_pio(const struct delivery *d)
+{
+    return d->workload->method == WORKLOAD_PIO;
+}
+
+static void begun(struct delivery *d)
+{
+    d->begun++;
+    count(d, WORKLOAD_COUNT_REQUESTS, 1);
+}
+
+static void ended(struct delivery *d, bool well)
+{
+    d->completed += well;
+    count(d, well ? WORKLOAD_COUNT_COMPLETED : WORKLOAD_COUNT_FAILED, 1);
+}
+
 // false: it did not end.
-static bool message_send(struct delivery *d, uint32_t index, int *error_out)
+static bool message_move(struct delivery *d, uint32_t index, int *error_out)
 {
     struct workload *w = d->workload;
     const struct peach2_notify notify = {.local_address = d->words.bus_address,
@@ -81,14 +98,27 @@ static bool message_send(struct delivery *d, uint32_t index, int *error_out)
         *error_out = give_up(d, error, "starting");
         return false;
     }
-    d->begun++;
-    count(d, WORKLOAD_COUNT_REQUESTS, 1);
+    begun(d);
     error = peach2_wait_status(w->board, d->words.address, TIMEOUT_NS, NULL, &dma_error);
-    d->completed += error == 0;
-    count(d, error == 0 ? WORKLOAD_COUNT_COMPLETED : WORKLOAD_COUNT_FAILED, 1);
+    ended(d, error == 0);
     peach2_chain_destroy(chain);
     *error_out = error == 0 || error == -EREMOTEIO || error == -ETIMEDOUT ? 0 : give_up(d, error, "waiting");
     return error != -ETIMEDOUT && *error_out == 0;
+}
+
+static bool message_store(struct delivery *d, uint32_t index, int *error_out)
+{
+    struct workload *w = d->workload;
+    const uint64_t word = index + 1;
+    size_t offset = index * d->message;
+    begun(d);
+    int error = peach2_pio_write(w->board, d->to_messages + offset, region_data(&d->source) + offset, d->message);
+    if (error == 0) {
+        error = peach2_pio_write(w->board, d->to_words + index * sizeof word, &word, sizeof word);
+    }
+    ended(d, error == 0);
+    *error_out = error == 0 ? 0 : give_up(d, error, "storing");
+    return error == 0;
 }
 
 static int node_run(struct delivery *d)
@@ -98,7 +128,7 @@ static int node_run(struct delivery *d)
     int error = 0;
     bool going = true;
     for (uint32_t i = 0; going && i < d->workload->iterations; i++) {
-        going = message_send(d, i, &error);
+        going = is_pio(d) ? message_store(d, i, &error) : message_move(d, i, &error);
     }
     d->took_ps = backend->ops->time_ps(backend->ctx) - start_ps;
     backend->ops->cost(backend->ctx, BACKEND_COST_TIME, SETTLE_NS);
@@ -107,14 +137,19 @@ static int node_run(struct delivery *d)
 
 // --- the peer --------------------------------------------------------------------------------------------------------
 
-// Whether the message's completion word came and says that its DMA ended well.
+// Whether the message's completion word came and says that the message was sent well.
 static int word_examine(struct delivery *d, uint32_t i, uint32_t begun, bool *told_out)
 {
     volatile uint64_t *word = (volatile uint64_t *)d->words.address + i;
     unsigned dma_error = PEACH2_DMA_OK;
     uint32_t value = i + 1;
     bool came = *word != 0;
-    int error = came ? peach2_wait_status(d->workload->board, word, TIMEOUT_NS, &value, &dma_error) : -ENOENT;
+    int error = came ? 0 : -ENOENT;
+    if (came && is_pio(d)) {
+        value = (uint32_t)*word;
+    } else if (came) {
+        error = peach2_wait_status(d->workload->board, word, TIMEOUT_NS, &value, &dma_error);
+    }
     *told_out = error == 0;
     if (value != i + 1 || (came && i >= begun)) {
         d->workload->fail(d->workload->ctx, "the word of message %u came with value %u", i, value);
@@ -229,7 +264,7 @@ static void point_report(const struct delivery *d)
     w->report(w->ctx, &point);
 }
 
-int workload_dma_delivery(struct workload *workload)
+int workload_delivery(struct workload *workload)
 {
     struct workload *w = workload;
     struct delivery d = {.workload = w,
