@@ -31,7 +31,24 @@ TEST(Wire, UsesTheIntervalsOfTheSpecification)
     EXPECT_EQ(pcie_ack_interval_symbols(3, 8, 256), 203);
     EXPECT_EQ(pcie_ack_interval_symbols(1, 1, 4096), 4143);
     EXPECT_EQ(pcie_ack_interval_symbols(2, 16, 512), 137);
-    EXPECT_EQ(pcie_ack_interval_symbols(3, 4, 2048), 638);
+    EXPECT_EQ(pcie_ack_interval_symbols(3, 4, 2048), 634);
+}
+
+TEST(Wire, UsesTheIntervalsOfTheFormulaForEveryGenerationWidthAndPayload)
+{
+    // Clauses 2.6.1.2 and 3.5.3.1: (Max_Payload_Size + 28) x factor / lanes + internal delay, in symbol times. The factors
+    // of 128 B and 256 B, and of all larger payloads, in tenths, by width.
+    static const uint32_t DELAYS[] = {19, 70, 115}, SMALL[] = {14, 14, 14, 25, 30}, LARGE[] = {10, 10, 10, 10, 20};
+    for (uint32_t generation = 1; pcie_wire_valid(generation, 1); generation++) {
+        for (unsigned width = 0; width < 5; width++) {
+            for (uint32_t mps_bytes = 128; mps_bytes <= 4096; mps_bytes *= 2) {
+                TEST_TRACE("generation %u, %u lanes, %u bytes", generation, 1u << width, mps_bytes);
+                uint32_t factor = mps_bytes <= 256 ? SMALL[width] : LARGE[width];
+                EXPECT_EQ(pcie_ack_interval_symbols(generation, 1u << width, mps_bytes),
+                          (mps_bytes + 28) * factor / 10 / (1u << width) + DELAYS[generation - 1]);
+            }
+        }
+    }
 }
 
 TEST(Wire, AccumulatesNoRounding)
