@@ -147,6 +147,19 @@ TEST(Adversary, HasOnePurposeAtWorkWhileAnotherIsOff)
     }
 }
 
+TEST(Adversary, HasNothingElseAtWorkInATestOfOnePurpose)
+{
+    for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {
+        adversary_t *adversary = create(1);
+        adversary_only(adversary, (enum adversary_purpose)purpose, 700);
+        for (unsigned other = 0; other < ADVERSARY_PURPOSES; other++) {
+            TEST_TRACE("%s with %s", adversary_rules[other].name, adversary_rules[purpose].name);
+            EXPECT_EQ(adversary_permille(adversary, (enum adversary_purpose)other), other == purpose ? 700 : 0);
+        }
+        adversary_destroy(adversary);
+    }
+}
+
 TEST(Adversary, DelaysShortlyAsOftenAsLong)
 {
     adversary_t *adversary = create(1);
