@@ -137,6 +137,26 @@ TEST(Link, RefusesWhatFitsNoQueueAndTellsWhenThereIsRoom)
     pair_destroy(pair);
 }
 
+TEST(Link, TellsWhenFewerThanFourSlotsForWritesAreFreeAndWhenFourAreAgain)
+{
+    struct pcie_link_config config = pair_config();
+    config.ends[0].tx_queue_tlps = 8;
+    struct pair *pair = pair_create(&config);
+    for (unsigned i = 0; i < 4; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+        EXPECT_TRUE(pair_offer(pair, 0, PCIE_TLP_MRD, (uint8_t)i, 4)); // has a queue of its own
+    }
+    EXPECT_EQ(pair->owners[0].rooms, 0);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    EXPECT_EQ(pair->owners[0].rooms, 1);
+    EXPECT_FALSE(pair->owners[0].has_room);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[0].rooms, 2);
+    EXPECT_TRUE(pair->owners[0].has_room);
+    pair_destroy(pair);
+}
+
 TEST(Link, RefusesImpossibleConfigurations)
 {
     struct pair *pair = NULL;
