@@ -107,6 +107,72 @@ TEST(Adversary, HasEachPurposeAtWorkWithSomeSeedsAndOffWithOthers)
     }
 }
 
+TEST(Adversary, HasEachPurposeAtItsUsualRateAtAQuarterOfItOrOff)
+{
+    for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {
+        TEST_TRACE("%s", adversary_rules[purpose].name);
+        uint32_t usual = adversary_rules[purpose].permille;
+        unsigned off_count = 0, seldom_count = 0, usual_count = 0;
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            adversary_t *adversary = create(seed);
+            uint32_t permille = adversary_permille(adversary, (enum adversary_purpose)purpose);
+            off_count += permille == 0;
+            seldom_count += permille == usual / 4;
+            usual_count += permille == usual;
+            adversary_destroy(adversary);
+        }
+        EXPECT_GT(seldom_count, 0);
+        EXPECT_GT(usual_count, 0);
+        EXPECT_EQ(off_count + seldom_count + usual_count, SEEDS);
+    }
+}
+
+static bool is_off(uint64_t seed, unsigned purpose)
+{
+    adversary_t *adversary = create(seed);
+    bool off = adversary_permille(adversary, (enum adversary_purpose)purpose) == 0;
+    adversary_destroy(adversary);
+    return off;
+}
+
+TEST(Adversary, HasOnePurposeAtWorkWhileAnotherIsOff)
+{
+    for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {
+        unsigned other = (purpose + 1) % ADVERSARY_PURPOSES, differ = 0;
+        TEST_TRACE("%s and %s", adversary_rules[purpose].name, adversary_rules[other].name);
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            differ += is_off(seed, purpose) != is_off(seed, other);
+        }
+        EXPECT_GT(differ, 0);
+    }
+}
+
+TEST(Adversary, HasNothingElseAtWorkInATestOfOnePurpose)
+{
+    for (unsigned purpose = 0; purpose < ADVERSARY_PURPOSES; purpose++) {
+        adversary_t *adversary = create(1);
+        adversary_only(adversary, (enum adversary_purpose)purpose, 700);
+        for (unsigned other = 0; other < ADVERSARY_PURPOSES; other++) {
+            TEST_TRACE("%s with %s", adversary_rules[other].name, adversary_rules[purpose].name);
+            EXPECT_EQ(adversary_permille(adversary, (enum adversary_purpose)other), other == purpose ? 700 : 0);
+        }
+        adversary_destroy(adversary);
+    }
+}
+
+TEST(Adversary, DelaysShortlyAsOftenAsLong)
+{
+    adversary_t *adversary = create(1);
+    unsigned short_count = 0;
+    adversary_only(adversary, ADVERSARY_COMPLETION, 1000);
+    for (unsigned i = 0; i < DRAWS; i++) {
+        short_count += late_ps(adversary, ADVERSARY_COMPLETION) < adversary_rules[ADVERSARY_COMPLETION].most_ps / 128;
+    }
+    // The bound is halved none to seven times: less than 1/128 of it are (1 + 2 + 4 + ... + 128) / 128 / 8 of the delays.
+    EXPECT_BETWEEN(short_count, DRAWS / 4 - 100, DRAWS / 4 + 100);
+    adversary_destroy(adversary);
+}
+
 TEST(Adversary, TellsAPurposeTheSameHoweverOftenOthersAsk)
 {
     adversary_t *alone = create(9), *asked = create(9);

@@ -156,6 +156,54 @@ TEST(Causes, OfAnEventStayThoseOfWhoeverAskedForThatTimeFirst)
     done(&m);
 }
 
+static void ask_for_later(void *arg)
+{
+    struct measure *m = arg;
+    sim_cause_clock_read(m->sim);
+    work_for(m, 10);
+    sim_event_schedule(m->sim, &m->answer, 100);
+    work_for(m, 30);
+    sim_event_schedule(m->sim, &m->answer, 200);
+    answer_await(m);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 240, &m->pieces, &m->count);
+}
+
+TEST(Causes, OfAMovedEventAreThoseOfWhoeverMovedIt)
+{
+    struct measure m;
+    run(&m, ask_for_later, true);
+    EXPECT_TRUE(m.found);
+    EXPECT_EQ(m.count, 4); // the fourth one is the wake-up
+    piece_is(&m, 0, &working, 0, 10);
+    piece_is(&m, 1, &working, 10, 40);
+    piece_is(&m, 2, &flying, 40, 240);
+    done(&m);
+}
+
+static void read_the_clock_at_100(void *arg)
+{
+    sim_thread_sleep(arg, 100);
+    sim_cause_clock_read(arg);
+}
+
+static void begin_to_measure(void *arg)
+{
+    struct measure *m = arg;
+    sim_cause_clock_read(m->sim);
+    EXPECT_EQ(sim_thread_spawn(m->sim, "other", read_the_clock_at_100, m->sim), SIM_OK);
+    work_for(m, 200);
+    m->found = sim_cause_path(m->sim, 100, &m->pieces, &m->count);
+}
+
+TEST(Causes, HaveNoPathBetweenTheClockReadingsOfTwoThreads)
+{
+    struct measure m;
+    run(&m, begin_to_measure, true);
+    EXPECT_FALSE(m.found);
+    done(&m);
+}
+
 // A device that keeps an item, and processes it when another event makes it run.
 static void keep_run(void *ctx)
 {
@@ -185,6 +233,65 @@ TEST(Causes, GoOnFromWhatAnItemWasKeptWith)
     piece_is(&m, 0, &working, 0, 40);
     piece_is(&m, 1, &flying, 40, 90);
     piece_is(&m, 2, &waiting, 90, 500);
+    done(&m);
+}
+
+// The wire and the device are expected to take until 90; the item is processed at 50.
+static void leave_item_for_less_time(void *arg)
+{
+    struct measure *m = arg;
+    sim_event_init(&m->other, keep_run, m);
+    sim_event_schedule(m->sim, &m->other, 50);
+    sim_cause_clock_read(m->sim);
+    work_for(m, 40);
+    m->kept = sim_cause_extend(m->sim, sim_cause_now(m->sim), 60, "wire", &flying);
+    m->kept = sim_cause_extend(m->sim, m->kept, 90, "device", &working);
+    answer_await(m);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 50, &m->pieces, &m->count);
+}
+
+TEST(Causes, LeaveOutEveryPieceThatWasExpectedToEndLater)
+{
+    struct measure m;
+    run(&m, leave_item_for_less_time, true);
+    EXPECT_TRUE(m.found);
+    EXPECT_EQ(m.count, 3); // the third one is the wake-up
+    piece_is(&m, 0, &working, 0, 40);
+    piece_is(&m, 1, &waiting, 40, 50);
+    done(&m);
+}
+
+static void item_arrives(void *ctx)
+{
+    struct measure *m = ctx;
+    sim_cause_arrive(m->sim, m->kept);
+    sim_condition_signal(m->sim, &m->answered);
+}
+
+static void expect_item_at_90(void *arg)
+{
+    struct measure *m = arg;
+    sim_event_init(&m->other, item_arrives, m);
+    sim_event_schedule(m->sim, &m->other, 500);
+    sim_cause_clock_read(m->sim);
+    work_for(m, 40);
+    m->kept = sim_cause_extend(m->sim, sim_cause_now(m->sim), 90, "wire", &flying);
+    answer_await(m);
+    sim_cause_clock_read(m->sim);
+    m->found = sim_cause_path(m->sim, 500, &m->pieces, &m->count);
+}
+
+TEST(Causes, CountTheTimeOfALateArrivalToTheWayItCame)
+{
+    struct measure m;
+    run(&m, expect_item_at_90, true);
+    EXPECT_TRUE(m.found);
+    EXPECT_EQ(m.count, 4);
+    piece_is(&m, 0, &working, 0, 40);
+    piece_is(&m, 1, &flying, 40, 90);
+    piece_is(&m, 2, &flying, 90, 500);
+    piece_is(&m, 3, NULL, 500, 500); // the wake-up
     done(&m);
 }
 

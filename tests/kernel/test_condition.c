@@ -88,6 +88,62 @@ TEST(Condition, ReturnsAtOnceWhenTheDeadlineHasPassed)
     EXPECT_EQ(record.times_ps[0], 0);
 }
 
+TEST(Condition, DoesNotYieldWhenTheDeadlineIsNow)
+{
+    struct record record = {.sim = helper_sim_create()};
+    sim_condition_t condition;
+    struct waiter waiter = {.record = &record, .condition = &condition, .letter = 'w', .deadline_ps = 100};
+    struct actor spawner, behind;
+    sim_condition_init(&condition);
+    actor_init(&spawner, &record, 's');
+    actor_init(&behind, &record, 'b');
+    sim_event_schedule(record.sim, &spawner.event, 100);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    ASSERT_EQ(sim_thread_spawn(record.sim, "t", wait_once, &waiter), SIM_OK);
+    sim_event_schedule(record.sim, &behind.event, 0);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_FALSE(waiter.signalled);
+    EXPECT_STREQ(record.letters, "swb");
+    sim_destroy(record.sim);
+}
+
+// Waits until a deadline and then sleeps.
+static void wait_then_sleep(void *arg)
+{
+    struct waiter *waiter = arg;
+    wait_once(waiter);
+    sim_thread_sleep(waiter->record->sim, 1000);
+    record_add(waiter->record, 'z');
+}
+
+static void wait_twice(void *arg)
+{
+    struct waiter *waiter = arg;
+    wait_once(waiter);
+    sim_thread_sleep(waiter->record->sim, 15);
+    waiter->deadline_ps = SIM_NEVER_PS;
+    wait_once(waiter);
+}
+
+TEST(Condition, WakesNobodyWhoseWaitIsOver)
+{
+    struct record record = {.sim = helper_sim_create()};
+    struct signaller signaller = {.sim = record.sim};
+    struct waiter twice = {&record, &signaller.condition, 't', 10, false};
+    struct waiter once = {&record, &signaller.condition, 'o', 20, false}; // behind the first wait of the other
+    sim_condition_init(&signaller.condition);
+    sim_event_init(&signaller.event, signal_now, &signaller);
+    ASSERT_EQ(sim_thread_spawn(record.sim, "twice", wait_twice, &twice), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(record.sim, "once", wait_then_sleep, &once), SIM_OK);
+    sim_event_schedule(record.sim, &signaller.event, 30);
+    EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+    EXPECT_STREQ(record.letters, "totz");
+    EXPECT_EQ(record.times_ps[2], 30);
+    EXPECT_EQ(record.times_ps[3], 1020);
+    EXPECT_TRUE(twice.signalled);
+    sim_destroy(record.sim);
+}
+
 struct player {
     sim_t *sim;
     sim_condition_t *mine, *other;

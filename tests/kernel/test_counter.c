@@ -62,6 +62,18 @@ TEST(Counters, RefuseASecondOneOfTheSameName)
     sim_destroy(sim);
 }
 
+TEST(Counters, RefuseATableInWhichALaterNameIsTaken)
+{
+    sim_t *sim = helper_sim_create();
+    uint64_t values[2] = {0, 0};
+    bool found = true;
+    ASSERT_EQ(sim_counters_register(sim, "link", &descs[1], values, 1), SIM_OK);
+    EXPECT_EQ(sim_counters_register(sim, "link", descs, values, 2), SIM_ERR_EXISTS);
+    (void)sim_counter_value(sim, "link", "tlps_sent", &found);
+    EXPECT_FALSE(found); // nothing of the refused table stays
+    sim_destroy(sim);
+}
+
 TEST(Counters, LeaveWithTheirOwner)
 {
     sim_t *sim = helper_sim_create();

@@ -48,6 +48,32 @@ TEST(Describe, ListsThreadsInTheOrderOfSpawning)
     sim_destroy(waiter.sim);
 }
 
+TEST(Describe, ListsAThreadThatWasSpawnedAfterTheNewestOneEnded)
+{
+    struct waiter waiter = {.sim = helper_sim_create(), .deadline_ps = SIM_NEVER_PS};
+    struct waiter brief = {.sim = waiter.sim, .sleep_ps = 1};
+    char text[256];
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "first", sleep_then_wait, &waiter), SIM_OK);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "ends", sleep_only, &brief), SIM_OK);
+    EXPECT_EQ(sim_run(waiter.sim), SIM_RUN_STUCK);
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "last", sleep_only, &brief), SIM_OK);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 2);
+    EXPECT_STREQ(text, "first waits for node1.memory: word 0x1000 to become 7 (since 0 ns)\n"
+                       "last waits for its turn to run\n");
+    sim_destroy(waiter.sim);
+}
+
+TEST(Describe, KeepsTheZerosBehindThePoint)
+{
+    struct waiter waiter = {.sim = helper_sim_create_limited(2000, 0), .deadline_ps = 2007, .sleep_ps = 1050};
+    char text[256];
+    ASSERT_EQ(sim_thread_spawn(waiter.sim, "t", sleep_then_wait, &waiter), SIM_OK);
+    EXPECT_EQ(sim_run(waiter.sim), SIM_RUN_TIME_LIMIT);
+    EXPECT_EQ(sim_describe_waiters(waiter.sim, text, sizeof text), 1);
+    EXPECT_CONTAINS(text, "(since 1.050 ns, until 2.007 ns)");
+    sim_destroy(waiter.sim);
+}
+
 TEST(Describe, SaysThatAThreadHasNotRunYet)
 {
     struct waiter waiter = {.sim = helper_sim_create()};

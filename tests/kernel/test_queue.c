@@ -174,6 +174,25 @@ TEST(Queue, OrdersEventsOfOneTimeThatWereScheduledLongBeforeAndJustBefore)
     sim_destroy(record.sim);
 }
 
+TEST(Queue, RunsAnEventAtTheEndOfTheNearLevelBehindANearerOne)
+{
+    const uint64_t ring_ps = 2048 * 1024; // the ring has 2048 buckets of 1024 ps
+    for (uint64_t due_ps = ring_ps - 1024; due_ps <= ring_ps + 1024; due_ps += 512) {
+        TEST_TRACE("due at %llu ps", (unsigned long long)due_ps);
+        struct record record = {.sim = helper_sim_create()};
+        const uint64_t due[3] = {100, ring_ps / 2, due_ps}; // the first one is in the bucket of now
+        struct actor actors[3];
+        for (int i = 2; i >= 0; i--) {
+            actor_init(&actors[i], &record, (char)('a' + i));
+            sim_event_schedule(record.sim, &actors[i].event, due[i]);
+        }
+        EXPECT_EQ(sim_run(record.sim), SIM_RUN_DONE);
+        EXPECT_STREQ(record.letters, "abc");
+        EXPECT_MEMEQ(record.times_ps, due, sizeof due);
+        sim_destroy(record.sim);
+    }
+}
+
 TEST(Queue, HoldsTensOfThousandsOfEvents)
 {
     enum { COUNT = 50000 };

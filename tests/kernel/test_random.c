@@ -1,5 +1,8 @@
 // Random streams.
 #include "sim/kernel/random.h"
+
+#include <string.h>
+
 #include "tests/shim/test.h"
 
 TEST(Random, GivesThePublishedSequenceOfXoshiro256StarStar)
@@ -33,6 +36,21 @@ TEST(Random, DiffersBetweenNamesAndBetweenSeeds)
     uint64_t value = sim_random_u64(&a);
     EXPECT_NE(value, sim_random_u64(&other_name));
     EXPECT_NE(value, sim_random_u64(&other_seed));
+}
+
+TEST(Random, DiffersBetweenNamesThatDifferInAnyOneCharacter)
+{
+    const char name[] = "node0.link0";
+    struct sim_random random, other;
+    for (size_t i = 0; i < sizeof name - 1; i++) {
+        TEST_TRACE("character %zu", i);
+        char changed[sizeof name];
+        memcpy(changed, name, sizeof name);
+        changed[i]++;
+        sim_random_init(&random, 42, name);
+        sim_random_init(&other, 42, changed);
+        EXPECT_NE(sim_random_u64(&random), sim_random_u64(&other));
+    }
 }
 
 TEST(Random, IsNotMovedByDrawsFromAnotherStream)

@@ -61,6 +61,18 @@ TEST(Run, IsStuckWhenTheSilenceLimitPassed)
     sim_destroy(ticker.sim);
 }
 
+TEST(Run, CountsSilenceFromItsOwnBeginning)
+{
+    struct ticker ticker = {.sim = helper_sim_create_limited(0, 1000), .period_ps = 30, .progress_until_ps = 300};
+    ticker_start(&ticker);
+    EXPECT_EQ(sim_run(ticker.sim), SIM_RUN_STUCK);
+    EXPECT_EQ(sim_now_ps(ticker.sim), 1300);
+    EXPECT_EQ(sim_run(ticker.sim), SIM_RUN_STUCK);
+    EXPECT_EQ(sim_now_ps(ticker.sim), 2300);
+    EXPECT_EQ(ticker.ticks, 2300 / 30);
+    sim_destroy(ticker.sim);
+}
+
 TEST(Run, IsStuckWhenTimeStandsStill)
 {
     struct ticker ticker = {.sim = helper_sim_create()};
@@ -68,6 +80,16 @@ TEST(Run, IsStuckWhenTimeStandsStill)
     EXPECT_EQ(sim_run(ticker.sim), SIM_RUN_STUCK);
     EXPECT_EQ(ticker.ticks, 10000000);
     EXPECT_EQ(sim_now_ps(ticker.sim), 0);
+    sim_destroy(ticker.sim);
+}
+
+TEST(Run, GoesOnAfterTenMillionEventsWhileTimeMoves)
+{
+    struct ticker ticker = {.sim = helper_sim_create_limited(10000100, 0), .period_ps = 1};
+    ticker_start(&ticker);
+    EXPECT_EQ(sim_run(ticker.sim), SIM_RUN_TIME_LIMIT);
+    EXPECT_EQ(ticker.ticks, 10000099);
+    EXPECT_EQ(sim_now_ps(ticker.sim), 10000100);
     sim_destroy(ticker.sim);
 }
 

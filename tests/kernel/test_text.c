@@ -22,3 +22,11 @@ TEST(Text, ShowsControlCharactersAsEscapes)
                  "", "\\x9b31m \xc2\xa0"); // a C1 character, and a blank that is none
     expect_shown("cut \xc2", "", "cut \xc2");
 }
+
+TEST(Text, EndsUnicodeAtItsLastCharacter)
+{
+    EXPECT_EQ(sim_text_character("\xf4\x8f\xbf\xbf"), 4); // U+10FFFF
+    EXPECT_EQ(sim_text_character("\xf4\x90\x80\x80"), 0); // U+110000
+    EXPECT_EQ(sim_text_character("\xf4\xbf\xbf\xbf"), 0);
+    EXPECT_EQ(sim_text_character("\xf5\x80\x80\x80"), 0);
+}

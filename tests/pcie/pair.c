@@ -67,7 +67,16 @@ static void owner_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     owner->lost_tlps = lost_tlps;
 }
 
-static const struct pcie_end_ops OWNER_OPS = {.receive = owner_receive, .ready = owner_ready, .down = owner_down};
+static void owner_room(void *ctx, pcie_end_t *end, bool room)
+{
+    struct pair_owner *owner = ctx;
+    (void)end;
+    owner->rooms++;
+    owner->has_room = room;
+}
+
+static const struct pcie_end_ops OWNER_OPS = {
+    .receive = owner_receive, .ready = owner_ready, .room = owner_room, .down = owner_down};
 
 struct pcie_link_config pair_config(void)
 {

@@ -31,6 +31,8 @@ struct pair_owner {
     uint64_t to_send; // writes left for pair_saturate
     uint32_t send_bytes;
     unsigned readies, downs, lost_tlps;
+    unsigned rooms; // calls of room()
+    bool has_room;  // as told by the last one
 };
 
 struct pair {

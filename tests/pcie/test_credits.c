@@ -103,6 +103,41 @@ TEST(Credits, ComeBackAfterTheUpdateIntervalWhenEnoughAreLeft)
     pair_destroy(pair);
 }
 
+TEST(Credits, ComeBackAfterTheUpdateIntervalWhenOneMaximumPayloadIsLeft)
+{
+    // 80 credits of 16 B: four writes of 256 B leave those for one more. One write is less than a quarter of the buffer.
+    struct pair *pair = holding_pair(PCIE_POSTED, 128, 80);
+    for (unsigned i = 0; i < 4; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    }
+    (void)sim_run(pair->sim);
+    pair_release_one(&pair->owners[1]);
+    sim_event_t stop;
+    sim_event_init(&stop, (sim_event_fn)sim_stop, pair->sim);
+    sim_event_schedule(pair->sim, &stop, 315000); // the interval is 158 symbol times of 2 ns
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_STOPPED);
+    EXPECT_EQ(pair_counter(pair, 1, "update_fcs"), 0);
+    EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+    EXPECT_EQ(pair_counter(pair, 1, "update_fcs"), 1);
+    pair_destroy(pair);
+}
+
+TEST(Credits, OfOneClassComeBackAfterTheIntervalThoughThoseOfAnotherCameAtOnce)
+{
+    static const enum pcie_tlp_kind KINDS[] = {PCIE_TLP_MRD, PCIE_TLP_CPLD};
+    for (unsigned i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+        TEST_TRACE("kind %u", KINDS[i]);
+        struct pcie_link_config config = pair_config();
+        pair_set_credits(&config, 1, PCIE_POSTED, 1, 16);
+        struct pair *pair = pair_create(&config);
+        EXPECT_TRUE(pair_offer(pair, 0, KINDS[i], 0, 4));
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256)); // takes the last header
+        (void)sim_run(pair->sim);
+        EXPECT_EQ(pair_counter(pair, 1, "update_fcs"), 2);
+        pair_destroy(pair);
+    }
+}
+
 TEST(Credits, ComeBackAtOnceWhenLessThanOneMaximumPayloadIsLeft)
 {
     struct pcie_link_config config = pair_config();
@@ -198,5 +233,23 @@ TEST(Credits, OfAReleaseToComeAreNotThereYet)
     (void)sim_run(pair->sim);
     EXPECT_EQ(pair->owners[1].received, 5);
     EXPECT_EQ(pair->owners[1].log[4].time_ps, at_ps + 2000 + 70000);
+    pair_destroy(pair);
+}
+
+TEST(Credits, AreNotMissedByATlpThatIsStillInThePipeline)
+{
+    struct pcie_link_config config = pair_config();
+    config.ends[0].tx_ps = 500000;
+    pair_set_credits(&config, 1, PCIE_POSTED, 1, 16);
+    struct pair *pair = pair_create(&config);
+    pair->owners[1].holds = true;
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    pair_release_one_at(&pair->owners[1], sim_now_ps(pair->sim) + 800000);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 2);
+    // It is through the pipeline after 500 ns, and the UpdateFC of 8 B arrives 2 ns after the release.
+    EXPECT_EQ(pair_counter(pair, 0, "stall_posted"), 800000 - 500000 + 2000);
     pair_destroy(pair);
 }

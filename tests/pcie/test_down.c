@@ -72,6 +72,24 @@ TEST(LinkDown, LosesNothingThatWasAcknowledged)
     }
 }
 
+TEST(LinkDown, DeliversWhatHadJustArrivedAtEitherEnd)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        TEST_TRACE("from side %u", side);
+        struct pcie_link_config config = pair_config();
+        config.ends[!side].rx_ps = SIM_PS_PER_US;
+        struct pair *pair = pair_create(&config);
+        sim_event_t event;
+        sim_event_init(&event, set_down, pair);
+        sim_event_schedule(pair->sim, &event, 71000); // 280 bytes on Gen2 x8 arrive after 70 ns
+        EXPECT_TRUE(pair_write(pair, side, 0x1000000000, 256));
+        EXPECT_EQ(sim_run(pair->sim), SIM_RUN_DONE);
+        EXPECT_EQ(pair->owners[!side].received, 1);
+        EXPECT_EQ(pair->owners[side].lost_tlps, 0);
+        pair_destroy(pair);
+    }
+}
+
 TEST(LinkDown, DeliversWhatHadArrivedAtItsTime)
 {
     struct pcie_link_config config = pair_config();
@@ -164,6 +182,20 @@ TEST(LinkDown, HappensOnce)
     pcie_link_set_down(pair->link);
     pcie_link_set_down(pair->link);
     EXPECT_EQ(pair->owners[0].downs, 1);
+    pair_destroy(pair);
+}
+
+TEST(LinkDown, TellsACrowdedOwnerThatThereIsRoom)
+{
+    struct pcie_link_config config = pair_config();
+    config.ends[0].tx_queue_tlps = PCIE_ROOM_TLPS;
+    struct pair *pair = pair_create(&config);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    EXPECT_EQ(pair->owners[0].rooms, 1);
+    EXPECT_FALSE(pair->owners[0].has_room);
+    pcie_link_set_down(pair->link);
+    EXPECT_EQ(pair->owners[0].rooms, 2);
+    EXPECT_TRUE(pair->owners[0].has_room);
     pair_destroy(pair);
 }
 

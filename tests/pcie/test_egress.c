@@ -202,6 +202,17 @@ TEST(PcieEgress, WhatIsNotReadyWaitsForItsTimeAndKeepsItsOrder)
     sender_fini(&sender);
 }
 
+TEST(PcieEgress, SaysWhenTheFirstOfSeveralIsReady)
+{
+    struct sender sender;
+    sender_init(&sender, 64);
+    EXPECT_EQ(send_at(&sender, PCIE_TLP_MRD, 1, 5000), 5000);
+    EXPECT_EQ(send_at(&sender, PCIE_TLP_CPLD, 2, 9000), 5000);
+    EXPECT_EQ(pcie_egress_pump(&sender.egress), 5000);
+    EXPECT_EQ(sender.sent_count, 0);
+    sender_fini(&sender);
+}
+
 TEST(PcieEgress, WhatIsLeftAtItsEndIsGivenBack)
 {
     struct sender sender;

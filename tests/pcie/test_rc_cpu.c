@@ -215,3 +215,56 @@ TEST(Processor, LosesWritesToADeadLinkWithoutHanging)
     EXPECT_EQ(sim_counter_value(host->sim, "link0.0", "tlps_dropped", NULL), 100);
     host_destroy(host);
 }
+
+TEST(Processor, GetsUnsupportedRequestForReadsThatWaitForATagWhenTheLinkGoesDown)
+{
+    enum { READS = 300 }; // there are 224 tags
+    struct host *host = host_plain();
+    static struct result results[READS];
+    host->devices[0].answer_bytes = 0;
+    for (unsigned i = 0; i < READS; i++) {
+        results[i] = (struct result){.host = host};
+        pcie_rc_cpu_read(host->rc, HOST_WINDOW(0), 4, read_done, &results[i]);
+    }
+    (void)sim_run(host->sim);
+    pcie_link_set_down(host->devices[0].link);
+    (void)sim_run(host->sim);
+    for (unsigned i = 0; i < READS; i++) {
+        TEST_TRACE("read %u", i);
+        EXPECT_EQ(results[i].calls, 1);
+        EXPECT_EQ(results[i].status, PCIE_CPL_UR);
+    }
+    host_destroy(host);
+}
+
+static void retry_count(void *ctx)
+{
+    unsigned *retries = ctx;
+    ++*retries;
+}
+
+// The device takes one write and keeps it, the link takes the next one, and a third one waits at the port.
+TEST(Processor, IsRefusedAWriteWhileOneWaitsAlthoughAnotherPortsWriteCameMeanwhile)
+{
+    struct host_config config = host_config();
+    config.link.ends[0].tx_queue_tlps = 1;
+    config.link.ends[1].headers[PCIE_POSTED] = 1;
+    struct host *host = host_create(&config);
+    unsigned retries = 0;
+    host->devices[0].holds_writes = true;
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_TRUE(pcie_rc_cpu_write(host->rc, HOST_WINDOW(0) + i * 4, "cpu", 4, retry_count, &retries));
+        (void)sim_run(host->sim);
+    }
+    device_write(&host->devices[1], HOST_WINDOW(0) + 64, 4, "peer");
+    (void)sim_run(host->sim);
+    EXPECT_FALSE(pcie_rc_cpu_write(host->rc, HOST_WINDOW(0) + 12, "cpu", 4, retry_count, &retries));
+    EXPECT_EQ(host_counter(host, "cpu_refusals"), 1);
+    EXPECT_EQ(retries, 0);
+    host->devices[0].holds_writes = false;
+    device_release_writes(&host->devices[0]);
+    EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
+    EXPECT_EQ(retries, 1);
+    EXPECT_EQ(host->devices[0].writes, 3 + 1);
+    host_destroy(host);
+}

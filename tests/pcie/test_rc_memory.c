@@ -171,6 +171,39 @@ TEST(RootComplex, DropsAndCountsUnclaimedWrites)
     host_destroy(host);
 }
 
+TEST(RootComplex, CountsTheWritesAndReadsOfMemory)
+{
+    struct host *host = host_plain();
+    for (unsigned i = 0; i < 5; i++) {
+        device_write(&host->devices[i % 3], HOST_MEMORY_BASE, 8, ONES);
+    }
+    device_read(&host->devices[0], 0, HOST_MEMORY_BASE, 64);
+    device_read(&host->devices[1], 0, HOST_MEMORY_BASE, 512); // one TLP, two completions
+    device_write(&host->devices[0], HOST_WINDOW(1), 8, ONES); // not to memory
+    device_read(&host->devices[0], 1, HOST_WINDOW(1), 8);
+    (void)sim_run(host->sim);
+    EXPECT_EQ(host_counter(host, "memory_writes"), 5);
+    EXPECT_EQ(host_counter(host, "memory_write_bytes"), 5 * 8);
+    EXPECT_EQ(host_counter(host, "memory_reads"), 2);
+    EXPECT_EQ(host_counter(host, "memory_read_bytes"), 64 + 512);
+    host_destroy(host);
+}
+
+TEST(RootComplex, LeavesAnAccessThatBeginsInAWindowAndEndsBehindItUnclaimed)
+{
+    struct host *host = host_plain();
+    const uint64_t window = HOST_WINDOW(HOST_DEVICES);
+    ASSERT_EQ(pcie_rc_add_window(host->rc, 2, window, 12), SIM_OK);
+    device_write(&host->devices[0], window + 8, 8, ONES);
+    device_read(&host->devices[0], 0, window + 8, 8);
+    (void)sim_run(host->sim);
+    EXPECT_EQ(host->devices[2].writes, 0);
+    EXPECT_EQ(host_counter(host, "unsupported_writes"), 1);
+    EXPECT_EQ(host->devices[0].reads[0].status, PCIE_CPL_UR);
+    EXPECT_EQ(host_counter(host, "unsupported_reads"), 1);
+    host_destroy(host);
+}
+
 TEST(RootComplex, RefusesWindowsThatOverlap)
 {
     struct host *host = host_plain();

@@ -161,6 +161,24 @@ TEST(Peer, ReadsThroughALinkThatGoesDownEndAsUnsupportedRequests)
     host_destroy(host);
 }
 
+TEST(Peer, ReadsThroughALinkThatIsDownLeaveTheReceiveBuffer)
+{
+    struct host_config config = host_config();
+    config.link.ends[0].headers[PCIE_NONPOSTED] = 2;
+    struct host *host = host_create(&config);
+    pcie_link_set_down(host->devices[1].link);
+    for (uint8_t tag = 0; tag < 10; tag++) {
+        device_read(&host->devices[0], tag, HOST_WINDOW(1), 64);
+    }
+    EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
+    for (uint8_t tag = 0; tag < 10; tag++) {
+        TEST_TRACE("read %u", tag);
+        EXPECT_EQ(host->devices[0].reads[tag].completions, 1);
+        EXPECT_EQ(host->devices[0].reads[tag].status, PCIE_CPL_UR);
+    }
+    host_destroy(host);
+}
+
 TEST(Peer, CompletionsToADeadRequesterAreDropped)
 {
     struct host *host = host_plain();

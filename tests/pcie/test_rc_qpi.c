@@ -137,6 +137,24 @@ TEST(Qpi, SharesTheEntriesBetweenPorts)
     host_destroy(host);
 }
 
+TEST(Qpi, SharesTheEntriesBetweenTheReadsOfPorts)
+{
+    enum { READS = 16 };
+    struct host *host = qpi_host();
+    for (uint8_t tag = 0; tag < READS; tag++) {
+        device_read(&host->devices[0], tag, HOST_WINDOW(1) + tag * 512u, 512);
+        device_read(&host->devices[2], tag, HOST_WINDOW(1) + tag * 512u, 512);
+    }
+    EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
+    // Neither is ahead of the other by a quarter of all.
+    for (uint8_t tag = 0; tag + READS / 4 < READS; tag++) {
+        TEST_TRACE("tag %u", tag);
+        EXPECT_LT(host->devices[0].reads[tag].last_ps, host->devices[2].reads[tag + READS / 4].last_ps);
+        EXPECT_LT(host->devices[2].reads[tag].last_ps, host->devices[0].reads[tag + READS / 4].last_ps);
+    }
+    host_destroy(host);
+}
+
 TEST(Qpi, ReadDoesNotPassWritesBeforeIt)
 {
     struct host *host = qpi_host();
@@ -159,6 +177,18 @@ TEST(Qpi, AFlagInMemoryIsSetAfterTheDataHaveTheirPlaceAtTheFarPort)
     EXPECT_EQ(host->devices[1].writes, 80);
     // 84 B each on the wire in their turn; the flag takes 100 ns.
     EXPECT_GT(host->write_log[0].time_ps, host->devices[1].log[79].time_ps);
+    host_destroy(host);
+}
+
+TEST(Qpi, AFlagInMemoryStaysBehindAWriteThatIsOnItsWayAcross)
+{
+    struct host *host = qpi_host();
+    write_many(&host->devices[0], HOST_WINDOW(1), 1, 64);
+    device_write(&host->devices[0], HOST_MEMORY_BASE, 4, "flag"); // arrives while the line crosses
+    EXPECT_EQ(sim_run(host->sim), SIM_RUN_DONE);
+    ASSERT_EQ(host->writes, 1);
+    // 24 + 64 B at 4 B/ns; when the line is in order at the far port, the flag takes 100 ns.
+    EXPECT_EQ(host->write_log[0].time_ps, 22000 + QPI_PS + QPI_PEER_PS + 100000);
     host_destroy(host);
 }
 
@@ -240,6 +270,19 @@ TEST(Qpi, AddsBothWaysToAReadOfFarMemory)
     device_read(&host->devices[0], 1, HOST_MEMORY_BASE + 4096, 64);
     (void)sim_run(host->sim);
     EXPECT_EQ(host->devices[0].reads[1].first_ps - begin_ps, host->devices[0].reads[0].first_ps + 2 * QPI_PS);
+    host_destroy(host);
+}
+
+TEST(Qpi, AReadOfNearMemoryDoesNotWaitForOneOfFarMemory)
+{
+    struct host *host = qpi_host();
+    pcie_rc_set_far_memory(host->rc, HOST_MEMORY_BASE + 4096);
+    device_read(&host->devices[0], 0, HOST_MEMORY_BASE + 4096, 64);
+    device_read(&host->devices[0], 1, HOST_MEMORY_BASE, 64);
+    (void)sim_run(host->sim);
+    // Two requests of 24 B, 200 ns of memory, 84 B of completion, at 4 B/ns.
+    EXPECT_EQ(host->devices[0].reads[1].first_ps, 2 * 6000 + 200000 + 21000);
+    EXPECT_EQ(host->devices[0].reads[0].first_ps, 6000 + 200000 + 2 * QPI_PS + 21000);
     host_destroy(host);
 }
 

@@ -97,6 +97,21 @@ TEST(Replay, RecoversTheLastTlpByTheTimer)
     pair_destroy(pair);
 }
 
+TEST(Replay, TimerAllowsForTheFlightOfATlpAndOfItsAck)
+{
+    enum { FLIGHT_PS = 400000 };
+    struct pcie_link_config config = pair_config();
+    config.flight_ps = FLIGHT_PS;
+    struct pair *pair = pair_create(&config);
+    pcie_link_drop_next(pair->link, 0);
+    offer_numbered(pair, 0, 1);
+    (void)sim_run(pair->sim);
+    expect_numbered(&pair->owners[1], 1);
+    // 28 B at 250 ps, three intervals of 158 symbol times of 2 ns and two flights; then the 28 B again and their flight.
+    EXPECT_EQ(pair->owners[1].log[0].time_ps, 7000 + 3 * 316000 + 2 * FLIGHT_PS + 7000 + FLIGHT_PS);
+    pair_destroy(pair);
+}
+
 TEST(Replay, RecoversWhenTheReplayIsLostToo)
 {
     const struct pcie_link_config config = pair_config();

@@ -138,6 +138,28 @@ TEST(LinkUp, CountsWhatTheOwnerHolds)
     pair_destroy(pair);
 }
 
+// A write waits for the only header when the link goes down, and is lost. The time of another one counts from its own
+// offer.
+TEST(LinkUp, WaitsForCreditsAnewAlthoughItWaitedWhenItWentDown)
+{
+    struct pcie_link_config config = pair_config();
+    pair_set_credits(&config, 1, PCIE_POSTED, 1, 16);
+    struct pair *pair = pair_create(&config);
+    pair->owners[1].holds = true;
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 64));
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 64));
+    (void)sim_run(pair->sim);
+    pcie_link_set_down(pair->link);
+    pcie_link_set_up(pair->link);
+    (void)sim_run(pair->sim);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 64));
+    pair_release_one_at(&pair->owners[1], sim_now_ps(pair->sim) + 300000);
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[1].received, 2);
+    EXPECT_EQ(pair_counter(pair, 0, "stall_posted"), 300000 + 2000); // the UpdateFC has 8 B
+    pair_destroy(pair);
+}
+
 // What an end has accepted, its owner gets, unless the owner was reset.
 static uint64_t received_if_reset(bool reset)
 {
@@ -188,5 +210,27 @@ TEST(LinkUp, MayGoDownAgain)
     }
     EXPECT_EQ(pair->owners[0].downs, 3);
     EXPECT_EQ(pair->owners[1].received, 0);
+    pair_destroy(pair);
+}
+
+TEST(LinkUp, RequestsAReplayOfTheFirstTlpAlthoughOneWasRequestedWhenItWentDown)
+{
+    const struct pcie_link_config config = pair_config();
+    struct pair *pair = pair_create(&config);
+    sim_event_t down;
+    pcie_link_corrupt_next(pair->link, 0);
+    at(pair, &down, set_down, 100000); // the write arrives after 70 ns, its replay takes until 142 ns
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair_counter(pair, 1, "naks"), 1);
+    EXPECT_EQ(pair_counter(pair, 0, "tlps_lost"), 1);
+    pcie_link_set_up(pair->link);
+    (void)sim_run(pair->sim);
+    pcie_link_corrupt_next(pair->link, 0);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair_counter(pair, 1, "naks"), 2);
+    EXPECT_EQ(pair_counter(pair, 0, "replay_timeouts"), 0);
+    EXPECT_EQ(pair->owners[1].received, 1);
     pair_destroy(pair);
 }

@@ -31,7 +31,24 @@ TEST(Wire, UsesTheIntervalsOfTheSpecification)
     EXPECT_EQ(pcie_ack_interval_symbols(3, 8, 256), 203);
     EXPECT_EQ(pcie_ack_interval_symbols(1, 1, 4096), 4143);
     EXPECT_EQ(pcie_ack_interval_symbols(2, 16, 512), 137);
-    EXPECT_EQ(pcie_ack_interval_symbols(3, 4, 2048), 638);
+    EXPECT_EQ(pcie_ack_interval_symbols(3, 4, 2048), 634);
+}
+
+TEST(Wire, UsesTheIntervalsOfTheFormulaForEveryGenerationWidthAndPayload)
+{
+    // Clauses 2.6.1.2 and 3.5.3.1: (Max_Payload_Size + 28) x factor / lanes + internal delay, in symbol times. The factors
+    // of 128 B and 256 B, and of all larger payloads, in tenths, by width.
+    static const uint32_t DELAYS[] = {19, 70, 115}, SMALL[] = {14, 14, 14, 25, 30}, LARGE[] = {10, 10, 10, 10, 20};
+    for (uint32_t generation = 1; pcie_wire_valid(generation, 1); generation++) {
+        for (unsigned width = 0; width < 5; width++) {
+            for (uint32_t mps_bytes = 128; mps_bytes <= 4096; mps_bytes *= 2) {
+                TEST_TRACE("generation %u, %u lanes, %u bytes", generation, 1u << width, mps_bytes);
+                uint32_t factor = mps_bytes <= 256 ? SMALL[width] : LARGE[width];
+                EXPECT_EQ(pcie_ack_interval_symbols(generation, 1u << width, mps_bytes),
+                          (mps_bytes + 28) * factor / 10 / (1u << width) + DELAYS[generation - 1]);
+            }
+        }
+    }
 }
 
 TEST(Wire, AccumulatesNoRounding)
@@ -117,6 +134,26 @@ TEST(Link, RefusesWhatFitsNoQueueAndTellsWhenThereIsRoom)
 
     EXPECT_EQ(pair->owners[0].readies, 1);
     EXPECT_EQ(pair->owners[1].received, 3);
+    pair_destroy(pair);
+}
+
+TEST(Link, TellsWhenFewerThanFourSlotsForWritesAreFreeAndWhenFourAreAgain)
+{
+    struct pcie_link_config config = pair_config();
+    config.ends[0].tx_queue_tlps = 8;
+    struct pair *pair = pair_create(&config);
+    for (unsigned i = 0; i < 4; i++) {
+        EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+        EXPECT_TRUE(pair_offer(pair, 0, PCIE_TLP_MRD, (uint8_t)i, 4)); // has a queue of its own
+    }
+    EXPECT_EQ(pair->owners[0].rooms, 0);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    EXPECT_EQ(pair->owners[0].rooms, 1);
+    EXPECT_FALSE(pair->owners[0].has_room);
+    EXPECT_TRUE(pair_write(pair, 0, 0x1000000000, 256));
+    (void)sim_run(pair->sim);
+    EXPECT_EQ(pair->owners[0].rooms, 2);
+    EXPECT_TRUE(pair->owners[0].has_room);
     pair_destroy(pair);
 }
 
