@@ -85,7 +85,9 @@ enum attach_wait_flags {
     // Until something outside the devices may have changed: another attached thread made a call that may wake others
     // (attach_may_wake), a process ended, or a real descriptor became ready.
     ATTACH_WAIT_OUTSIDE = 2,
-    ATTACH_WAIT_ENDS = 8, // with OUTSIDE: only ends of processes, and signals (attach_may_interrupt)
+    // With OUTSIDE: only ends of processes, and signals (attach_may_interrupt). Alone: a sleep that these end, and for
+    // which real time does not pass.
+    ATTACH_WAIT_ENDS = 8,
     // Until another thread of the process was scheduled, or one of a process of the node that may share its memory.
     ATTACH_WAIT_OTHERS = 16,
     ATTACH_WAIT_FUTEX = 32,       // only in descriptions: another thread that uses the same word

@@ -181,6 +181,27 @@ static long by_kill_of_threads(struct timely_scene *scene)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
+// A signal without a handler ends a process that sleeps.
+static int sleep_for_long(void *unused)
+{
+    (void)unused;
+    (void)sleep(100);
+    return 0;
+}
+
+static long by_kill_of_sleeper(struct timely_scene *scene)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(sleep_for_long(scene));
+    }
+    (void)usleep(TIMELY_WOKEN_US);
+    (void)kill(child, SIGTERM);
+    (void)waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+}
+
 static long by_pidfd_open(struct timely_scene *scene)
 {
     (void)scene;
@@ -297,6 +318,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "tcsetpgrp", by_tcgetpgrp, TRUE, CHILD),
     TIMELY_ROW(FUNCTION, "kill", by_kill, SIGUSR1, WAKES),
     TIMELY_ROW(FUNCTION, "kill", by_kill_of_threads, TRUE, KILLS),
+    TIMELY_ROW(FUNCTION, "kill", by_kill_of_sleeper, SIGTERM, KILLS),
     TIMELY_ROW(FUNCTION, "killpg", by_killpg, SIGUSR1, KILLS),
     TIMELY_ROW(FUNCTION, "tgkill", by_tgkill, SIGUSR1, WAKES),
     TIMELY_ROW(FUNCTION, "sigqueue", by_sigqueue, SIGUSR1, WAKES),
