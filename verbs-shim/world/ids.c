@@ -6,6 +6,7 @@
 // /proc/self as a link; and system calls in machine code of the program's own.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -102,6 +103,25 @@ int tgkill(pid_t process, pid_t thread, int number)
     pid_t real = world_id_real(process), real_thread = world_id_real(thread);
     signal_notify();
     return WORLD_REAL(tgkill)(real, real_thread, number);
+}
+
+int pthread_kill(pthread_t thread, int number)
+{
+    signal_notify();
+    return WORLD_REAL(pthread_kill)(thread, number);
+}
+
+int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
+{
+    signal_notify();
+    return WORLD_REAL(pthread_sigqueue)(thread, number, value);
+}
+
+// The C library sends a signal to a thread that waits.
+int pthread_cancel(pthread_t thread)
+{
+    signal_notify();
+    return WORLD_REAL(pthread_cancel)(thread);
 }
 
 int sigqueue(pid_t process, int number, const union sigval value)
