@@ -86,9 +86,29 @@ static void signal_notify(void)
     }
 }
 
+// A signal to the own process is the first thread's, if that does not block it (signal(7)). The kernel would give it to
+// the calling thread, as all others block their signals while they wait. So the others are scheduled first; if none of
+// them takes it, it is handled here.
+static int kill_own(pid_t real, int number)
+{
+    sigset_t set, before;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, number);
+    (void)pthread_sigmask(SIG_BLOCK, &set, &before);
+    signal_notify();
+    int status = WORLD_REAL(kill)(real, number), error = errno;
+    (void)attach_wait(0, 0);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return status;
+}
+
 int kill(pid_t process, int number)
 {
     pid_t real = world_id_real_signed(process);
+    if (number > 0 && number < NSIG && world_timed() && real == world_real_pid() && real != world_real_tid()) {
+        return kill_own(real, number);
+    }
     signal_notify();
     return WORLD_REAL(kill)(real, number);
 }

@@ -38,6 +38,22 @@ static void sleep_and_be_signalled(struct timely_scene *scene)
     timely_later_end();
 }
 
+// The same by a signal to the process: the first thread handles it.
+static void process_raise(void *scene)
+{
+    (void)kill(((struct timely_scene *)scene)->process, SIGUSR1);
+}
+
+static long by_sigaction_of_process(struct timely_scene *scene)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    (void)sigaction(SIGUSR1, &action, NULL);
+    timely_later(scene, ALARM_US, process_raise, scene);
+    (void)pause();
+    timely_later_end();
+    return handled_us(scene);
+}
+
 static long by_sigaction(struct timely_scene *scene)
 {
     const struct sigaction action = {.sa_handler = on_signal};
@@ -208,6 +224,7 @@ enum { READ_NS = 100 }; // of the clock, in the handler
 
 static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "sigaction", by_sigaction, ALARM_US, .at_us = ALARM_US, .late_ns = READ_NS),
+    TIMELY_ROW(FUNCTION, "sigaction", by_sigaction_of_process, ALARM_US, .at_us = ALARM_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "signal", by_signal, ALARM_US, .at_us = ALARM_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "sigprocmask", by_sigprocmask, UNBLOCK_US, .at_us = UNBLOCK_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "pthread_sigmask", by_pthread_sigmask, UNBLOCK_US, .at_us = UNBLOCK_US, .late_ns = READ_NS),
