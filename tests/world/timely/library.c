@@ -32,6 +32,30 @@ static long by_sendmmsg(struct timely_scene *scene)
     return timely_result(sendmmsg(scene->fds[0], &message, 1, 0));
 }
 
+static char many[TIMELY_MANY_BYTES / 4];
+
+static long by_sendmmsg_of_many(struct timely_scene *scene)
+{
+    struct iovec all = {many, sizeof many};
+    struct mmsghdr messages[4] = {0};
+    long bytes = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        messages[i].msg_hdr = (struct msghdr){.msg_iov = &all, .msg_iovlen = 1};
+    }
+    int sent = sendmmsg(scene->fds[0], messages, 4, 0);
+    for (int i = 0; i < sent; i++) {
+        bytes += messages[i].msg_len;
+    }
+    return sent > 0 ? bytes : timely_result(sent);
+}
+
+static long by_recvmmsg_of_two(struct timely_scene *scene)
+{
+    struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}},
+                                  {.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}}};
+    return timely_result(recvmmsg(scene->fds[0], messages, 2, 0, NULL));
+}
+
 static long by_pselect(struct timely_scene *scene)
 {
     struct timespec time;
@@ -250,6 +274,8 @@ static long by_pthread_cond_timedwait(struct timely_scene *scene)
 static const struct timely_row rows[] = {
     TIMELY_ROW(LIBRARY, "recvmmsg", by_recvmmsg, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(LIBRARY, "sendmmsg", by_sendmmsg, 1, .stage = &timely_full_socket, LIMIT(-EAGAIN)),
+    TIMELY_ROW(LIBRARY, "recvmmsg", by_recvmmsg_of_two, 2, .stage = &timely_datagrams),
+    TIMELY_ROW(LIBRARY, "sendmmsg", by_sendmmsg_of_many, TIMELY_MANY_BYTES, .stage = &timely_reader),
     TIMELY_ROW(LIBRARY, "pselect", by_pselect, 1, .stage = &timely_socket, LIMIT(0)),
     TIMELY_ROW(LIBRARY, "epoll_pwait2", by_epoll_pwait2, 1, .stage = &timely_epoll, LIMIT(0)),
     TIMELY_ROW(LIBRARY, "usleep", by_usleep, -EINTR, .stage = &timely_handled_signal, LIMIT(0)),

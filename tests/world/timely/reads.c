@@ -67,6 +67,21 @@ static long by_recvmsg(struct timely_scene *scene)
     return timely_result(recvmsg(scene->fds[0], &message, 0));
 }
 
+// All of the bytes, although they come in two pieces.
+static long by_recv_of_all(struct timely_scene *scene)
+{
+    char both[2];
+    return timely_result(recv(scene->fds[0], both, sizeof both, MSG_WAITALL));
+}
+
+static long by_recvmsg_of_all(struct timely_scene *scene)
+{
+    char first, second;
+    struct iovec pieces[] = {{&first, 1}, {&second, 1}};
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
+    return timely_result(recvmsg(scene->fds[0], &message, MSG_WAITALL));
+}
+
 static long by_poll(struct timely_scene *scene)
 {
     struct pollfd one = {.fd = scene->fds[0], .events = POLLIN};
@@ -220,6 +235,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "recvfrom", by_recvfrom, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(FUNCTION, "__recvfrom_chk", by_recvfrom_chk, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(FUNCTION, "recvmsg", by_recvmsg, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
+    TIMELY_ROW(FUNCTION, "recv", by_recv_of_all, 2, .stage = &timely_pieces),
+    TIMELY_ROW(FUNCTION, "recvmsg", by_recvmsg_of_all, 2, .stage = &timely_pieces),
     TIMELY_ROW(FUNCTION, "poll", by_poll, 1, .stage = &timely_socket, LIMIT(0)),
     TIMELY_ROW(FUNCTION, "poll", by_poll, 1, .stage = &timely_tcp, LIMIT(0)),
     TIMELY_ROW(FUNCTION, "__poll_chk", by_poll_chk, 1, .stage = &timely_socket, LIMIT(0)),

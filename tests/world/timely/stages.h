@@ -5,6 +5,8 @@
 
 extern const struct timely_stage timely_socket, timely_pipe, timely_tcp, timely_epoll;   // there is something to read
 extern const struct timely_stage timely_full_socket, timely_full_pipe;                   // there is room
+extern const struct timely_stage timely_reader, timely_pipe_reader;                      // all is taken
+extern const struct timely_stage timely_pieces, timely_datagrams;                        // the second one is there
 extern const struct timely_stage timely_listener, timely_local_listener;                 // somebody connects
 extern const struct timely_stage timely_word, timely_spin_lock, timely_word_futex;       // memory
 extern const struct timely_stage timely_child;                                           // a child ends with 7
@@ -14,6 +16,7 @@ extern const struct timely_stage timely_semaphore, timely_message, timely_full_m
 extern const struct timely_stage timely_queue, timely_full_queue;                        // of POSIX
 extern const struct timely_stage timely_nothing;
 
+enum { TIMELY_MANY_BYTES = 4 * 300000, TIMELY_PIECE_US = 30 };
 enum { TIMELY_CHILD_STATUS = 7, TIMELY_MESSAGE_BYTES = 4096 };
 
 struct timely_message {

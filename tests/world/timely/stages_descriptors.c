@@ -144,6 +144,41 @@ const struct timely_stage timely_full_socket = {"a full socket", .open = socket_
 const struct timely_stage timely_full_pipe = {"a full pipe", .open = full_pipe_open, .arm = full_pipe_arm,
                                               .wake = full_pipe_wake, .close = timely_ends_close};
 
+// More than a socket or a pipe holds: the waker takes all of it, which takes no simulated time.
+static void all_take(struct timely_scene *scene)
+{
+    static char taken[65536];
+    for (long left = TIMELY_MANY_BYTES; left > 0;) {
+        ssize_t got = read(scene->fds[1], taken, left < (long)sizeof taken ? (size_t)left : sizeof taken);
+        left = got > 0 ? left - got : 0;
+    }
+}
+
+const struct timely_stage timely_reader = {"a reader", .open = socket_open, .wake = all_take,
+                                           .close = timely_ends_close};
+const struct timely_stage timely_pipe_reader = {"a reader of a pipe", .open = full_pipe_open, .wake = all_take,
+                                                .close = timely_ends_close};
+
+// Two bytes, in two pieces.
+static void pieces_send(struct timely_scene *scene)
+{
+    byte_send(scene);
+    (void)usleep(TIMELY_PIECE_US);
+    byte_send(scene);
+}
+
+static void datagrams_open(struct timely_scene *scene)
+{
+    (void)socketpair(AF_UNIX, SOCK_DGRAM, 0, scene->fds);
+}
+
+const struct timely_stage timely_pieces = {"two pieces",        .open = socket_open,
+                                           .wake = pieces_send, .close = timely_ends_close,
+                                           .never_early = true, .after_us = TIMELY_PIECE_US};
+const struct timely_stage timely_datagrams = {"two datagrams",     .open = datagrams_open,
+                                              .wake = pieces_send, .close = timely_ends_close,
+                                              .never_early = true, .after_us = TIMELY_PIECE_US};
+
 // --- connections ----------------------------------------------------------------------------------------------------
 
 static void listener_open(struct timely_scene *scene)
