@@ -41,8 +41,7 @@ bool world_blocks(int fd, int flags)
     return status >= 0 && (status & O_NONBLOCK) == 0 && (flags & MSG_DONTWAIT) == 0;
 }
 
-// SO_RCVTIMEO and SO_SNDTIMEO.
-static uint64_t socket_deadline(int fd, int option)
+uint64_t world_socket_deadline(int fd, int option)
 {
     struct timeval limit = {0};
     socklen_t bytes = sizeof limit;
@@ -61,7 +60,7 @@ long world_ready_await(int fd, short events, int flags)
         return 0;
     }
     const struct attach_watch watch = {fd, events};
-    uint64_t deadline_ps = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
+    uint64_t deadline_ps = world_socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
     unsigned interrupts = attach_interrupts_ending();
     while (!ready(fd, events)) {
         bool in_time = attach_wait_descriptors(&watch, 1, deadline_ps) != ATTACH_WOKEN_DEADLINE;
@@ -159,7 +158,7 @@ bool world_sent_piece(int fd, long result)
         world_loopback_settle(WORLD_DATA_PACKETS);
     }
     attach_may_wake();
-    bool waits = result == -EAGAIN && socket_deadline(fd, SO_SNDTIMEO) == ATTACH_NEVER_PS;
+    bool waits = result == -EAGAIN && world_socket_deadline(fd, SO_SNDTIMEO) == ATTACH_NEVER_PS;
     if (waits) {
         (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS); // it had room for less than this
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "timely.h"
@@ -162,6 +163,31 @@ static long by_connect(struct timely_scene *scene)
     return connection >= 0 ? close(connection) : timely_result(-1);
 }
 
+static void accept_one(void *arg)
+{
+    (void)close(accept(((struct ends *)arg)->waits, NULL, NULL));
+}
+
+// The queue of a local socket has room for one connection; the second one waits until the first is accepted.
+static long by_connect_to_full(struct timely_scene *scene)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t bytes = sizeof address;
+    struct ends ends = {.waits = socket(AF_UNIX, SOCK_STREAM, 0)};
+    int first = socket(AF_UNIX, SOCK_STREAM, 0), second = socket(AF_UNIX, SOCK_STREAM, 0);
+    (void)bind(ends.waits, (const struct sockaddr *)&address, sizeof address.sun_family); // the kernel chooses a name
+    (void)listen(ends.waits, 0);
+    (void)getsockname(ends.waits, (struct sockaddr *)&address, &bytes);
+    timely_later(scene, TIMELY_WOKEN_US, accept_one, &ends);
+    (void)connect(first, (const struct sockaddr *)&address, bytes);
+    long result = timely_result(connect(second, (const struct sockaddr *)&address, bytes));
+    timely_later_end();
+    (void)close(ends.waits);
+    (void)close(first);
+    (void)close(second);
+    return result;
+}
+
 // --- files ----------------------------------------------------------------------------------------------------------
 
 static int file_make(void)
@@ -195,6 +221,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "close_range", by_close_range, 0, WAKES),
     TIMELY_ROW(FUNCTION, "closefrom", by_closefrom, 0, WAKES),
     TIMELY_ROW(FUNCTION, "connect", by_connect, 0, WAKES),
+    TIMELY_ROW(FUNCTION, "connect", by_connect_to_full, 0, WAKES),
     TIMELY_ROW(FUNCTION, "fclose", by_fclose, 0, WAKES),
     TIMELY_ROW(FUNCTION, "fclose", by_fclose_written, 1, WAKES),
     TIMELY_ROW(FUNCTION, "shutdown", by_shutdown, 0, WAKES),
