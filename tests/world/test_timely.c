@@ -169,7 +169,7 @@ TEST(Timely, NamesProcessorsAndSharedObjectsAreTheNodes)
     theme_check(&timely_hosts);
 }
 
-TEST(Timely, PathsOfTheNodeTakeNoTime)
+TEST(Timely, PathsAreTheNodesAndOnlyFifosWait)
 {
     theme_check(&timely_paths);
 }

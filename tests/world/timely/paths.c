@@ -1,5 +1,5 @@
-// Paths: what a call does in /dev/shm happens in the node's part of it, and takes no time. Each row makes what it needs
-// and removes it again.
+// Paths: what a call does in /dev/shm happens in the node's part of it. It takes no time; only opening a FIFO waits. Each
+// row makes what it needs and removes it again.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "timely.h"
@@ -105,6 +106,69 @@ static long by_opendir(struct timely_scene *scene)
     long result = is_folder(opendir(OTHER));
     (void)rmdir(OTHER);
     return result;
+}
+
+// --- FIFOs: an end is opened when the other one is ------------------------------------------------------------------
+
+static void other_end_open(void *flags)
+{
+    (void)close(open(OTHER, *(int *)flags));
+}
+
+#define FIFO_ROW(name, other_flags, ...)                                                                               \
+    static long by_fifo_##name(struct timely_scene *scene)                                                             \
+    {                                                                                                                  \
+        int flags = (other_flags);                                                                                     \
+        (void)mkfifo(OTHER, 0600);                                                                                     \
+        timely_later(scene, TIMELY_WOKEN_US, other_end_open, &flags);                                                  \
+        long result = __VA_ARGS__;                                                                                     \
+        timely_later_end();                                                                                            \
+        (void)unlink(OTHER);                                                                                           \
+        return result;                                                                                                 \
+    }
+
+static long opened(int fd)
+{
+    return fd >= 0 ? close(fd) : timely_result(-1);
+}
+
+static long opened_stream(FILE *stream)
+{
+    return stream != NULL ? fclose(stream) : timely_result(-1);
+}
+
+FIFO_ROW(open, O_WRONLY, opened(open(OTHER, O_RDONLY)))
+FIFO_ROW(open_to_write, O_RDONLY, opened(open(OTHER, O_WRONLY)))
+FIFO_ROW(open64, O_WRONLY, opened(open64(OTHER, O_RDONLY)))
+FIFO_ROW(openat, O_WRONLY, opened(openat(AT_FDCWD, OTHER, O_RDONLY)))
+FIFO_ROW(openat64, O_RDONLY, opened(openat64(AT_FDCWD, OTHER, O_WRONLY)))
+FIFO_ROW(open_2, O_WRONLY, opened(__open_2(OTHER, O_RDONLY)))
+FIFO_ROW(open64_2, O_WRONLY, opened(__open64_2(OTHER, O_RDONLY)))
+FIFO_ROW(openat_2, O_WRONLY, opened(__openat_2(AT_FDCWD, OTHER, O_RDONLY)))
+FIFO_ROW(openat64_2, O_WRONLY, opened(__openat64_2(AT_FDCWD, OTHER, O_RDONLY)))
+FIFO_ROW(fopen, O_WRONLY, opened_stream(fopen(OTHER, "r")))
+FIFO_ROW(fopen64, O_RDONLY, opened_stream(fopen64(OTHER, "w")))
+
+// The other end is a process's, which writes at once; this one reads.
+static long by_fifo_of_process(struct timely_scene *scene)
+{
+    char text[5] = "";
+    (void)scene;
+    (void)mkfifo(OTHER, 0600);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)usleep(TIMELY_WOKEN_US);
+        int fd = open(OTHER, O_WRONLY);
+        (void)!write(fd, "text", BYTES);
+        (void)usleep(TIMELY_WOKEN_US);
+        _exit(0);
+    }
+    int fd = open(OTHER, O_RDONLY);
+    long bytes = timely_result(read(fd, text, BYTES));
+    (void)close(fd);
+    (void)unlink(OTHER);
+    (void)waitpid(child, NULL, 0);
+    return bytes == BYTES && strcmp(text, "text") == 0;
 }
 
 // --- what a file is -------------------------------------------------------------------------------------------------
@@ -330,5 +394,17 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "unlink", by_unlink, 1),
     TIMELY_ROW(FUNCTION, "unlinkat", by_unlinkat, 1),
     TIMELY_ROW(FUNCTION, "utimensat", by_utimensat, 1),
+    TIMELY_ROW(FUNCTION, "open", by_fifo_open, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "open", by_fifo_open_to_write, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "open64", by_fifo_open64, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "openat", by_fifo_openat, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "openat64", by_fifo_openat64, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "__open_2", by_fifo_open_2, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "__open64_2", by_fifo_open64_2, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "__openat_2", by_fifo_openat_2, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "__openat64_2", by_fifo_openat64_2, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "fopen", by_fifo_fopen, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "fopen64", by_fifo_fopen64, 0, WAITS),
+    TIMELY_ROW(FUNCTION, "open", by_fifo_of_process, 1, .at_us = 2 * TIMELY_WOKEN_US + TIMELY_END_US),
 };
 TIMELY_THEME(paths, rows);
