@@ -70,6 +70,7 @@ static long by_setitimer_of_threads(struct timely_scene *scene)
     handle(SIGALRM);
     timely_later(scene, 2 * FIRST_US, thread_end, NULL);
     int status = setitimer(ITIMER_REAL, &once, NULL);
+    (void)usleep(TIMELY_BEGIN_US); // the other thread waits first
     (void)pause();
     long us = (timely_now_ns() - scene->began_ns) / 1000;
     timely_later_end();
@@ -119,6 +120,20 @@ static long by_timer_settime(struct timely_scene *scene)
     timer_t timer = timer_make();
     int status = timer_settime(timer, TIMER_ABSTIME, &until, NULL);
     (void)pause();
+    (void)timer_delete(timer);
+    return status == 0 ? signals_had : timely_result(status);
+}
+
+// The same of a timer whose other thread goes on when it goes off.
+static long by_timer_of_threads(struct timely_scene *scene)
+{
+    const struct itimerspec once = after(FIRST_US, 0);
+    timer_t timer = timer_make();
+    timely_later(scene, FIRST_US, thread_end, NULL);
+    int status = timer_settime(timer, 0, &once, NULL);
+    (void)usleep(TIMELY_BEGIN_US);
+    (void)pause();
+    timely_later_end();
     (void)timer_delete(timer);
     return status == 0 ? signals_had : timely_result(status);
 }
@@ -235,6 +250,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "getitimer", by_getitimer, FIRST_US - REST_US, .at_us = REST_US),
     TIMELY_ROW(FUNCTION, "timer_create", by_timer_create, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_settime, 1, .at_us = FIRST_US),
+    TIMELY_ROW(FUNCTION, "timer_settime", by_timer_of_threads, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_gettime", by_timer_gettime, FIRST_US - REST_US, .at_us = REST_US),
     TIMELY_ROW(FUNCTION, "timer_getoverrun", by_timer_getoverrun, 4, .at_us = 5 * INTERVAL_US + INTERVAL_US / 2),
     TIMELY_ROW(FUNCTION, "timer_delete", by_timer_delete, 0, .at_us = FIRST_US),
