@@ -19,7 +19,7 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
         bool all = (thread->wait.flags & ATTACH_WAIT_OUTSIDE) != 0;
         if ((all && (ends || (thread->wait.flags & ATTACH_WAIT_ENDS) == 0)) ||
-            (ends && (thread->wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0)) {
+            (ends && (thread->wait.flags & (ATTACH_WAIT_DESCRIPTORS | ATTACH_WAIT_ENDS)) != 0)) {
             sim_condition_signal(server->sim, &thread->wait.woken);
         }
     }
@@ -48,7 +48,7 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
     }
     bool changed = (flags & ATTACH_WAIT_ENDS) != 0 ? process->server->settling.ends != thread->seen.ends
                                                    : process->server->settling.wakes != thread->seen.wakes;
-    return (flags & ATTACH_WAIT_OUTSIDE) != 0 && changed;
+    return (flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS)) != 0 && changed;
 }
 
 const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps)
@@ -157,7 +157,7 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     unsigned all =
         flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
     deadline_ps = deadline_ps < ATTACH_LAST_PS ? deadline_ps : SIM_NEVER_PS;
-    if (flags == 0 && deadline_ps <= sim_now_ps(sim)) {
+    if ((flags & ~(unsigned)ATTACH_WAIT_ENDS) == 0 && deadline_ps <= sim_now_ps(sim)) {
         sim_thread_sleep(sim, 0);
     }
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {

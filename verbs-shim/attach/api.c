@@ -274,6 +274,14 @@ API void attach_own_signal(int number)
     attach_client.own_signals |= UINT64_C(1) << (number - 1);
 }
 
+API uint32_t attach_first_thread_taking(int number)
+{
+    const struct attach_slot *first = timed() ? &attach_client.segment->slots[0] : NULL;
+    bool takes = first != NULL && attach_own.slot != first && atomic_load(&first->state) == ATTACH_SLOT_TAKEN &&
+                 (attach_client.first_blocked >> (number - 1) & 1) == 0;
+    return takes ? first->tid : 0;
+}
+
 API unsigned attach_interrupts(void)
 {
     return attach_own.interrupts;

@@ -85,7 +85,9 @@ enum attach_wait_flags {
     // Until something outside the devices may have changed: another attached thread made a call that may wake others
     // (attach_may_wake), a process ended, or a real descriptor became ready.
     ATTACH_WAIT_OUTSIDE = 2,
-    ATTACH_WAIT_ENDS = 8, // with OUTSIDE: only ends of processes, and signals (attach_may_interrupt)
+    // With OUTSIDE: only ends of processes, and signals (attach_may_interrupt). Alone: a sleep that these end, and for
+    // which real time does not pass.
+    ATTACH_WAIT_ENDS = 8,
     // Until another thread of the process was scheduled, or one of a process of the node that may share its memory.
     ATTACH_WAIT_OTHERS = 16,
     ATTACH_WAIT_FUTEX = 32,       // only in descriptions: another thread that uses the same word
@@ -165,6 +167,10 @@ void attach_alarm(uint64_t deadline_ps, void (*due)(void));
 // signal ends a wait as ATTACH_WOKEN_OUTSIDE. This counts the signals of the calling thread that the program handles.
 unsigned attach_interrupts(void);
 unsigned attach_interrupts_ending(void); // only those whose handler was set without SA_RESTART
+// The machine's number of the process's first thread, if it is in an attach call and the program has not blocked the
+// signal in it; 0 otherwise. It takes a signal to the process (signal(7)); the kernel would give it to the calling thread,
+// as all others block their signals while they are in a call.
+uint32_t attach_first_thread_taking(int number);
 // Declares a signal that is not the program's: it is not counted.
 void attach_own_signal(int number);
 // Attach calls of the calling thread so far.

@@ -426,6 +426,9 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     bool interruptible = op == ATTACH_OP_WAIT || op == ATTACH_OP_WAIT_WORD || op == ATTACH_OP_FUTEX_WAIT ||
                          (op == ATTACH_OP_POLL && (slot->args.poll.flags & ATTACH_WAIT_OUTSIDE) != 0);
     uint64_t signals = signals_block();
+    if (slot == &attach_client.segment->slots[0]) {
+        attach_client.first_blocked = signals;
+    }
     attach_token_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on all sockets
         (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t) "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);

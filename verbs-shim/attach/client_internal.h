@@ -20,6 +20,7 @@ extern struct attach_client {
     void (*_Atomic alarm)(void);
     _Atomic uint64_t scheduled_ps; // when a thread last got the run token
     uint64_t own_signals;          // a bit for each signal, from 1 on
+    uint64_t first_blocked;        // by the first thread when it made its last call
     uint32_t shares;               // the process, or its parent, shared memory with other processes
     pthread_key_t thread_end;
     bool prepared; // thread_end and the handlers of fork exist

@@ -19,6 +19,7 @@
 
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/descriptors.h"
 #include "verbs-shim/world/world.h"
 
 static long kernel(long number, const long *a)
@@ -34,14 +35,13 @@ static bool ready(int fd, short events)
            0; // also if the descriptor does not exist
 }
 
-static bool blocks(int fd, int flags)
+bool world_blocks(int fd, int flags)
 {
     long status = kernel_call(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
     return status >= 0 && (status & O_NONBLOCK) == 0 && (flags & MSG_DONTWAIT) == 0;
 }
 
-// SO_RCVTIMEO and SO_SNDTIMEO.
-static uint64_t socket_deadline(int fd, int option)
+uint64_t world_socket_deadline(int fd, int option)
 {
     struct timeval limit = {0};
     socklen_t bytes = sizeof limit;
@@ -53,15 +53,14 @@ static uint64_t socket_deadline(int fd, int option)
     return world_deadline_after(&delay);
 }
 
-// Waits until the call would not block. 0; -EAGAIN: the socket's timeout came first; -EINTR.
-static long get_ready(int fd, short events, int flags)
+long world_ready_await(int fd, short events, int flags)
 {
     attach_progress();
-    if (ready(fd, events) || !blocks(fd, flags)) {
+    if (ready(fd, events) || !world_blocks(fd, flags)) {
         return 0;
     }
     const struct attach_watch watch = {fd, events};
-    uint64_t deadline_ps = socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
+    uint64_t deadline_ps = world_socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
     unsigned interrupts = attach_interrupts_ending();
     while (!ready(fd, events)) {
         bool in_time = attach_wait_descriptors(&watch, 1, deadline_ps) != ATTACH_WOKEN_DEADLINE;
@@ -88,7 +87,7 @@ static long polled(int fd, long result)
 }
 
 // A read makes room for writers, so both directions may let others go on.
-static long moved(int fd, long result)
+long world_moved(int fd, long result)
 {
     if (result >= 0) {
         attach_may_wake();
@@ -97,20 +96,20 @@ static long moved(int fd, long result)
 }
 
 // The same for data that goes to another program.
-static long sent(int fd, long result)
+long world_sent(int fd, long result)
 {
     if (result > 0 && world_loopback_uses(fd)) {
         world_loopback_settle(WORLD_DATA_PACKETS);
     }
-    return moved(fd, result);
+    return world_moved(fd, result);
 }
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
 static long read_with(long number, const long *a, int flags)
 {
-    long status = get_ready((int)a[0], POLLIN, flags);
-    return status == 0 ? moved((int)a[0], kernel(number, a)) : status;
+    long status = world_ready_await((int)a[0], POLLIN, flags);
+    return status == 0 ? world_moved((int)a[0], kernel(number, a)) : status;
 }
 
 // A read of 0 bytes returns at once.
@@ -129,7 +128,7 @@ static long receive_all(int fd, char *buffer, size_t bytes, int flags)
 {
     size_t have = 0;
     while (have < bytes) {
-        long got = get_ready(fd, POLLIN, flags);
+        long got = world_ready_await(fd, POLLIN, flags);
         got = got == 0
                   ? kernel_call(SYS_recvfrom, fd, (long)(uintptr_t)(buffer + have), (long)(bytes - have), flags, 0, 0)
                   : got;
@@ -151,101 +150,91 @@ long world_call_recvfrom(const long *a)
     return read_with(SYS_recvfrom, a, flags);
 }
 
-long world_call_recvmsg(const long *a)
-{
-    return read_with(SYS_recvmsg, a, (int)a[2]);
-}
-
-// Of several messages only those that are there.
-long world_call_recvmmsg(const long *a)
-{
-    const long call[] = {a[0], a[1], a[2], a[3] | MSG_DONTWAIT, 0, 0};
-    long status = get_ready((int)a[0], POLLIN, (int)a[3]);
-    return status == 0 ? moved((int)a[0], kernel(SYS_recvmmsg, call)) : status;
-}
-
 // --- writing --------------------------------------------------------------------------------------------------------
 
+bool world_sent_piece(int fd, long result)
+{
+    if (result > 0 && world_loopback_uses(fd)) {
+        world_loopback_settle(WORLD_DATA_PACKETS);
+    }
+    attach_may_wake();
+    bool waits = result == -EAGAIN && world_socket_deadline(fd, SO_SNDTIMEO) == ATTACH_NEVER_PS;
+    if (waits) {
+        (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS); // it had room for less than this
+    }
+    return waits;
+}
+
 // A blocking write of more than fits would hold the run token until the data is read: it is done in pieces.
-static long write_all(int fd, const char *data, size_t bytes, int flags, bool is_socket)
+static long stream_write(int fd, const char *data, size_t bytes, int flags)
 {
     size_t done = 0;
     while (done < bytes) {
-        long put = get_ready(fd, POLLOUT, flags);
-        const long at = (long)(uintptr_t)(data + done);
-        if (put == 0 && is_socket) {
-            put = kernel_call(SYS_sendto, fd, at, (long)(bytes - done), flags | MSG_DONTWAIT, 0, 0);
-        } else if (put == 0) {
-            size_t piece = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF; // fits if a pipe is ready
-            put = kernel_call(SYS_write, fd, at, (long)piece, 0, 0, 0);
+        long put = world_ready_await(fd, POLLOUT, flags);
+        put = put == 0 ? kernel_call(SYS_sendto, fd, (long)(uintptr_t)(data + done), (long)(bytes - done),
+                                     flags | MSG_DONTWAIT, 0, 0)
+                       : put;
+        if (world_sent_piece(fd, put)) {
+            continue;
         }
-        if (put > 0 && is_socket && world_loopback_uses(fd)) {
-            world_loopback_settle(WORLD_DATA_PACKETS);
-        }
-        attach_may_wake();
-        if (put == -EAGAIN && is_socket && socket_deadline(fd, SO_SNDTIMEO) == ATTACH_NEVER_PS) {
-            (void)attach_wait(ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS); // it had room for less than this
-        } else if (put < 0) {
+        if (put < 0) {
             return done > 0 ? (long)done : put;
-        } else {
-            done += (size_t)put;
         }
+        done += (size_t)put;
     }
     return (long)done;
 }
 
-enum descriptor { DESCRIPTOR_FILE, DESCRIPTOR_PIPE, DESCRIPTOR_STREAM, DESCRIPTOR_OTHER };
+// The same; a piece fits if the pipe is ready.
+long world_pipe_write(int fd, const char *data, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        long put = world_ready_await(fd, POLLOUT, 0);
+        size_t piece = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF;
+        put = put == 0 ? kernel_call(SYS_write, fd, (long)(uintptr_t)(data + done), (long)piece, 0, 0, 0) : put;
+        attach_may_wake();
+        if (put < 0) {
+            return done > 0 ? (long)done : put;
+        }
+        done += (size_t)put;
+    }
+    return (long)done;
+}
 
-static enum descriptor descriptor_of(int fd)
+enum world_descriptor world_descriptor_of(int fd)
 {
     int type;
     socklen_t bytes = sizeof type;
     if (kernel_call(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, (long)(uintptr_t)&type, (long)(uintptr_t)&bytes, 0) == 0) {
-        return type == SOCK_STREAM ? DESCRIPTOR_STREAM : DESCRIPTOR_OTHER;
+        return type == SOCK_STREAM ? WORLD_STREAM : WORLD_OTHER;
     }
-    return kernel_call(SYS_fcntl, fd, F_GETPIPE_SZ, 0, 0, 0, 0) > 0 ? DESCRIPTOR_PIPE : DESCRIPTOR_FILE;
+    return kernel_call(SYS_fcntl, fd, F_GETPIPE_SZ, 0, 0, 0, 0) > 0 ? WORLD_PIPE : WORLD_FILE;
 }
 
 static long write_with(long number, const long *a, int flags)
 {
-    long status = get_ready((int)a[0], POLLOUT, flags);
-    return status == 0 ? sent((int)a[0], kernel(number, a)) : status;
+    long status = world_ready_await((int)a[0], POLLOUT, flags);
+    return status == 0 ? world_sent((int)a[0], kernel(number, a)) : status;
 }
 
 long world_call_write(const long *a)
 {
-    enum descriptor kind = descriptor_of((int)a[0]);
-    if (kind == DESCRIPTOR_FILE || a[2] == 0 || !blocks((int)a[0], 0)) {
-        return sent((int)a[0], kernel(SYS_write, a));
+    enum world_descriptor kind = world_descriptor_of((int)a[0]);
+    if (kind == WORLD_FILE || a[2] == 0 || !world_blocks((int)a[0], 0)) {
+        return world_sent((int)a[0], kernel(SYS_write, a));
     }
-    return kind == DESCRIPTOR_OTHER
-               ? write_with(SYS_write, a, 0)
-               : write_all((int)a[0], (const char *)a[1], (size_t)a[2], 0, kind == DESCRIPTOR_STREAM);
-}
-
-// Several buffers: written at once if there is room, as the kernel does; a program that writes more than a socket holds
-// would block.
-long world_call_writev(const long *a)
-{
-    return write_with(SYS_writev, a, 0);
+    return kind == WORLD_OTHER  ? write_with(SYS_write, a, 0)
+           : kind == WORLD_PIPE ? world_pipe_write((int)a[0], (const char *)a[1], (size_t)a[2])
+                                : stream_write((int)a[0], (const char *)a[1], (size_t)a[2], 0);
 }
 
 long world_call_sendto(const long *a)
 {
-    if (descriptor_of((int)a[0]) == DESCRIPTOR_STREAM && a[2] > 0 && a[4] == 0 && blocks((int)a[0], (int)a[3])) {
-        return write_all((int)a[0], (const char *)a[1], (size_t)a[2], (int)a[3], true);
+    if (world_descriptor_of((int)a[0]) == WORLD_STREAM && a[2] > 0 && a[4] == 0 && world_blocks((int)a[0], (int)a[3])) {
+        return stream_write((int)a[0], (const char *)a[1], (size_t)a[2], (int)a[3]);
     }
     return write_with(SYS_sendto, a, (int)a[3]);
-}
-
-long world_call_sendmsg(const long *a)
-{
-    return write_with(SYS_sendmsg, a, (int)a[2]);
-}
-
-long world_call_sendmmsg(const long *a)
-{
-    return write_with(SYS_sendmmsg, a, (int)a[3]);
 }
 
 // --- connections ----------------------------------------------------------------------------------------------------

@@ -27,10 +27,19 @@ int __openat64_2(int folder, const char *path, int flags);
     }
 
 // Functions that programs built with _FORTIFY_SOURCE call.
-PATH_CALL(__open_2, (const char *path, int flags), path, flags)
-PATH_CALL(__open64_2, (const char *path, int flags), path, flags)
-PATH_CALL(__openat_2, (int folder, const char *path, int flags), folder, path, flags)
-PATH_CALL(__openat64_2, (int folder, const char *path, int flags), folder, path, flags)
+#define OPEN_CALL(name, folder, parameters, ...)                                                                       \
+    int name parameters                                                                                                \
+    {                                                                                                                  \
+        char buffer[WORLD_PATH_BYTES];                                                                                 \
+        int fd;                                                                                                        \
+        path = world_path(path, buffer);                                                                               \
+        return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(name)(__VA_ARGS__);                         \
+    }
+
+OPEN_CALL(__open_2, AT_FDCWD, (const char *path, int flags), path, flags)
+OPEN_CALL(__open64_2, AT_FDCWD, (const char *path, int flags), path, flags)
+OPEN_CALL(__openat_2, folder, (int folder, const char *path, int flags), folder, path, flags)
+OPEN_CALL(__openat64_2, folder, (int folder, const char *path, int flags), folder, path, flags)
 
 PATH_CALL(creat, (const char *path, mode_t mode), path, mode)
 PATH_CALL(creat64, (const char *path, mode_t mode), path, mode)

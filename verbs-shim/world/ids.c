@@ -6,6 +6,7 @@
 // /proc/self as a link; and system calls in machine code of the program's own.
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -85,9 +86,29 @@ static void signal_notify(void)
     }
 }
 
+// A signal to the own process is the first thread's, if that does not block it (signal(7)). The kernel would give it to
+// the calling thread, as all others block their signals while they wait. So the others are scheduled first; if none of
+// them takes it, it is handled here.
+static int kill_own(pid_t real, int number)
+{
+    sigset_t set, before;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, number);
+    (void)pthread_sigmask(SIG_BLOCK, &set, &before);
+    signal_notify();
+    int status = WORLD_REAL(kill)(real, number), error = errno;
+    (void)attach_wait(0, 0);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return status;
+}
+
 int kill(pid_t process, int number)
 {
     pid_t real = world_id_real_signed(process);
+    if (number > 0 && number < NSIG && world_timed() && real == world_real_pid() && real != world_real_tid()) {
+        return kill_own(real, number);
+    }
     signal_notify();
     return WORLD_REAL(kill)(real, number);
 }
@@ -102,6 +123,25 @@ int tgkill(pid_t process, pid_t thread, int number)
     pid_t real = world_id_real(process), real_thread = world_id_real(thread);
     signal_notify();
     return WORLD_REAL(tgkill)(real, real_thread, number);
+}
+
+int pthread_kill(pthread_t thread, int number)
+{
+    signal_notify();
+    return WORLD_REAL(pthread_kill)(thread, number);
+}
+
+int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
+{
+    signal_notify();
+    return WORLD_REAL(pthread_sigqueue)(thread, number, value);
+}
+
+// The C library sends a signal to a thread that waits.
+int pthread_cancel(pthread_t thread)
+{
+    signal_notify();
+    return WORLD_REAL(pthread_cancel)(thread);
 }
 
 int sigqueue(pid_t process, int number, const union sigval value)

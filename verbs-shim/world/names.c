@@ -2,6 +2,7 @@
 // several nodes may listen on the same port, and find each other by name.
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "verbs-shim/world/descriptors.h"
 #include "verbs-shim/world/world.h"
 
 static in_addr_t own_address(const struct attach_environment *environment)
@@ -124,6 +126,33 @@ int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
     return WORLD_REAL(bind)(fd, (const struct sockaddr *)&own, bytes);
 }
 
+// A local socket (AF_UNIX) whose queue is full lets others connect when it has accepted somebody. The flag is that of the
+// open file, which other threads do not use while this one has the run token.
+static int connect_await(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    if (!world_timed() || address->sa_family != AF_UNIX || !world_blocks(fd, 0)) {
+        return WORLD_REAL(connect)(fd, address, bytes);
+    }
+    uint64_t deadline_ps = world_socket_deadline(fd, SO_SNDTIMEO);
+    unsigned interrupts = attach_interrupts_ending();
+    int flags = WORLD_REAL(fcntl)(fd, F_GETFL), status;
+    bool waits;
+    do {
+        (void)WORLD_REAL(fcntl)(fd, F_SETFL, flags | O_NONBLOCK);
+        status = WORLD_REAL(connect)(fd, address, bytes);
+        int error = errno;
+        (void)WORLD_REAL(fcntl)(fd, F_SETFL, flags);
+        errno = error;
+        waits =
+            status != 0 && error == EAGAIN && attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) != ATTACH_WOKEN_DEADLINE;
+        if (waits && attach_interrupts_ending() != interrupts) {
+            errno = EINTR;
+            waits = false;
+        }
+    } while (waits);
+    return status;
+}
+
 // Connections come from the node's address, and "localhost" is the node itself. On the loopback network a connection is
 // established or refused at once; another thread may wait for it in accept.
 int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
@@ -142,7 +171,7 @@ int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
         source = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = own_address(environment)};
         (void)WORLD_REAL(bind)(fd, (const struct sockaddr *)&source, sizeof source);
     }
-    int status = WORLD_REAL(connect)(fd, to_self ? (const struct sockaddr *)&own : asked, bytes);
+    int status = connect_await(fd, to_self ? (const struct sockaddr *)&own : asked, bytes);
     if (world_timed()) {
         int saved = errno;
         world_connected(fd);

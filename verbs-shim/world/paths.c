@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +25,9 @@ int open(const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(open)(world_path(path, buffer), flags, mode);
+    int fd;
+    path = world_path(path, buffer);
+    return world_fifo_open(AT_FDCWD, path, flags, &fd) ? fd : WORLD_REAL(open)(path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
@@ -34,7 +37,9 @@ int open64(const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(open64)(world_path(path, buffer), flags, mode);
+    int fd;
+    path = world_path(path, buffer);
+    return world_fifo_open(AT_FDCWD, path, flags, &fd) ? fd : WORLD_REAL(open64)(path, flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...)
@@ -44,7 +49,9 @@ int openat(int folder, const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(openat)(folder, world_path(path, buffer), flags, mode);
+    int fd;
+    path = world_path(path, buffer);
+    return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat)(folder, path, flags, mode);
 }
 
 int openat64(int folder, const char *path, int flags, ...)
@@ -54,19 +61,40 @@ int openat64(int folder, const char *path, int flags, ...)
     va_start(list, flags);
     mode_t mode = mode_of(flags, &list);
     va_end(list);
-    return WORLD_REAL(openat64)(folder, world_path(path, buffer), flags, mode);
+    int fd;
+    path = world_path(path, buffer);
+    return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat64)(folder, path, flags, mode);
+}
+
+// A FIFO is opened first.
+static FILE *fifo_stream(const char *path, const char *mode, bool *is_fifo_out)
+{
+    int fd, flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+    flags |= strchr(mode, 'e') != NULL ? O_CLOEXEC : 0;
+    *is_fifo_out = strchr(mode, '+') == NULL && world_fifo_open(AT_FDCWD, path, flags, &fd);
+    FILE *stream = *is_fifo_out && fd >= 0 ? fdopen(fd, mode) : NULL;
+    if (*is_fifo_out && fd >= 0 && stream == NULL) {
+        (void)close(fd);
+    }
+    return stream;
 }
 
 FILE *fopen(const char *restrict path, const char *restrict mode)
 {
     char buffer[WORLD_PATH_BYTES];
-    return WORLD_REAL(fopen)(world_path(path, buffer), mode);
+    bool is_fifo;
+    path = world_path(path, buffer);
+    FILE *stream = fifo_stream(path, mode, &is_fifo);
+    return is_fifo ? stream : WORLD_REAL(fopen)(path, mode);
 }
 
 FILE *fopen64(const char *restrict path, const char *restrict mode)
 {
     char buffer[WORLD_PATH_BYTES];
-    return WORLD_REAL(fopen64)(world_path(path, buffer), mode);
+    bool is_fifo;
+    path = world_path(path, buffer);
+    FILE *stream = fifo_stream(path, mode, &is_fifo);
+    return is_fifo ? stream : WORLD_REAL(fopen64)(path, mode);
 }
 
 DIR *opendir(const char *path)

@@ -11,8 +11,8 @@
 static long sleep_until(uint64_t deadline_ps, struct timespec *left_out)
 {
     unsigned interrupts = attach_interrupts();
-    do { // the process's timers wake sleeping threads
-        if (attach_wait(0, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
+    do { // the process's timers wake sleeping threads, and so do signals
+        if (attach_wait(ATTACH_WAIT_ENDS, deadline_ps) == ATTACH_WOKEN_DEADLINE) {
             return 0;
         }
     } while (attach_interrupts() == interrupts);

@@ -4,6 +4,7 @@
 //
 // Leaves out: timers that start a thread (SIGEV_THREAD) and timers of processor time; both are refused with ENOTSUP.
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -38,17 +39,38 @@ static struct timer timers[TIMERS_MAX] = {
 
 // --- the list -------------------------------------------------------------------------------------------------------
 
+// The program has blocked the signal since the timer last went off.
+static bool is_pending(int number)
+{
+    uint64_t pending = 0;
+    (void)kernel_call(SYS_rt_sigpending, (long)(uintptr_t)&pending, sizeof pending, 0, 0, 0, 0);
+    return (pending >> (number - 1) & 1) != 0;
+}
+
+// Who gets the signal; 0: the process.
+static pid_t thread_for(const struct timer *timer)
+{
+    return timer->thread != 0 ? timer->thread : (pid_t)attach_first_thread_taking(timer->signal_number);
+}
+
 static void fire(struct timer *timer, uint64_t times)
 {
+    if (timer->kind == KIND_POSIX && timer->signal_number != 0 && is_pending(timer->signal_number)) {
+        timer->overruns += (int)times; // the signal is there once
+        return;
+    }
     timer->overruns = (int)(times - 1);
     if (timer->kind == KIND_DESCRIPTOR) {
         (void)kernel_call(SYS_write, timer->fd, (long)(uintptr_t)&times, sizeof times, 0, 0, 0);
     } else if (timer->kind == KIND_ITIMER) {
-        (void)kernel_call(SYS_kill, world_real_pid(), SIGALRM, 0, 0, 0, 0);
+        pid_t thread = thread_for(timer);
+        (void)(thread != 0 ? kernel_call(SYS_tgkill, world_real_pid(), thread, SIGALRM, 0, 0, 0)
+                           : kernel_call(SYS_kill, world_real_pid(), SIGALRM, 0, 0, 0, 0));
     } else if (timer->signal_number != 0) {
         siginfo_t info = {.si_signo = timer->signal_number, .si_code = SI_TIMER, .si_value = timer->value};
-        if (timer->thread != 0) {
-            (void)kernel_call(SYS_rt_tgsigqueueinfo, world_real_pid(), timer->thread, timer->signal_number,
+        pid_t thread = thread_for(timer);
+        if (thread != 0) {
+            (void)kernel_call(SYS_rt_tgsigqueueinfo, world_real_pid(), thread, timer->signal_number,
                               (long)(uintptr_t)&info, 0, 0);
         } else {
             (void)kernel_call(SYS_rt_sigqueueinfo, world_real_pid(), timer->signal_number, (long)(uintptr_t)&info,
@@ -304,6 +326,17 @@ static struct timer *timer_of_descriptor(int fd)
     return NULL;
 }
 
+// The descriptor may block.
+static void expirations_forget(int fd)
+{
+    uint64_t times;
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    const struct timespec now = {0};
+    if (kernel_call(SYS_ppoll, (long)(uintptr_t)&one, 1, (long)(uintptr_t)&now, 0, 0, 0) == 1) {
+        (void)kernel_call(SYS_read, fd, (long)(uintptr_t)&times, sizeof times, 0, 0, 0);
+    }
+}
+
 // Expirations that were not read are lost when the timer is set again.
 int timerfd_settime(int fd, int flags, const struct itimerspec *asked, struct itimerspec *before)
 {
@@ -311,7 +344,11 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *asked, struct it
         return WORLD_REAL(timerfd_settime)(fd, flags, asked, before);
     }
     struct timer *timer = timer_of_descriptor(fd);
-    return timer != NULL ? timer_set(timer, (flags & TFD_TIMER_ABSTIME) != 0, asked, before) : -1;
+    int status = timer != NULL ? timer_set(timer, (flags & TFD_TIMER_ABSTIME) != 0, asked, before) : -1;
+    if (status == 0) {
+        expirations_forget(fd);
+    }
+    return status;
 }
 
 int timerfd_gettime(int fd, struct itimerspec *now)

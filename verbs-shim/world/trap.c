@@ -12,6 +12,7 @@
 #include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -82,6 +83,18 @@ long world_result(long result)
         return -1;
     }
     return result;
+}
+
+// The signal of pthread_cancel comes when the thread is given the run token again, at the end of an attach call. The type
+// is that which the C library's own functions set for the time of a system call.
+long world_carry_out(long (*call)(const long *arguments), const long *arguments)
+{
+    int before;
+    attach_window_close();
+    (void)pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+    long result = call(arguments);
+    (void)pthread_setcanceltype(before, NULL);
+    return world_result(result);
 }
 
 long world_call_refused(const long *arguments)

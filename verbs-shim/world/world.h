@@ -91,6 +91,12 @@ enum { WORLD_PATH_BYTES = 4096 };
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
 const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
 
+// --- FIFOs (fifos.c) ------------------------------------------------------------------------------------------------
+
+// If opening the (redirected) path waits for the other end of a FIFO: waits in simulated time and opens it. *fd_out: -1
+// with errno. false: it does not wait.
+bool world_fifo_open(int folder, const char *path, int flags, int *fd_out);
+
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
 uint32_t world_identity(void); // of the node in this run

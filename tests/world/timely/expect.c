@@ -1,0 +1,65 @@
+// What the tables say about each case.
+#include <errno.h>
+#include <stdio.h>
+
+#include "timely.h"
+
+const struct timely_theme *const timely_themes[TIMELY_THEMES] = {
+    &timely_reads,   &timely_writes,      &timely_calls, &timely_library, &timely_clocks, &timely_timers,
+    &timely_signals, &timely_descriptors, &timely_life,  &timely_ids,     &timely_hosts,  &timely_paths,
+};
+
+static bool is_played(const struct timely_row *row, struct timely_case one)
+{
+    const struct timely_stage *stage = row->stage;
+    bool by_name = one.way == TIMELY_BY_NAME, by_thread = one.waker == TIMELY_THREAD;
+    if (by_name == (row->kind == TIMELY_CALL)) {
+        return false;
+    }
+    if (stage == NULL) {
+        return by_thread && one.episode <= TIMELY_AGAIN;
+    }
+    switch (one.episode) {
+    case TIMELY_WOKEN:
+    case TIMELY_AGAIN:
+        return !stage->never_woken && !(stage->of_process && by_thread);
+    case TIMELY_EARLY:
+        return !stage->never_woken && !stage->never_early && !(stage->of_process && by_thread);
+    case TIMELY_LIMIT:
+        return row->has_limit && by_thread;
+    case TIMELY_EPISODES:
+        break;
+    }
+    return false;
+}
+
+bool timely_expect(const struct timely_row *row, struct timely_case one, struct timely_expected *out)
+{
+    static const long at_us[] = {TIMELY_WOKEN_US, TIMELY_AGAIN_US, TIMELY_EARLY_US, TIMELY_LIMIT_US};
+    if (!is_played(row, one)) {
+        return false;
+    }
+    *out = (struct timely_expected){.at_us = row->stage != NULL ? at_us[one.episode] : row->at_us,
+                                    .late_ns = row->late_ns,
+                                    .result = one.episode == TIMELY_LIMIT ? row->limit_result : row->result};
+    if (row->stage != NULL && one.episode <= TIMELY_AGAIN) {
+        out->at_us += row->stage->after_us;
+    }
+    return true;
+}
+
+void timely_line_begin(char line[TIMELY_LINE_BYTES], const struct timely_theme *theme, unsigned row,
+                       struct timely_case one)
+{
+    static const char *const kinds[] = {"function", "call", "library"}, *const ways[] = TIMELY_WAY_NAMES,
+                             *const wakers[] = TIMELY_WAKER_NAMES, *const episodes[] = TIMELY_EPISODE_NAMES;
+    const struct timely_row *at = &theme->rows[row];
+    (void)snprintf(line, TIMELY_LINE_BYTES, "%u: %s %s%s%s, by %s, %s by a %s:", row, kinds[at->kind], at->name,
+                   at->stage != NULL ? " of " : "", at->stage != NULL ? at->stage->name : "", ways[one.way],
+                   episodes[one.episode], wakers[one.waker]);
+}
+
+long timely_result(long result)
+{
+    return result == -1 ? -errno : result;
+}

@@ -1,0 +1,168 @@
+// New processes, programs and threads: each sleeps for 100 us, and the one that has started it waits for its end.
+#include <errno.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include "timely.h"
+
+extern char **environ;
+
+// This program, which does so and ends with 5: by its path, and by a name that PATH leads to (main.c).
+#define PATH "/proc/self/exe"
+#define NAME "world_timely"
+#define NAP  "nap"
+enum { STATUS = 5 };
+
+static char *nap_argv[] = {NAME, NAP, NULL};
+
+static long end_of(pid_t child)
+{
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static long by_fork(struct timely_scene *scene)
+{
+    (void)scene;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)usleep(TIMELY_WOKEN_US);
+        _exit(STATUS);
+    }
+    return end_of(child);
+}
+
+static long by_vfork(struct timely_scene *scene)
+{
+    (void)scene;
+    pid_t child = vfork(); // a fork, here
+    if (child == 0) {
+        (void)execv(PATH, nap_argv);
+        _exit(1);
+    }
+    return end_of(child);
+}
+
+// A child becomes the program.
+#define EXEC_ROW(function, ...)                                                                                        \
+    static int become_##function(void *unused)                                                                         \
+    {                                                                                                                  \
+        (void)unused;                                                                                                  \
+        (void)__VA_ARGS__;                                                                                             \
+        return 1;                                                                                                      \
+    }                                                                                                                  \
+    static long by_##function(struct timely_scene *scene)                                                              \
+    {                                                                                                                  \
+        (void)scene;                                                                                                   \
+        return timely_in_child(become_##function, NULL);                                                               \
+    }
+
+EXEC_ROW(execl, execl(PATH, NAME, NAP, (char *)NULL))
+EXEC_ROW(execle, execle(PATH, NAME, NAP, (char *)NULL, environ))
+EXEC_ROW(execlp, execlp(NAME, NAME, NAP, (char *)NULL))
+EXEC_ROW(execv, execv(PATH, nap_argv))
+EXEC_ROW(execve, execve(PATH, nap_argv, environ))
+EXEC_ROW(execvp, execvp(NAME, nap_argv))
+EXEC_ROW(execvpe, execvpe(NAME, nap_argv, environ))
+
+static long by_posix_spawn(struct timely_scene *scene)
+{
+    pid_t child;
+    (void)scene;
+    int error = posix_spawn(&child, PATH, NULL, NULL, nap_argv, environ);
+    return error == 0 ? end_of(child) : -error;
+}
+
+static long by_posix_spawnp(struct timely_scene *scene)
+{
+    pid_t child;
+    (void)scene;
+    int error = posix_spawnp(&child, NAME, NULL, NULL, nap_argv, environ);
+    return error == 0 ? end_of(child) : -error;
+}
+
+static long by_system(struct timely_scene *scene)
+{
+    (void)scene;
+    int status = system("exec " NAME " " NAP);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The end of its output is its end.
+static long by_popen(struct timely_scene *scene)
+{
+    (void)scene;
+    FILE *stream = popen("exec " NAME " " NAP, "r");
+    int end = stream != NULL ? fgetc(stream) : 0;
+    int status = stream != NULL ? pclose(stream) : -1;
+    return end == EOF && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static long by_pclose(struct timely_scene *scene)
+{
+    (void)scene;
+    FILE *stream = popen("exec " NAME " " NAP, "r");
+    int status = stream != NULL ? pclose(stream) : -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void *nap(void *arg)
+{
+    (void)usleep(TIMELY_WOKEN_US);
+    return arg;
+}
+
+static long by_pthread_create(struct timely_scene *scene)
+{
+    pthread_t thread;
+    void *result = NULL;
+    int error = pthread_create(&thread, NULL, nap, scene);
+    (void)pthread_join(thread, &result);
+    return error == 0 && result == scene ? STATUS : -error;
+}
+
+static int nap_shortly(void *unused)
+{
+    (void)unused;
+    (void)usleep(TIMELY_WOKEN_US);
+    return STATUS;
+}
+
+static long by_thrd_create(struct timely_scene *scene)
+{
+    thrd_t thread;
+    int result = 0;
+    int error = thrd_create(&thread, nap_shortly, scene);
+    (void)thrd_join(thread, &result);
+    return error == thrd_success ? result : -error;
+}
+
+// With exit(3) instead of _exit(2).
+#define EXITS .at_us = TIMELY_WOKEN_US + TIMELY_EXIT_US + TIMELY_END_US
+
+static const struct timely_row rows[] = {
+    TIMELY_ROW(FUNCTION, "fork", by_fork, STATUS, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
+    TIMELY_ROW(FUNCTION, "vfork", by_vfork, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execl", by_execl, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execle", by_execle, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execlp", by_execlp, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execv", by_execv, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execve", by_execve, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execvp", by_execvp, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execvpe", by_execvpe, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "posix_spawn", by_posix_spawn, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "posix_spawnp", by_posix_spawnp, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "system", by_system, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "popen", by_popen, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "pclose", by_pclose, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "pthread_create", by_pthread_create, STATUS, .at_us = TIMELY_WOKEN_US),
+    TIMELY_ROW(FUNCTION, "thrd_create", by_thrd_create, STATUS, .at_us = TIMELY_WOKEN_US),
+};
+TIMELY_THEME(life, rows);
