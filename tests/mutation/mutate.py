@@ -100,8 +100,6 @@ def mutants_of_all_rooms():
     twice = [f"{name} of {room}" for (room, name), count in named.items() if count > 1]
     if twice:
         raise Broken(f"there are two mutants {', '.join(twice)}")
-    for mutant in mutants:
-        mutated_text(SOURCE, mutant)
     return mutants
 
 
@@ -279,6 +277,7 @@ def main():
     mutants = chosen(mutants_of_all_rooms(), options)
     if options.list:
         for mutant in mutants:
+            mutated_text(SOURCE, mutant)
             print(f"{mutant.room}: {mutant.name}: {mutant.sentence}")
         print(f"{len(mutants)} mutants")
         return 0
