@@ -122,7 +122,8 @@ def limit_resources():
 def command(words, cwd, seconds):
     """Runs a command and everything that it starts; (status, output), or (None, output) if it took too long."""
     process = subprocess.Popen(words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True, preexec_fn=limit_resources)
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+                               preexec_fn=limit_resources)
     try:
         output, _ = process.communicate(timeout=seconds)
         return process.returncode, output
@@ -132,21 +133,24 @@ def command(words, cwd, seconds):
         return None, output
 
 
+def put(path, text):
+    if path.read_text() != text:
+        path.write_text(text)
+
+
 class Copy:
     """A scratch tree with its own build, kept from call to call: only what has changed is built again."""
 
     def __init__(self, number):
         self.root = SOURCE / "build/mutation" / str(number)
-        self.build = self.root / "build/release"
+        self.folder = self.root / "build/release"
         self.seconds = {}  # of each test without a change
         self.refresh()
-        if not (self.build / "build.ninja").exists():
-            self.must("the configuration", ["cmake", "--preset", "release", "-DTCASIM_TESTS=ON", *QUICK_BUILD])
-
-    def must(self, what, words):
-        status, output = command(words, self.root, BUILD_SECONDS)
-        if status != 0:
-            raise Broken(f"{what} of the unchanged tree failed:\n{output[-3000:]}")
+        if not (self.folder / "build.ninja").exists():
+            status, output = command(["cmake", "--preset", "release", "-DTCASIM_TESTS=ON", *QUICK_BUILD], self.root,
+                                     BUILD_SECONDS)
+            if status != 0:
+                raise Broken(f"the copy cannot be configured:\n{output[-3000:]}")
 
     def refresh(self):
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=SOURCE,
@@ -164,18 +168,19 @@ class Copy:
                 if target.is_file() and str(target.relative_to(self.root)) not in wanted:
                     target.unlink()
 
-    def targets(self, tests):
-        programs = [test for test in tests if not test.startswith("ctest:")]
-        return programs if len(programs) == len(tests) else ["all"]
+    def build(self, test):
+        """What that test needs. (status, output)"""
+        target = "all" if test.startswith("ctest:") else test
+        return command(["ninja", "-C", str(self.folder), target], self.root, BUILD_SECONDS)
 
     def test(self, name, seconds):
-        """(None, '') if the tests pass, else what failed."""
+        """What failed; None if nothing did."""
         if name.startswith("ctest:"):
             words = ["ctest", "-R", name[len("ctest:"):], "-LE", "long|fresh", "--stop-on-failure", "--no-tests=error"]
             failed = r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|.*Exception.*|Subprocess.*)\)"
-            folder = self.build
+            folder = self.folder
         else:
-            folder = self.build / name.replace("_", "/", 1)
+            folder = self.folder / name.replace("_", "/", 1)
             words = [str(folder / name), "--gtest_fail_fast", "--gtest_brief=1"]
             failed = r"^\[  FAILED  \] (\w+\.\w+)"
         status, output = command(words, folder, seconds)
@@ -185,33 +190,40 @@ class Copy:
         reason = "hangs" if status is None else f"ends with {status}"
         return f"{name}: {found[0]}" if found else f"{name} {reason}"
 
-    def limit(self, name):
-        """How long a test may take with a change: measured without one, at its first use."""
-        if name not in self.seconds:
-            begin = time.monotonic()
-            failed = self.test(name, TEST_SECONDS)
-            if failed:
-                raise Broken(f"the unchanged tree fails: {failed}")
-            self.seconds[name] = time.monotonic() - begin
-        return min(TEST_SECONDS, 20 + TIMES_SLOWER * self.seconds[name])
+    def measure(self, name):
+        """How long a test takes without a change."""
+        status, output = self.build(name)
+        if status != 0:
+            raise Broken(f"the build of the unchanged tree failed:\n{output[-3000:]}")
+        begin = time.monotonic()
+        failed = self.test(name, TEST_SECONDS)
+        if failed:
+            raise Broken(f"the unchanged tree fails: {failed}")
+        self.seconds[name] = time.monotonic() - begin
+
+    def test_changed(self, mutant, name):
+        status, output = self.build(name)
+        if status != 0:
+            raise Broken(f"{mutant.name} does not build:\n{output[-3000:]}")
+        return self.test(name, min(TEST_SECONDS, 20 + TIMES_SLOWER * self.seconds[name]))
 
     def judge(self, mutant):
         """What noticed the mutant; None if it survived."""
         path = self.root / mutant.file
         original = path.read_text()
-        targets = self.targets(mutant.tests)
-        self.must("the build", ["ninja", "-C", str(self.build), *targets])
-        limits = {}
-        for name in mutant.tests:
-            limits[name] = self.limit(name)
-        path.write_text(mutated_text(self.root, mutant))
+        changed = mutated_text(self.root, mutant)
         try:
-            status, output = command(["ninja", "-C", str(self.build), *targets], self.root, BUILD_SECONDS)
-            if status != 0:
-                raise Broken(f"{mutant.name} does not build:\n{output[-3000:]}")
-            return next(filter(None, (self.test(name, limits[name]) for name in mutant.tests)), None)
+            for name in mutant.tests:
+                if name not in self.seconds:
+                    put(path, original)
+                    self.measure(name)
+                put(path, changed)
+                noticed = self.test_changed(mutant, name)
+                if noticed:
+                    return noticed
+            return None
         finally:
-            path.write_text(original)
+            put(path, original)
 
 
 # --- the trial --------------------------------------------------------------------------------------------------------
