@@ -167,3 +167,8 @@ void agreement_compare(const struct agreement_side *rtl, const struct agreement_
     points_compare(rtl, twin, agreement, out);
     counters_compare(rtl, twin, agreement, out);
 }
+
+enum cli_exit agreement_exit(const struct agreement *agreement, enum cli_exit ended)
+{
+    return agreement->wrong != 0 ? cli_exit_worse(ended, CLI_EXIT_EXPECT) : ended;
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "sim/cli/cli.h"
 #include "sim/platform/platform.h"
 
 struct agreement_counter {
@@ -34,3 +35,6 @@ struct agreement {
 // Adds the differences to *agreement. Prints the points, and the counters that are not equal.
 void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
                        FILE *out);
+
+// The exit status of the command: at least 1 if something differs. ended: the worst of its series.
+enum cli_exit agreement_exit(const struct agreement *agreement, enum cli_exit ended);

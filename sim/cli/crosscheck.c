@@ -191,7 +191,7 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
            path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
            tally.rtl_seconds, tally.twin_seconds);
     scn_free(scenario);
-    return all->wrong != 0 ? cli_exit_worse(result, CLI_EXIT_EXPECT) : result;
+    return agreement_exit(all, result);
 }
 
 enum cli_exit cli_crosscheck(int argc, char **argv)

@@ -164,3 +164,12 @@ TEST(Agreement, LetsThePacketsOfPollingLoadsPassAndNoOther)
     expect_polled(5, 8, "m.slot.0", 100, 103, 1);
     expect_polled(5, 8, "n.E-m.W.0", 100, 103, 1);
 }
+
+TEST(Agreement, EndsTheCommandWithOneWhereSomethingDiffers)
+{
+    const struct agreement same = {.points = 3, .counters = 5}, different = {.points = 3, .counters = 5, .wrong = 1};
+    EXPECT_EQ(agreement_exit(&same, CLI_EXIT_OK), 0);
+    EXPECT_EQ(agreement_exit(&different, CLI_EXIT_OK), 1);
+    EXPECT_EQ(agreement_exit(&same, CLI_EXIT_STUCK), 3);
+    EXPECT_EQ(agreement_exit(&different, CLI_EXIT_INPUT), 2);
+}

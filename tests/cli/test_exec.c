@@ -44,6 +44,19 @@ TEST(ExecCommand, RunsTheProgramsOfTheScenario)
     process_fini(&process);
 }
 
+TEST(ExecCommand, FailsIfAProgramEndsWellThatShouldNot)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml",
+                       HARDWARE "programs:\n"
+                                "  - {node: node0, command: \"true\", status: 3}\n");
+    process_run(&process, "exec f.yaml");
+    EXPECT_EQ(process.status, 1);
+    EXPECT_STREQ(process.errors, "tcasim: true ended with 0, not 3\n");
+    process_fini(&process);
+}
+
 TEST(ExecCommand, DoesNotWriteOverItsScenario)
 {
     struct process process;
@@ -109,6 +122,23 @@ TEST(ExecCommand, NamesWhatIsWrongWithItsArguments)
     process_run(&process, "run f.yaml");
     EXPECT_EQ(process.status, 2);
     EXPECT_CONTAINS(process.errors, "it has no runs");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, ExplainsOnlyWhatWordsThatDoNotContradictEachOtherSelect)
+{
+    static const char *const selections[] = {"send_write", "8_B_4_KiB", "qp_5_qp_6", "#1_#2"};
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    for (size_t i = 0; i < sizeof selections / sizeof selections[0]; i++) {
+        char words[128];
+        TEST_TRACE("%s", selections[i]);
+        snprintf(words, sizeof words, "exec f.yaml --explain %s --on node0 true", selections[i]);
+        process_run(&process, words);
+        EXPECT_EQ(process.status, 2);
+        EXPECT_CONTAINS(process.errors, "': at most one kind, one size, one queue pair and one number\n");
+    }
     process_fini(&process);
 }
 

@@ -136,6 +136,25 @@ TEST(Expectations, ThoseAboutResultsOfProgramsAreJudgedByExec)
     process_fini(&process);
 }
 
+TEST(Expectations, ASeriesThatOnlyDividesIsMeasured)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(
+        &process, "f.yaml",
+        HARDWARE "programs:\n"
+                 "  - {node: node0, command: echo 8 1000, results: {series: program, columns: bytes latency_us}}\n"
+                 "runs:\n"
+                 "  - {series: run, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B}\n"
+                 "expect:\n"
+                 "  - {name: slower, value: {series: program, column: latency_us},\n"
+                 "     over: {series: run, column: latency_us}, min: 10}\n");
+    process_run(&process, "exec f.yaml");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.errors, "tcasim: 1 expectation holds\n");
+    process_fini(&process);
+}
+
 TEST(Expectations, HardwareIsLentWithoutThoseOfItsSeries)
 {
     struct process process;
@@ -194,6 +213,8 @@ TEST(Expectations, WhatCannotBeIsToldBeforeTheRun)
               "'node0.root_complex.cpu_refusals'?)\n");
     ends_with("  - {counter: node7.hca.retries, max: 0}\n", "exec f.yaml", 2,
               "f.yaml:11:5: counter: no component has 'node7.hca.retries'; counters.csv of a run lists them\n");
+    ends_with("  - {counter: node0.root_complex.cpu_refusals, equals: 2 * node0.hca.retry}\n", "check f.yaml", 2,
+              "f.yaml:11:5: counter: no component has 'node0.hca.retry'; counters.csv of a run lists them\n");
     ends_with("  - {program: echo, equals: no.txt}\n", "run f.yaml", 2,
               "f.yaml:11:5: equals: no.txt cannot be read: No such file or directory\n");
     ends_with("  - {program: servr, equals: said.txt}\n", "exec f.yaml", 2,

@@ -111,6 +111,20 @@ TEST(ExplainCommand, OpensTheSizeThatIsAskedFor)
     process_fini(&process);
 }
 
+TEST(ExplainCommand, OpensTheSmallestSizeUnlessToldOtherwise)
+{
+    struct process process;
+    process_init(&process);
+    process_run(&process, "explain " SMALL " --out . --series PIO --set runs.0.bytes=[64_B,8_B,16_B]");
+    EXPECT_EQ(process.status, 0);
+    char *csv = process_file_read(&process, "breakdown.csv");
+    EXPECT_CONTAINS(csv, "\nPIO,8,2,");
+    EXPECT_LACKS(csv, "\nPIO,64,");
+    EXPECT_LACKS(csv, "\nPIO,16,");
+    free(csv);
+    process_fini(&process);
+}
+
 TEST(ExplainCommand, NamesTheSwitchThatACableBeginsAt)
 {
     struct process process;

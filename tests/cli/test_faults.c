@@ -27,6 +27,27 @@ TEST(FaultCommand, TheScenarioOfAPulledCableHoldsAndTellsWhatWasLost)
     process_fini(&process);
 }
 
+TEST(FaultCommand, TellsWhenACableWasPutBack)
+{
+    static const char text[] =
+        "title: t\n"
+        "topology: {kind: ring, nodes: 4, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}},\n"
+        "           cable: pearl-gen2-x8}\n"
+        "faults: [{cable: {from: node2.E, to: node3.W}, at: 20 us, for: 30 us}]\n"
+        "runs: [{series: pio, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B, iterations: "
+        "50}]\n";
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "back.yaml", text);
+    process_run(&process, "run back.yaml --out out");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "pio     node2.E-node3.W pulled  20.000000  50.000000  node2.E");
+    char *manifest = process_file_read(&process, "out/manifest.yaml");
+    EXPECT_CONTAINS(manifest, "        back_ps: ");
+    free(manifest);
+    process_fini(&process);
+}
+
 TEST(FaultCommand, ThePulledCableIsTheSameToTheTwin)
 {
     struct process process;

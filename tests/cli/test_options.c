@@ -86,3 +86,16 @@ TEST(Options, SuggestTheNearestNameOnly)
     EXPECT_NULL(cli_nearest("bananas", names, 3));
     EXPECT_NULL(cli_nearest("a word that is longer than any name can be", names, 3));
 }
+
+TEST(Numbers, HaveNoSignAndFitInto64Bits)
+{
+    static const char *const wrong[] = {"18446744073709551616", "99999999999999999999", "-1", "+1", " 1", "", "x"};
+    uint64_t number = 0;
+    char *end = NULL;
+    EXPECT_TRUE(cli_number_read("18446744073709551615", &end, &number));
+    EXPECT_EQ(number, UINT64_MAX);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        TEST_TRACE("'%s'", wrong[i]);
+        EXPECT_FALSE(cli_number_read(wrong[i], &end, &number));
+    }
+}

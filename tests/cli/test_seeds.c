@@ -38,6 +38,8 @@ TEST(SeedsOption, NamesWhatIsWrongWithIt)
     expect_refused("exec f.yaml --on node0 true --seeds 1..2 --jobs 0", "--jobs 0: expected a number from 1");
     expect_refused("exec f.yaml --on node0 true --jobs 2", "--jobs needs --seeds A..B");
     expect_refused("exec f.yaml --on node0 true --adversarial x", "--adversarial x: expected a seed");
+    expect_refused("exec f.yaml --on node0 true --adversarial 18446744073709551616", // 2^64
+                   "--adversarial 18446744073709551616: expected a seed");
     expect_refused("exec f.yaml --on node0 true --adversarial 1 --seeds 1..2",
                    "--seeds cannot be combined with --adversarial");
     expect_refused("exec f.yaml --on node0 true --seeds 1..2 --out out", "writes no files");
@@ -52,6 +54,17 @@ TEST(SeedsOption, DropsWhatRunsPrintThatEndWell)
     process_run(&process, "exec f.yaml --seeds 1..3 --jobs 2 --on node0 sh_-c_'echo_hello;echo_there_>&2'");
     EXPECT_EQ(process.status, 0);
     EXPECT_STREQ(process.output, "3 seeds, 0 failed\n");
+    EXPECT_STREQ(process.errors, "");
+    process_fini(&process);
+}
+
+TEST(SeedsOption, TakesARangeOfOneSeed)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "exec f.yaml --seeds 5..5 --on node0 false");
+    EXPECT_EQ(process.status, 1);
+    EXPECT_CONTAINS(process.output, "seed 5: status 1\n");
     EXPECT_STREQ(process.errors, "");
     process_fini(&process);
 }

@@ -64,3 +64,25 @@ TEST(SetCommand, PassesOverNodesWithoutABoard)
     EXPECT_CONTAINS(process.errors, "'board' is not given");
     process_fini(&process);
 }
+
+TEST(SideBySide, TheSummaryNamesBothKindsOfBoardsWhereBothAreUsed)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run a.yaml c.yaml --out out --set nodes.node1.board.fidelity=twin");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "\na         dma         both\n");
+    EXPECT_CONTAINS(process.output, "\nc         dma, 20 ns  both\n");
+    process_fini(&process);
+}
+
+TEST(SideBySide, AScenarioThatFailsBeforeOthersDecidesTheStatus)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run b.yaml a.yaml --out out --jobs 1 --quiet");
+    EXPECT_EQ(process.status, 1);
+    process_run(&process, "run b.yaml a.yaml --out out --jobs 2 --quiet");
+    EXPECT_EQ(process.status, 1);
+    process_fini(&process);
+}

@@ -1,4 +1,5 @@
 // Sweeps: points run in parallel, are kept and merged, and are named when they fail.
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,33 @@ TEST(SweepRun, MeasuresOnlyTheValuesThatAreNew)
     EXPECT_CONTAINS(process.output, "2 points, 1 of them kept");
     process_run(&process, "run s.yaml"); // 125 MHz was not in the latest results
     EXPECT_CONTAINS(process.output, "2 points, 1 of them kept");
+    process_fini(&process);
+}
+
+// Empties the measurements of one of its points.
+static void point_damage(const struct process *process, const char *directory)
+{
+    char pattern[256];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/%s/points/*.csv", process->directory, directory);
+    ASSERT_EQ(glob(pattern, 0, NULL, &found), 0);
+    process_file_write(process, found.gl_pathv[0] + strlen(process->directory) + 1, "");
+    globfree(&found);
+}
+
+TEST(SweepRun, MeasuresAgainAfterAKeptPointThatCannotBeRead)
+{
+    struct process process;
+    start(&process, HEAD "sweep: {nodes.*.board.clock: [125 MHz, 250 MHz]}\n" RUNS);
+    process_run(&process, "run s.yaml --out out");
+    EXPECT_EQ(process.status, 0);
+    point_damage(&process, "out");
+    process_run(&process, "run s.yaml --out out");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.output, "2 points, 1 of them kept from an earlier run, 1 failed\n");
+    process_run(&process, "run s.yaml --out out");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "2 points, 1 of them kept from an earlier run, 0 failed\n");
     process_fini(&process);
 }
 

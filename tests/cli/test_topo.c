@@ -187,6 +187,23 @@ TEST(OutputFile, IsNeverAPresetOrThePublishedValues)
     process_fini(&process);
 }
 
+TEST(OutputFile, MayHaveANameThatBeginsLikeThePresetsFolder)
+{
+    struct process process;
+    struct cli_paths paths = {0};
+    char file[128];
+    process_init(&process);
+    snprintf(paths.configs, sizeof paths.configs, "%s/configs", process.directory);
+    ASSERT_EQ(mkdir(paths.configs, 0777), 0);
+    process_file_write(&process, "configs.svg", "");
+    process_file_write(&process, "configs/a.yaml", "");
+    snprintf(file, sizeof file, "%s/configs.svg", process.directory);
+    EXPECT_TRUE(cli_output_usable(file, "x.yaml", &paths));
+    snprintf(file, sizeof file, "%s/configs/a.yaml", process.directory);
+    EXPECT_FALSE(cli_output_usable(file, "x.yaml", &paths));
+    process_fini(&process);
+}
+
 TEST(TopoCommand, DrawsIntoOrdinaryFilesAlone)
 {
     struct process process;
@@ -210,6 +227,7 @@ TEST(TopoCommand, ShowsHcasSwitchesAndTheirCables)
     char *svg = process_file_read(&process, "x.svg");
     EXPECT_EQ(process.status, 0);
     EXPECT_CONTAINS(process.output, "6 nodes, 0 cables, 7 InfiniBand cables\n");
+    EXPECT_CONTAINS(process.output, "   0  leaf0  3 of 36 ports, "); // two nodes and the spine
     EXPECT_CONTAINS(process.output, "   2  spine  2 of 36 ports, 200 ns\n");
     EXPECT_CONTAINS(process.output, "   4  leaf0 - spine  75 ns\n");
     EXPECT_CONTAINS(process.output, "\n  node1      2      -      4      4      -      -\n");

@@ -54,6 +54,20 @@ TEST(TraceOption, KeepsToThePatternsGiven)
     process_fini(&process);
 }
 
+TEST(TraceOption, KeepsToTracePointsWhoseNamesMatch)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run small.yaml --quiet --trace trace.csv --trace-only *p?sent");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.errors, "");
+    char *trace = process_file_read(&process, "trace.csv");
+    EXPECT_CONTAINS(trace, ",tlp_sent,");
+    EXPECT_LACKS(trace, ",tlp_received,");
+    free(trace);
+    process_fini(&process);
+}
+
 static void refused(const char *words, const char *errors)
 {
     struct process process;

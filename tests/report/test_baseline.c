@@ -23,7 +23,7 @@ static void start(struct fixture *fixture, const char *printed, double within_pe
 {
     static char directory[256];
     fixture_create(fixture);
-    struct scn_check *check = observe_add(fixture, "client", "took ([0-9.]+) us", NULL);
+    struct scn_check *check = observe_add(fixture, "client", "took (-?[0-9.]+) us", NULL);
     snprintf(check->observed.of, sizeof check->observed.of, "b.yaml");
     check->observed.within_percent = within_percent;
     snprintf(directory, sizeof directory, "%s/", fixture->directory);
@@ -49,6 +49,14 @@ TEST(Baseline, HoldsNumbersWithinItsPercentage)
                 "2.041 is not within 2 % of 2 in b.yaml: +2.05 %, in line 1: took 2.041 us");
     baseline_is(ENTRY("example", "2"), "took 2.000001 us\n", 0,
                 "2.000001 is not 2, as in b.yaml: +0.00 %, in line 1: took 2.000001 us");
+}
+
+TEST(Baseline, HoldsANegativeNumberWithinItsPercentage)
+{
+    baseline_is(ENTRY("example", "-2"), "took -2.04 us\n", 2, "");
+    baseline_is(ENTRY("example", "-2"), "took -1.96 us\n", 2, "");
+    baseline_is(ENTRY("example", "-2"), "took -2.041 us\n", 2,
+                "-2.041 is not within 2 % of -2 in b.yaml: -2.05 %, in line 1: took -2.041 us");
 }
 
 TEST(Baseline, WantsAsManyNumbersAsThereWere)

@@ -52,6 +52,26 @@ TEST(Breakdown, IsARowForEachPieceInOrderOfTime)
     fixture_destroy(&fixture);
 }
 
+TEST(Breakdown, ASeriesBeginsWithARowOfItsOwn)
+{
+    static const struct breakdown_case cases[] = {{"first", "node0", 8, 1, 10}, {"second", "node0", 8, 1, 20}};
+    static const struct sim_piece first = {"node0.core", &call, 1000, 1010}, second = {"node0.core", &call, 0, 20};
+    struct fixture fixture;
+    breakdown_t *breakdown;
+    char error[256] = "";
+    fixture_create(&fixture);
+    ASSERT_EQ(breakdown_create(&breakdown), SIM_OK);
+    EXPECT_EQ(breakdown_add(breakdown, &cases[0], &first, 1, error, sizeof error), SIM_OK);
+    EXPECT_EQ(breakdown_add(breakdown, &cases[1], &second, 1, error, sizeof error), SIM_OK);
+    EXPECT_EQ(breakdown_write(breakdown, fixture.directory, "Title", error, sizeof error), SIM_OK);
+    char *text = fixture_read(&fixture, ".", "breakdown.csv");
+    EXPECT_CONTAINS(text, "\nfirst,8,1,library,calls,node0.core,node0,0,10,10\n"
+                          "second,8,1,library,calls,node0.core,node0,0,20,20\n");
+    free(text);
+    breakdown_destroy(breakdown);
+    fixture_destroy(&fixture);
+}
+
 TEST(Breakdown, RefusesPiecesThatDoNotAddUpToTheTotal)
 {
     breakdown_t *breakdown;

@@ -86,6 +86,16 @@ TEST(Difference, RowsThatAreAlikeArePairedInTheirOrder)
     count_is(DATA_HEAD ROW("8", "1") ROW("8", "2"), DATA_HEAD ROW("8", "1") ROW("8", "3"), 0, 1);
 }
 
+#define RANKS_HEAD                "series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,max_latency_us,ranks\n"
+#define RANKS_ROW(latency, ranks) "s,8," latency ",1.000000,1,10,1.000000,1.000000," ranks "\n"
+
+TEST(Difference, RowsArePairedByTheirNumberOfRanks)
+{
+    count_is(RANKS_HEAD RANKS_ROW("1", "2") RANKS_ROW("2", "4"), RANKS_HEAD RANKS_ROW("2", "4") RANKS_ROW("1", "2"), 0,
+             0);
+    count_is(RANKS_HEAD RANKS_ROW("1", "2"), RANKS_HEAD RANKS_ROW("1", "4"), 0, 10); // two rows of five numbers
+}
+
 TEST(Difference, ANumberThatWasNotMeasuredIsNone)
 {
     count_is(DATA_HEAD ROW("8", ""), DATA_HEAD ROW("8", ""), 0, 0);

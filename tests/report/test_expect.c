@@ -70,6 +70,21 @@ TEST(Expect, FailsWhenNothingWasMeasured)
     fixture_destroy(&fixture);
 }
 
+TEST(Expect, JudgesTheSizesOfASweepOnceAsOneCurve)
+{
+    static const struct scn_sweep_point points[] = {{.label = "125 MHz, 8 B", .curve = "125 MHz"},
+                                                    {.label = "125 MHz, 64 B", .curve = "125 MHz"}};
+    static const struct scn_sweep sweep = {.title = "clock, bytes", .points = points, .point_count = 2};
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture.scenario->sweep = &sweep;
+    fixture_row_add(&fixture, "pio, 125 MHz", 8, 1, 1000000);
+    fixture_row_add(&fixture, "pio, 125 MHz", 64, 1, 2000000);
+    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MAX), 0, 1.5);
+    outcomes_are(&fixture, 1, "expect 'fast, 125 MHz' does not hold: 2 is not within 0 .. 1.5\n");
+    fixture_destroy(&fixture);
+}
+
 TEST(Expect, LeavesOutSeriesWhereTheyAreNotAskedFor)
 {
     struct fixture fixture;

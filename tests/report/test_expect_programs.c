@@ -103,6 +103,18 @@ TEST(ExpectOutput, ShowsTheDifference)
               "@@ -1,1 +1,1 @@\n-a\n+a\n\\ No newline at end of file\n");
 }
 
+TEST(ExpectOutput, AnAbsolutePathDoesNotBeginAtTheScenario)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    struct scn_check *check = observe_add(&fixture, "client", NULL, NULL);
+    snprintf(check->observed.equals, sizeof check->observed.equals, "%s", fixture.input); // its text is "abc"
+    fixture.scenario->directory = "/elsewhere/";
+    observe_printed(&fixture, "abc");
+    observe_is(&fixture, "");
+    fixture_destroy(&fixture);
+}
+
 TEST(ExpectOutput, AFileThatIsNotThereFails)
 {
     struct fixture fixture;

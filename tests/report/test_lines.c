@@ -47,6 +47,13 @@ TEST(Lines, WhatIsInBothStaysAligned)
     difference_is("a\n", "", "@@ -1,1 +0,0 @@\n-a\n");
 }
 
+TEST(Lines, ALastLineWithoutANewlineDiffersFromOneWithIt)
+{
+    difference_is("a", "a\n", "@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n");
+    difference_is("a\n", "a", "@@ -1,1 +1,1 @@\n-a\n+a\n\\ No newline at end of file\n");
+    difference_is("b\na", "b\na", "");
+}
+
 TEST(Lines, ALongDifferenceIsCut)
 {
     char printed[8 * 300], *text = NULL;

@@ -34,7 +34,9 @@ TEST(Points, ComeBackAsTheyWere)
     EXPECT_EQ(b->sweep, 2);
     EXPECT_EQ(b->bytes, a->bytes);
     EXPECT_EQ(b->descriptors, a->descriptors);
+    EXPECT_EQ(b->operations, a->operations);
     EXPECT_EQ(b->total_ps, a->total_ps);
+    EXPECT_EQ(b->min_ps, a->min_ps);
     EXPECT_EQ(b->max_ps, a->max_ps);
     ASSERT_EQ(second.report->counter_count, 1);
     EXPECT_STREQ(second.report->counters[0].series, "pio, 250 MHz");

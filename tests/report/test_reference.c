@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "sim/report/compare.h"
 #include "sim/report/reference.h"
 #include "fixture.h"
 #include "tests/shim/test.h"
@@ -65,6 +66,21 @@ TEST(Published, TextsGiveNoError)
         if (report_published_error(&parsed, 1.0, &percent)) {
             FAIL("'%s' was taken for a number", texts[i]);
         }
+    }
+}
+
+// "ok" within 5 %, "near" within 15 %, "off" beyond.
+TEST(Comparison, IsMarkedByItsErrorInEitherDirection)
+{
+    static const struct {
+        double percent;
+        const char *mark;
+    } cases[] = {{0, "ok"},    {5, "ok"},     {-5, "ok"},  {6, "near"},  {-6, "near"},
+                 {15, "near"}, {-15, "near"}, {16, "off"}, {-16, "off"}, {-50, "off"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        TEST_TRACE("%g %%", cases[i].percent);
+        const struct report_comparison comparison = {.has_error = true, .error_percent = cases[i].percent};
+        EXPECT_STREQ(report_comparison_mark(&comparison), cases[i].mark);
     }
 }
 

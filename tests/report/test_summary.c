@@ -59,6 +59,40 @@ TEST(Summary, SaysWhatWasInjectedAndWhatHeldInEachSeries)
     fixture_destroy(&fixture);
 }
 
+TEST(Summary, AddsLostAcksAndLostNaks)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    report_add_run(fixture.report, "pio", 5, 6, 7);
+    report_add_counter(fixture.report, "pio", "a.slot.0", "acks_lost", "DLLPs", 2);
+    report_add_counter(fixture.report, "pio", "a.slot.0", "naks_lost", "DLLPs", 3);
+    char *text = printed(fixture.report, true, false);
+    EXPECT_CONTAINS(text, "  5 ACKs, NAKs lost\n");
+    free(text);
+    fixture_destroy(&fixture);
+}
+
+TEST(Summary, JudgesEachPointOfASweepByItsOwnResults)
+{
+    static const struct scn_sweep_point points[] = {{.label = "125 MHz", .curve = "125 MHz"},
+                                                    {.label = "250 MHz", .curve = "250 MHz"}};
+    static const struct scn_sweep sweep = {.title = "clock", .points = points, .point_count = 2};
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture.scenario->sweep = &sweep;
+    report_add_run(fixture.report, "pio, 125 MHz", 5, 6, 7);
+    report_add_run(fixture.report, "pio, 250 MHz", 5, 6, 7);
+    fixture_row_add(&fixture, "pio, 125 MHz", 8, 1, 2000000);
+    fixture_row_add(&fixture, "pio, 250 MHz", 8, 1, 1000000);
+    fixture_expect_add(&fixture, "fast", fixture_value("pio", "latency_us", SCN_TAKE_MAX), 0, 1.5);
+    char *text = printed(fixture.report, true, true), *slow = strstr(text, "pio, 125 MHz"),
+         *fast = strstr(text, "pio, 250 MHz");
+    EXPECT_CONTAINS(slow, "  0 of 1, NOT: fast, 125 MHz\n");
+    EXPECT_CONTAINS(fast, "  all 1\n");
+    free(text);
+    fixture_destroy(&fixture);
+}
+
 TEST(Summary, NamesSeriesThatFailed)
 {
     struct fixture fixture;

@@ -119,6 +119,22 @@ TEST(Values, SelectorsKeepRowsInTheirRangesOnly)
     fixture_destroy(&fixture);
 }
 
+TEST(Values, AreTakenFromRowsOfTheirNumberOfRanks)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    for (uint64_t ranks = 2; ranks <= 4; ranks++) {
+        const struct report_point point = {
+            .series = "pio", .bytes = 8, .operations = 1, .total_ps = ranks * 1000000, .ranks = ranks};
+        report_add_point(fixture.report, &point);
+    }
+    struct scn_check check = {.value = fixture_value("pio", "latency_us", SCN_TAKE_MAX)};
+    EXPECT_EQ(taken(&fixture, &check), 4000000);
+    check.value.ranks = 3;
+    EXPECT_EQ(taken(&fixture, &check), 3000000);
+    fixture_destroy(&fixture);
+}
+
 TEST(Values, OverDividesTheReducedNumbers)
 {
     struct fixture fixture;

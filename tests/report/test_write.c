@@ -1,10 +1,12 @@
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fixture.h"
+#include "sim/report/files.h"
 #include "tests/shim/test.h"
 
 static enum sim_status write_to(const struct fixture *fixture, const char *name, char error[256])
@@ -50,6 +52,18 @@ TEST(Files, DataIsEmptyWhereNothingWasMeasured)
     written_is(&fixture, "data.csv",
                "series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,max_latency_us\n"
                "pio,8,,,1,0,,\n");
+    fixture_destroy(&fixture);
+}
+
+TEST(Files, DataHasMemoryInUnitsOf2To20Bytes)
+{
+    struct fixture fixture;
+    const struct report_point point = {.series = "pio", .bytes = 8, .descriptors = 1, .memory_bytes = 3 << 19};
+    fixture_create(&fixture);
+    report_add_point(fixture.report, &point);
+    written_is(&fixture, "data.csv",
+               "series,bytes,latency_us,bandwidth_GBps,descriptors,operations,min_latency_us,max_latency_us,memory_MB\n"
+               "pio,8,,,1,0,,,1.500000\n");
     fixture_destroy(&fixture);
 }
 
@@ -343,5 +357,32 @@ TEST(Files, AFullDiskIsNoticed)
     char error[256];
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_ERR_IO);
     EXPECT_CONTAINS(error, "No space left on device");
+    fixture_destroy(&fixture);
+}
+
+// The disk is full for the first part of the text, and has room again for the second.
+static void parts_write(void *ctx, FILE *out)
+{
+    int disk = dup(fileno(out)), full = open("/dev/full", O_WRONLY);
+    (void)ctx;
+    EXPECT_GE(dup2(full, fileno(out)), 0);
+    fputs("first", out);
+    EXPECT_EQ(fflush(out), EOF);
+    EXPECT_GE(dup2(disk, fileno(out)), 0);
+    fputs("second", out);
+    close(full);
+    close(disk);
+}
+
+TEST(Files, AFileThatLacksAPartIsNotPutInPlace)
+{
+    struct fixture fixture;
+    char path[256], error[512] = "", message[512];
+    fixture_create(&fixture);
+    snprintf(path, sizeof path, "%s/text", fixture.directory);
+    snprintf(message, sizeof message, "cannot write %s: ", path);
+    EXPECT_EQ(files_one_write(path, parts_write, NULL, error, sizeof error), SIM_ERR_IO);
+    EXPECT_CONTAINS(error, message);
+    EXPECT_EQ(entries(fixture.directory), 2 + 1); // only the input
     fixture_destroy(&fixture);
 }
