@@ -248,6 +248,65 @@ TEST(TwinChip, ReportsReadsThatAreAborted)
     EXPECT_EQ(error_of(dma_aborted), 5);
 }
 
+static void second_lost(struct bench *bench)
+{
+    bench->unanswered = HOST + 256; // reads have 256 bytes
+    dma(bench, 512);
+}
+
+// The first read is answered 300 ns after its request; the time of the second one begins then.
+TEST(TwinChip, WaitsForAReadFromTheMomentAtWhichItIsTheOldest)
+{
+    bench_compare(1, second_lost, NULL);
+    EXPECT_EQ(error_of(second_lost), 6);
+}
+
+// A completion for slot 0 as the tag of its next use names it: slot in bits 4:0, generation in bits 6:5.
+static void stray_run(void *ctx)
+{
+    struct bench *bench = ctx;
+    const uint8_t data[64] = {0xee};
+    pcie_tlp_t *read = pcie_tlp_read(bench->pool, 0x100, 1u << 5, HOST, sizeof data);
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_completion(read, 1, 0, sizeof data, data));
+    pcie_tlp_unref(read);
+}
+
+static void dma_stray(struct bench *bench)
+{
+    bench->silent = true;
+    dma(bench, 64);
+    sim_event_init(&bench->begin_event, stray_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 2000100);
+}
+
+TEST(TwinChip, TakesNoAnswerToAnEarlierReadOfASlot)
+{
+    bench_compare(1, dma_stray, NULL);
+    EXPECT_EQ(error_of(dma_stray), 6);
+}
+
+static void dma_impatient(struct bench *bench)
+{
+    dma_lost(bench);
+    for (unsigned i = 0; i < 300; i++) {
+        bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                      PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+    }
+}
+
+// IGNORED_STARTS is 8 bits wide and stays at its largest value.
+TEST(TwinChip, CountsUpTo255IgnoredStarts)
+{
+    bench_compare(1, dma_impatient, NULL);
+    struct bench *bench = calloc(1, sizeof *bench);
+    ASSERT_NOT_NULL(bench);
+    bench_run(bench, true, 1, dma_impatient);
+    ASSERT_GT(bench->count, 0);
+    EXPECT_EQ(bench->left[bench->count - 1].data[6], 255); // bits 23:16 of STATUS, the upper half of the status word
+    free(bench->left);
+    free(bench);
+}
+
 TEST(TwinChip, RefusesValuesThatTheChipCannotTake)
 {
     struct peach2_twin_config config = {
@@ -281,4 +340,31 @@ static void long_raise(struct bench *bench)
 TEST(TwinChip, RefusesAWriteFromACableThatGoesBeyondRaise)
 {
     bench_compare(1, long_raise, NULL);
+}
+
+#define MESSAGE (HOST + 0x700)
+
+// The first message tells of both bits, the second of what the CLEAR left.
+static void clear_a_part(struct bench *bench)
+{
+    bench_write64(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS, MESSAGE);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_VALUE, 1);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, 0x300);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_RAISE, 0x300);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_CLEAR, 0x100);
+}
+
+TEST(TwinChip, SendsAnotherMessageForWhatAClearLeaves)
+{
+    bench_compare(1, clear_a_part, NULL);
+    struct bench *bench = calloc(1, sizeof *bench);
+    ASSERT_NOT_NULL(bench);
+    bench_run(bench, true, 1, clear_a_part);
+    unsigned messages = 0;
+    for (unsigned i = 0; i < bench->count; i++) {
+        messages += bench->left[i].fields[1] == PCIE_TLP_MWR && bench->left[i].address == MESSAGE;
+    }
+    EXPECT_EQ(messages, 2);
+    free(bench->left);
+    free(bench);
 }
