@@ -33,6 +33,16 @@ static void interrupts_enable(struct bench *bench, uint32_t bits)
     bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, bits);
 }
 
+// The number of writes to that address.
+static unsigned writes_to(const struct bench *bench, uint64_t address)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < bench->count; i++) {
+        count += bench->left[i].fields[1] == PCIE_TLP_MWR && bench->left[i].address == address;
+    }
+    return count;
+}
+
 // The program on both; then what `seen` says about the twin.
 static unsigned compare_and_see(void (*program)(struct bench *bench), unsigned (*seen)(const struct bench *bench))
 {
@@ -58,7 +68,7 @@ static void dma_prepare(struct bench *bench, uint32_t bytes)
 static void ask_run(void *ctx)
 {
     struct bench *bench = ctx;
-    read_of(bench, PEACH2_INTERRUPT_BASE, 16);
+    read_of(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_PENDING, 4);
     read_of(bench, DMAC(PEACH2_DMAC_STATUS), 8); // and COMPLETED
 }
 
@@ -107,6 +117,37 @@ TEST(ChipMoments, OfAStatusWordAndAMessageAreTheSameOnBoth)
     EXPECT_BETWEEN(first, 1, MOMENTS - 1); // both orders occurred
 }
 
+static void interrupting_begin(void *ctx)
+{
+    dma_begin(ctx, PEACH2_DMAC_CONTROL_INTERRUPT_MASK);
+}
+
+static void clear_run(void *ctx)
+{
+    bench_write32(ctx, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_CLEAR, 1);
+}
+
+static void end_and_clear(struct bench *bench)
+{
+    interrupts_enable(bench, 1);
+    dma_prepare(bench, 64);
+    meet(bench, interrupting_begin, clear_run);
+}
+
+static unsigned messages(const struct bench *bench)
+{
+    return writes_to(bench, MESSAGE);
+}
+
+// The host gets the message of the end whenever the CLEAR comes.
+TEST(ChipMoments, OfTheEndOfADmaAndAClearAreTheSameOnBoth)
+{
+    for (moment = 70; moment < 134; moment++) {
+        TEST_TRACE("CLEAR at edge %u", moment);
+        EXPECT_EQ(compare_and_see(end_and_clear, messages), 1);
+    }
+}
+
 static void chain_begin(void *ctx)
 {
     dma_begin(ctx, PEACH2_MODE_CHAIN_HOST << PEACH2_DMAC_CONTROL_MODE_LSB);
@@ -121,6 +162,107 @@ static void second_fetch_fails(void *ctx)
     pcie_tlp_unref(read);
 }
 
+static void end_of_chain_and_clear(struct bench *bench)
+{
+    interrupts_enable(bench, 1);
+    bench->chain[0] =
+        (struct peach2_descriptor){.source = HOST, .destination = EAST, .length = 128, .interrupt = true, .last = true};
+    bench_write64(bench, DMAC(PEACH2_DMAC_DESCRIPTOR), CHAIN);
+    meet(bench, chain_begin, clear_run);
+}
+
+TEST(ChipMoments, OfTheEndOfADescriptorAndAClearAreTheSameOnBoth)
+{
+    for (moment = 150; moment < 214; moment++) {
+        TEST_TRACE("CLEAR at edge %u", moment);
+        EXPECT_EQ(compare_and_see(end_of_chain_and_clear, messages), 1);
+    }
+}
+
+// As the driver of a service does: every end has a message, and the CLEAR after it.
+static void end_again_run(void *ctx)
+{
+    struct bench *bench = ctx;
+    clear_run(ctx);
+    sim_event_init(&bench->begin_event, clear_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 1000000);
+}
+
+static void end_twice_and_clear(struct bench *bench)
+{
+    interrupts_enable(bench, 1);
+    dma_prepare(bench, 64);
+    bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                  PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_INTERRUPT_MASK);
+    meet(bench, interrupting_begin, end_again_run);
+}
+
+TEST(ChipMoments, OfASecondEndAndTheClearOfTheFirstAreTheSameOnBoth)
+{
+    enum { MOMENTS = 64 };
+    unsigned twice = 0;
+    for (moment = 70; moment < 70 + MOMENTS; moment++) {
+        TEST_TRACE("CLEAR at edge %u", moment);
+        twice += compare_and_see(end_twice_and_clear, messages) == 2;
+    }
+    EXPECT_BETWEEN(twice, 1, MOMENTS - 1); // a CLEAR of both was for the message of the first
+}
+
+static void enable_run(void *ctx)
+{
+    bench_write32(ctx, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, 1);
+}
+
+static void end_and_enable(struct bench *bench)
+{
+    interrupts_enable(bench, 0);
+    dma_prepare(bench, 64);
+    meet(bench, interrupting_begin, enable_run);
+}
+
+TEST(ChipMoments, OfTheEndOfADmaAndItsEnableAreTheSameOnBoth)
+{
+    for (moment = 70; moment < 134; moment++) {
+        TEST_TRACE("ENABLE at edge %u", moment);
+        EXPECT_EQ(compare_and_see(end_and_enable, messages), 1);
+    }
+}
+
+static void pending_ask(void *ctx)
+{
+    read_of(ctx, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_PENDING, 4);
+}
+
+static void end_and_question(struct bench *bench)
+{
+    dma_prepare(bench, 64);
+    meet(bench, interrupting_begin, pending_ask);
+}
+
+// Of channel 0: bit 0 of PENDING, in the first answer of the registers.
+static unsigned is_pending(const struct bench *bench)
+{
+    for (unsigned i = 0; i < bench->count; i++) {
+        const struct left *left = &bench->left[i];
+        if (left->fields[1] == PCIE_TLP_CPLD && left->fields[3] == STATUS_TAG) {
+            return left->data[0] & 1;
+        }
+    }
+    FAIL("there is no answer");
+    return 0;
+}
+
+TEST(ChipMoments, OfTheEndOfADmaAndAReadOfPendingAreTheSameOnBoth)
+{
+    enum { MOMENTS = 64 };
+    unsigned pending = 0;
+    for (moment = 70; moment < 70 + MOMENTS; moment++) {
+        TEST_TRACE("read at edge %u", moment);
+        pending += compare_and_see(end_and_question, is_pending);
+    }
+    EXPECT_BETWEEN(pending, 1, MOMENTS - 1);
+}
+
 static void end_and_failed_fetch(struct bench *bench)
 {
     bench->chain[0] = (struct peach2_descriptor){
@@ -128,19 +270,6 @@ static void end_and_failed_fetch(struct bench *bench)
     bench->unanswered = CHAIN + 64;
     bench_write64(bench, DMAC(PEACH2_DMAC_DESCRIPTOR), CHAIN);
     meet(bench, chain_begin, second_fetch_fails);
-}
-
-// Of channel 0: bit 0 of PENDING, in the answer to the read of 16 bytes from INTERRUPT on.
-static unsigned is_pending(const struct bench *bench)
-{
-    for (unsigned i = 0; i < bench->count; i++) {
-        const struct left *left = &bench->left[i];
-        if (left->fields[1] == PCIE_TLP_CPLD && left->fields[3] == STATUS_TAG && left->fields[4] == 4) {
-            return left->data[PEACH2_INTERRUPT_PENDING] & 1;
-        }
-    }
-    FAIL("there is no answer");
-    return 0;
 }
 
 TEST(ChipMoments, OfADescriptorsEndAndAFailedFetchAreTheSameOnBoth)
