@@ -120,6 +120,49 @@ TEST(Board, StallsAPortAfterAResetInTheMiddleOfItsPacket)
     chip_destroy(chip);
 }
 
+static void reset_now(void *ctx)
+{
+    struct chip *chip = ctx;
+    cosim_peach2_reset(chip->board);
+}
+
+static void reset_between_edges(struct chip *chip, sim_event_t *event, unsigned cycles)
+{
+    sim_event_init(event, reset_now, chip);
+    sim_event_schedule(chip->sim, event, cycles * CHIP_PERIOD_PS + CHIP_PERIOD_PS / 2);
+}
+
+TEST(Board, TakesWhatLeavesItsPortsAfterAReset)
+{
+    struct chip *chip = chip_create(NULL);
+    sim_event_t reset;
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, false);
+    cosim_peach2_set_tx_room(chip->board, PORT_E, false);
+    reset_between_edges(chip, &reset, 1);
+    chip_run(chip);
+    chip_join(chip);
+    chip_write(chip, PORT_N, BAR_WINDOW, chip_window(3, 0, 0), 8, "1234567"); // enters the ring
+    EXPECT_EQ(chip->ports[PORT_E].count, 1);
+    chip_destroy(chip);
+}
+
+TEST(Board, GivesBackWhatAResetFindsUntaken)
+{
+    enum { PACKETS = 10 };
+    struct chip *chip = chip_create(NULL);
+    sim_event_t reset;
+    chip_join(chip);
+    unsigned before = chip->ports[PORT_N].taken;
+    for (unsigned i = 0; i < PACKETS; i++) { // 17 cycles each
+        chip_send(chip, PORT_N, BAR_WINDOW, pcie_tlp_write(chip->pool, 0, chip_window(3, 0, 0), 256, NULL));
+    }
+    reset_between_edges(chip, &reset, 40);
+    chip_run(chip);
+    EXPECT_LT(chip->ports[PORT_E].count, PACKETS);
+    EXPECT_EQ(chip->ports[PORT_N].taken - before, PACKETS);
+    chip_destroy(chip);
+}
+
 struct late_write {
     struct chip *chip;
     sim_event_t event;

@@ -134,6 +134,24 @@ TEST(DriverChain, RelinksADescriptorOnTheBoard)
     machine_fini(&m);
 }
 
+TEST(DriverChain, TakesAsManyTransfersAsItWasCreatedWithWhenItIsRewritten)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 8, transfers, 2, &chain), 0);
+    EXPECT_EQ(peach2_chain_rewrite(chain, &transfers[1], 1), 0);
+    EXPECT_EQ(board_descriptor(&m, 8).length, 64 | LAST);
+    EXPECT_EQ(peach2_chain_rewrite(chain, transfers, 2), 0); // as many as at first
+    EXPECT_EQ(board_descriptor(&m, 8).length, 4096);
+    EXPECT_EQ(board_descriptor(&m, 9).length, 64 | LAST);
+    EXPECT_EQ(peach2_chain_rewrite(chain, transfers, 3), -ENOSPC);
+    EXPECT_EQ(peach2_chain_rewrite(chain, transfers, 0), -EINVAL);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverChain, ReleasesChainsInAnyOrder)
 {
     struct machine m;

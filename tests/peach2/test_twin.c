@@ -223,6 +223,35 @@ static void chain_lost(struct bench *bench)
                       PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
 }
 
+static void chain(struct bench *bench, uint64_t address)
+{
+    bench_write64(bench, DMAC(PEACH2_DMAC_DESCRIPTOR), address);
+    bench_write64(bench, DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST);
+    bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                  PEACH2_DMAC_CONTROL_START_MASK | PEACH2_MODE_CHAIN_HOST << PEACH2_DMAC_CONTROL_MODE_LSB |
+                      PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+}
+
+static void looping_run(void *ctx)
+{
+    chain(ctx, CHAIN);
+}
+
+// Descriptors 2 and 3 are a chain; then comes 0, and 1 behind it again and again.
+static void chain_and_loop(struct bench *bench)
+{
+    for (unsigned i = 0; i < CHAIN_LENGTH; i++) {
+        bench->chain[i] = (struct peach2_descriptor){.source = HOST,
+                                                     .destination = WINDOW + (2ull << 35),
+                                                     .length = 64,
+                                                     .last = i == 3,
+                                                     .next = CHAIN + PEACH2_DESCRIPTOR_BYTES * (i < 2 ? 1 : 3)};
+    }
+    chain(bench, CHAIN + 2 * PEACH2_DESCRIPTOR_BYTES);
+    sim_event_init(&bench->begin_event, looping_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 100000100); // the first has ended
+}
+
 // The error in the status word, which is the last packet that leaves.
 static unsigned error_of(void (*program)(struct bench *bench))
 {
@@ -240,6 +269,12 @@ TEST(TwinChip, GivesUpReadsThatNobodyAnswers)
     EXPECT_EQ(error_of(dma_lost), 6);
     bench_compare(1, chain_lost, NULL);
     EXPECT_EQ(error_of(chain_lost), 6);
+}
+
+TEST(TwinChip, FindsALoopWhateverChainCameBefore)
+{
+    bench_compare(1, chain_and_loop, NULL);
+    EXPECT_EQ(error_of(chain_and_loop), 7);
 }
 
 TEST(TwinChip, ReportsReadsThatAreAborted)
