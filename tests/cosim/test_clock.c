@@ -136,8 +136,11 @@ TEST(Board, TakesWhatLeavesItsPortsAfterAReset)
 {
     struct chip *chip = chip_create(NULL);
     sim_event_t reset;
+    chip_join(chip);
     cosim_peach2_set_tx_ready(chip->board, PORT_E, false);
     cosim_peach2_set_tx_room(chip->board, PORT_E, false);
+    chip_write(chip, PORT_W, BAR_WINDOW, chip_window(3, 0, 0), 8, "1234567");
+    EXPECT_EQ(chip->ports[PORT_E].count, 0);
     reset_between_edges(chip, &reset, 1);
     chip_run(chip);
     chip_join(chip);
