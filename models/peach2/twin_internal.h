@@ -273,10 +273,19 @@ struct twin_memory_port {
     sim_event_t event;
 };
 
+enum { TWIN_INTERRUPTS = 32 };
+
+// Ends of DMAs and writes of registers are known some edges ahead, each by another number.
 struct twin_interrupt {
-    uint32_t pending;
-    uint64_t pending_from; // has had bits set since this edge
-    bool sent;
+    uint32_t pending; // also bits that are set at an edge ahead
+    // The edge from which each of them is set, and the same for the last time that it was set.
+    uint64_t from[TWIN_INTERRUPTS], last_from[TWIN_INTERRUPTS];
+    uint64_t message_from; // a message may be sent from this edge on
+    uint64_t sent_edge;
+    bool sent;      // a message is outstanding
+    bool clear_due; // a CLEAR of the bits `cleared` is in force from clear_from on
+    uint32_t cleared;
+    uint64_t clear_from;
 };
 
 struct twin_route {
@@ -377,10 +386,19 @@ bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uin
 bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, uint32_t value, uint64_t edge);
 uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset);
 void twin_registers_init(peach2_twin_t *twin);
+
+// --- interrupts (twin_interrupt.c) ----------------------------------------------------------------------------------
+
 // Requests interrupts at that edge. Returns the bits that were not pending.
 uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
+// CLEAR, or another register but RAISE, is written at that edge.
+void twin_interrupt_clear(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
+void twin_interrupt_written(peach2_twin_t *twin, uint64_t edge);
+uint32_t twin_interrupt_pending(peach2_twin_t *twin, uint64_t edge);
 // The edge from which a message is to be sent; TWIN_NEVER: none.
 uint64_t twin_interrupt_due(const peach2_twin_t *twin);
+// Whether a message is to be sent at that edge, the present one; it counts as sent.
+bool twin_interrupt_send(peach2_twin_t *twin, uint64_t edge);
 
 void twin_local_init(peach2_twin_t *twin);
 void twin_local_fini(peach2_twin_t *twin);

@@ -1,4 +1,4 @@
-// The registers of rtl/registers.def, and the interrupt message.
+// The registers of rtl/registers.def.
 #include "models/peach2/twin_internal.h"
 #include "rtl/peach2_regs_table.h"
 
@@ -87,7 +87,7 @@ static uint32_t state_read(peach2_twin_t *twin, const struct entry *entry, uint6
         return counter_read(twin, offset);
     }
     if (entry->block == PEACH2_BLOCK_INTERRUPT && offset == PEACH2_INTERRUPT_PENDING) {
-        return twin->interrupt.pending;
+        return twin_interrupt_pending(twin, edge);
     }
     if (entry->block == PEACH2_BLOCK_DMAC && offset == PEACH2_DMAC_STATUS) {
         return twin_channel_status(twin, entry->instance, edge);
@@ -125,14 +125,11 @@ static void interrupt_written(peach2_twin_t *twin, uint32_t offset, uint32_t val
 {
     if (offset == PEACH2_INTERRUPT_RAISE) {
         (void)twin_interrupt_raise(twin, value & UINT32_MAX << PEACH2_INTERRUPT_RAISED_LSB, edge + 1);
-        return;
+    } else if (offset == PEACH2_INTERRUPT_CLEAR) {
+        twin_interrupt_clear(twin, value, edge);
+    } else {
+        twin_interrupt_written(twin, edge);
     }
-    if (offset == PEACH2_INTERRUPT_CLEAR) {
-        twin->interrupt.pending &= ~value;
-        twin->interrupt.sent = false;
-    }
-    twin->interrupt.pending_from = twin_later(twin->interrupt.pending_from, edge + 2);
-    twin_writer_plan(twin);
 }
 
 // The effects of a write besides the new value. A pulse of the register file is seen in the next cycle.
@@ -184,22 +181,4 @@ void twin_registers_init(peach2_twin_t *twin)
             *stored(twin, block->base + (uint32_t)(k / block->word_count) * block->stride + word->offset) = word->reset;
         }
     }
-}
-
-// --- interrupts -----------------------------------------------------------------------------------------------------
-
-uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge)
-{
-    uint32_t new = bits & ~twin->interrupt.pending;
-    twin->interrupt.pending |= bits;
-    twin->interrupt.pending_from = twin_later(twin->interrupt.pending_from, edge + 1);
-    twin_writer_plan(twin);
-    return new;
-}
-
-uint64_t twin_interrupt_due(const peach2_twin_t *twin)
-{
-    uint32_t enable = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE) / 4];
-    bool due = (twin->interrupt.pending & enable) != 0 && !twin->interrupt.sent;
-    return due ? twin->interrupt.pending_from : TWIN_NEVER;
 }

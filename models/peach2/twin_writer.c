@@ -119,12 +119,11 @@ static bool notify_issue(peach2_twin_t *twin, uint64_t edge)
 
 static bool message_issue(peach2_twin_t *twin, uint64_t edge)
 {
-    if (twin_interrupt_due(twin) > edge) {
+    if (!twin_interrupt_send(twin, edge)) {
         return false;
     }
     uint64_t address = twin_register64(twin, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS) & ~3ull;
     uint32_t value = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_VALUE) / 4];
-    twin->interrupt.sent = true;
     issue(twin, pcie_tlp_write(twin->pool, twin->config.requester, address, MESSAGE_BYTES, &value), TWIN_N, NULL, edge);
     return true;
 }

@@ -18,8 +18,8 @@ TEST(Board, RefusesValuesThatTheChipCannotTake)
     struct chip *chip = chip_create(NULL);
     struct cosim_peach2_ops ops = {0};
     cosim_peach2_t *board = NULL;
-    struct cosim_peach2_config wrong[7];
-    for (unsigned i = 0; i < 7; i++) {
+    struct cosim_peach2_config wrong[8];
+    for (unsigned i = 0; i < 8; i++) {
         wrong[i] = chip_config();
     }
     wrong[0].mps_bytes = 64;
@@ -29,7 +29,9 @@ TEST(Board, RefusesValuesThatTheChipCannotTake)
     wrong[4].prefetch = 0;
     wrong[5].start_cycles = 65536;
     wrong[6].fetch_cycles = 65536;
-    for (unsigned i = 0; i < 7; i++) {
+    wrong[7].finish_cycles = 65536;
+    for (unsigned i = 0; i < 8; i++) {
+        TEST_TRACE("wrong value %u", i);
         EXPECT_EQ(cosim_peach2_create(chip->clock, chip->pool, "wrong", &wrong[i], &ops, NULL, NULL, &board),
                   SIM_ERR_RANGE);
     }
@@ -91,6 +93,79 @@ TEST(Clock, FinishesAPacketThatBeganBeforeThePortStalled)
     chip_destroy(chip);
 }
 
+static void reset_and_stall_e(void *ctx)
+{
+    struct chip *chip = ctx;
+    cosim_peach2_reset(chip->board);
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, false);
+}
+
+// The first beats of a packet have left when the chip is reset; nothing is left to be finished.
+TEST(Board, StallsAPortAfterAResetInTheMiddleOfItsPacket)
+{
+    struct chip *chip = chip_create(NULL);
+    sim_event_t reset;
+    chip_join(chip);
+    chip_send(chip, PORT_N, BAR_WINDOW, pcie_tlp_write(chip->pool, 0, chip_window(3, 0, 0), 256, NULL));
+    sim_event_init(&reset, reset_and_stall_e, chip);
+    sim_event_schedule(chip->sim, &reset, 10 * CHIP_PERIOD_PS + CHIP_PERIOD_PS / 2);
+    chip_run(chip);
+    EXPECT_EQ(chip->ports[PORT_E].count, 0); // the packet is lost
+    chip_join(chip);
+    chip_write(chip, PORT_N, BAR_WINDOW, chip_window(3, 0, 0), 8, "1234567");
+    EXPECT_EQ(chip->ports[PORT_E].count, 0);
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, true);
+    chip_run(chip);
+    EXPECT_EQ(chip->ports[PORT_E].count, 1);
+    chip_destroy(chip);
+}
+
+static void reset_now(void *ctx)
+{
+    struct chip *chip = ctx;
+    cosim_peach2_reset(chip->board);
+}
+
+static void reset_between_edges(struct chip *chip, sim_event_t *event, unsigned cycles)
+{
+    sim_event_init(event, reset_now, chip);
+    sim_event_schedule(chip->sim, event, cycles * CHIP_PERIOD_PS + CHIP_PERIOD_PS / 2);
+}
+
+TEST(Board, TakesWhatLeavesItsPortsAfterAReset)
+{
+    struct chip *chip = chip_create(NULL);
+    sim_event_t reset;
+    chip_join(chip);
+    cosim_peach2_set_tx_ready(chip->board, PORT_E, false);
+    cosim_peach2_set_tx_room(chip->board, PORT_E, false);
+    chip_write(chip, PORT_W, BAR_WINDOW, chip_window(3, 0, 0), 8, "1234567");
+    EXPECT_EQ(chip->ports[PORT_E].count, 0);
+    reset_between_edges(chip, &reset, 1);
+    chip_run(chip);
+    chip_join(chip);
+    chip_write(chip, PORT_N, BAR_WINDOW, chip_window(3, 0, 0), 8, "1234567"); // enters the ring
+    EXPECT_EQ(chip->ports[PORT_E].count, 1);
+    chip_destroy(chip);
+}
+
+TEST(Board, GivesBackWhatAResetFindsUntaken)
+{
+    enum { PACKETS = 10 };
+    struct chip *chip = chip_create(NULL);
+    sim_event_t reset;
+    chip_join(chip);
+    unsigned before = chip->ports[PORT_N].taken;
+    for (unsigned i = 0; i < PACKETS; i++) { // 17 cycles each
+        chip_send(chip, PORT_N, BAR_WINDOW, pcie_tlp_write(chip->pool, 0, chip_window(3, 0, 0), 256, NULL));
+    }
+    reset_between_edges(chip, &reset, 40);
+    chip_run(chip);
+    EXPECT_LT(chip->ports[PORT_E].count, PACKETS);
+    EXPECT_EQ(chip->ports[PORT_N].taken - before, PACKETS);
+    chip_destroy(chip);
+}
+
 struct late_write {
     struct chip *chip;
     sim_event_t event;
@@ -146,4 +221,13 @@ TEST(Bench, StreamsPacketsWithoutABubble)
     ASSERT_EQ(cosim_bench_bare(&config, 10, &few), SIM_OK);
     ASSERT_EQ(cosim_bench_bare(&config, 110, &many), SIM_OK);
     EXPECT_EQ(many - few, 100 * 17);
+}
+
+TEST(Bench, CountsTheCyclesUntilTheLastBeatHasLeft)
+{
+    struct cosim_peach2_config config = chip_config();
+    uint64_t none = 0, one = 0;
+    ASSERT_EQ(cosim_bench_bare(&config, 0, &none), SIM_OK);
+    ASSERT_EQ(cosim_bench_bare(&config, 1, &one), SIM_OK);
+    EXPECT_BETWEEN(one - none, 17 + 3, 17 + 6); // 17 beats, each of which takes three cycles through the chip
 }

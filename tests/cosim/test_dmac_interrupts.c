@@ -247,3 +247,70 @@ TEST(DmacInterrupts, OfFourChannelsAreToldTogetherOrOneByOne)
     EXPECT_EQ(messages.count, 2);
     dmac_destroy(dmac);
 }
+
+TEST(DmacInterrupts, AreNotAskedForByAChainThatCameBefore)
+{
+    struct messages messages;
+    struct dmac *dmac = create(&messages, UINT32_MAX);
+    struct dmac_order order = dmac_order_chain(2, PEACH2_MODE_CHAIN_BOARD, 0), next = copy_with_interrupt(2);
+    struct dmac_transfer last = dmac_copy(0, SPACE_HOST, 0, 0x400);
+    last.interrupt = true;
+    next.interrupt = false;
+    dmac_chain(dmac, PEACH2_MODE_CHAIN_BOARD, 0, &last, 1);
+    dmac_start(dmac, &order);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_OK);
+    EXPECT_EQ(pending(dmac), 4);
+    set32(dmac, PEACH2_INTERRUPT_CLEAR, 4);
+    dmac_start(dmac, &next);
+    dmac_expect_end(dmac, &next, PEACH2_DMA_OK);
+    EXPECT_EQ(pending(dmac), 0);
+    EXPECT_EQ(messages.count, 1);
+    dmac_destroy(dmac);
+}
+
+static void clear_late(struct dmac *dmac, unsigned bits)
+{
+    set32(dmac, PEACH2_INTERRUPT_CLEAR, bits);
+}
+
+// Whenever CLEAR comes, also in the very cycle in which the channel ends, the host gets the message of the end.
+TEST(DmacInterrupts, OfAChannelAreNotLostWhenItsEndMeetsAClear)
+{
+    enum { CYCLES = 240, CHANNEL = 1 };
+    struct messages messages;
+    struct dmac *dmac = create(&messages, 1u << CHANNEL);
+    struct dmac_order order = copy_with_interrupt(CHANNEL);
+    unsigned cleared = 0;
+    order.notify_local = order.notify_remote = false;
+    dmac_prepare(dmac, &order);
+    dmac_run(dmac);
+    for (uint32_t cycle = 0; cycle < CYCLES; cycle++) {
+        TEST_TRACE("CLEAR in cycle %u", cycle);
+        unsigned before = messages.count;
+        dmac_go(dmac, &order);
+        dmac_after(dmac, cycle, clear_late, 1u << CHANNEL);
+        cleared += pending(dmac) == 0;
+        EXPECT_EQ(messages.count, before + 1);
+        set32(dmac, PEACH2_INTERRUPT_CLEAR, UINT32_MAX);
+        dmac_run(dmac);
+    }
+    EXPECT_BETWEEN(cleared, 1, CYCLES - 1); // CLEAR came before the end, and behind it
+    dmac_destroy(dmac);
+}
+
+TEST(DmacInterrupts, AreWrittenToAnyMultipleOf4)
+{
+    const uint32_t value = MESSAGE_VALUE;
+    for (uint32_t lane = 0; lane < 4; lane++) {
+        TEST_TRACE("word %u of 16 bytes", lane);
+        struct messages messages;
+        struct dmac *dmac = create(&messages, 0x100);
+        uint64_t address = dmac_address(SPACE_HOST, SPACE_BYTES - 0x100 + 4 * lane);
+        chip_set64(dmac->chip, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS, address);
+        raise_from(dmac, PORT_E, 0x100);
+        EXPECT_EQ(pending(dmac), 0x100);
+        EXPECT_MEMEQ(dmac_got(dmac, address), &value, sizeof value);
+        EXPECT_EQ(messages.writes, 1);
+        dmac_destroy(dmac);
+    }
+}

@@ -216,6 +216,29 @@ TEST(DmacReads, AnswersThatComeTwiceBeforeTheirTurnAreCountedAndChangeNothing)
     dmac_destroy(dmac);
 }
 
+static void answer_second_again(struct dmac *dmac, unsigned number)
+{
+    (void)number;
+    dmac_answer_again(dmac, dmac->reads[1]);
+}
+
+// The read that failed waits for its turn behind the first one when it is answered a second time.
+TEST(DmacReads, AnswersToAReadThatFailedAreCountedAndChangeNothing)
+{
+    struct dmac *dmac = dmac_create(NULL);
+    struct dmac_order order = dmac_order(1, dmac_copy(0x1000, SPACE_EAST, 0, 0x200));
+    dmac->rules[0] = late(0x1000, 0x100, 2000);
+    dmac->rules[1] = (struct dmac_rule){dmac_address(SPACE_HOST, 0x1100), 0x100, ANSWER_ABORT, 100, 0};
+    dmac_start(dmac, &order);
+    dmac_after(dmac, 1200, answer_second_again, 0);
+    dmac_expect_end(dmac, &order, PEACH2_DMA_READ_ABORT);
+    EXPECT_EQ(dmac_get32(dmac, UNEXPECTED), 1);
+    order.transfer.bytes = 0x100;
+    dmac_expect(dmac, &order.transfer);
+    dmac_compare(dmac);
+    dmac_destroy(dmac);
+}
+
 // --- answers at the time-out -----------------------------------------------------------------------------------------
 
 static uint64_t bits_of(const struct dmac_order *order, unsigned error)

@@ -108,6 +108,27 @@ TEST(Registers, RefuseAndCountWritesBeyondTheMap)
     chip_destroy(chip);
 }
 
+TEST(Registers, CountARefusedWriteOnlyOnce)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_set32(chip, 0x0f00, 1); // no register there
+    for (uint32_t i = 0; i < 3; i++) {
+        chip_set32(chip, SCRATCH, i);
+    }
+    EXPECT_EQ(chip_counter(chip, PEACH2_COUNTER_REFUSED_WRITES), 1);
+    chip_destroy(chip);
+}
+
+// A write of the field is a pulse; the other fields of CONTROL are kept.
+TEST(Registers, ReadAFieldThatIsOnlyWrittenAsZero)
+{
+    struct chip *chip = chip_create(NULL);
+    const uint32_t control = PEACH2_DMAC_BASE + PEACH2_DMAC_CONTROL, kept = PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK;
+    chip_set32(chip, control, PEACH2_DMAC_CONTROL_START_MASK | kept);
+    EXPECT_EQ(chip_get32(chip, control), kept);
+    chip_destroy(chip);
+}
+
 static void expect_unsupported(struct chip *chip, unsigned port, unsigned bar, uint64_t address, uint32_t bytes)
 {
     chip_send(chip, port, bar, pcie_tlp_read(chip->pool, 0x77, 0x55, address, bytes));

@@ -31,6 +31,29 @@ TEST(Router, SendsWritesWhereTheRoutesSay)
     chip_destroy(chip);
 }
 
+// Routes 5, 6 and 7 are the second ones of E, W and S.
+TEST(Router, GivesACablePortASecondRoute)
+{
+    static const unsigned nodes[] = {5, 0, 11};
+    struct chip *chip = chip_create(NULL);
+    chip_join(chip);
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t node = (uint64_t)nodes[i] << PEACH2_NODE_BITS;
+        uint32_t first = PEACH2_ROUTE_BASE + (PORT_E + i) * PEACH2_ROUTE_STRIDE,
+                 second = first + 4 * PEACH2_ROUTE_STRIDE;
+        chip_set32(chip, first + PEACH2_ROUTE_CONTROL, 0);
+        chip_set64(chip, second + PEACH2_ROUTE_MASK, UINT64_C(0xf) << PEACH2_NODE_BITS);
+        chip_set64(chip, second + PEACH2_ROUTE_LOWER, node);
+        chip_set64(chip, second + PEACH2_ROUTE_UPPER, node);
+        chip_set32(chip, second + PEACH2_ROUTE_CONTROL, PEACH2_ROUTE_CONTROL_ENABLE_MASK);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        TEST_TRACE("node %u", nodes[i]);
+        expect_write(chip, PORT_N, chip_window(nodes[i], 0, 0x40), PORT_E + i, chip_window(nodes[i], 0, 0x40));
+    }
+    chip_destroy(chip);
+}
+
 TEST(Router, PassesWritesOnBetweenOtherBoards)
 {
     struct chip *chip = chip_create(NULL);
@@ -208,6 +231,23 @@ TEST(Router, SharesAnOutputFairly)
     EXPECT_BETWEEN(counts[PORT_N], 29, 31);
     EXPECT_BETWEEN(counts[PORT_W], 29, 31);
     EXPECT_BETWEEN(counts[PORT_S], 29, 31);
+    chip_destroy(chip);
+}
+
+// In round robin from N on: the last source has its turn last.
+TEST(Router, GivesTheFirstTurnAfterAResetToN)
+{
+    struct chip *chip = chip_create(NULL);
+    chip_join(chip); // no packet has left E
+    queue_writes(chip, PORT_S, 1, chip_window(3, 0, 0), 256);
+    queue_writes(chip, PORT_W, 1, chip_window(3, 1, 0), 256);
+    queue_writes(chip, PORT_N, 1, chip_window(3, 2, 0), 256);
+    chip_run(chip);
+    const struct chip_port *out = &chip->ports[PORT_E];
+    ASSERT_EQ(out->count, 3);
+    EXPECT_EQ(out->left[0].tlp->requester, PORT_N);
+    EXPECT_EQ(out->left[1].tlp->requester, PORT_W);
+    EXPECT_EQ(out->left[2].tlp->requester, PORT_S);
     chip_destroy(chip);
 }
 

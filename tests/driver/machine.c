@@ -123,6 +123,7 @@ static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 {
     struct machine *machine = ctx;
     machine->calls += kind == BACKEND_COST_CALL ? amount : 0;
+    machine->interrupts += kind == BACKEND_COST_INTERRUPT ? amount : 0;
 }
 
 static const struct backend_ops ops = {

@@ -30,7 +30,7 @@ struct machine {
     unsigned busy_reads; // reads of STATUS that show busy before they show the value in bar0
     struct log_entry log[LOG_MAX];
     unsigned log_count;
-    uint64_t calls; // library calls paid
+    uint64_t calls, interrupts; // paid
     void *pinned[PINNED_MAX];
     unsigned pinned_count, pinned_live;
     unsigned pinned_left;     // allocations that still succeed

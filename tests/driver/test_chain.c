@@ -80,6 +80,25 @@ TEST(DriverChain, NamesABoardChainByItsOffset)
     machine_fini(&m);
 }
 
+TEST(DriverChain, ThatIsSelectedNotifiesAsTheChannelWasPrepared)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *first = NULL, *other = NULL;
+    const struct peach2_notify notify = {.local_address = 0x300000, .remote_address = 0x9000300000, .value = 1};
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_HOST, 0, transfers, 3, &first), 0);
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 7, transfers, 3, &other), 0);
+    EXPECT_EQ(peach2_chain_select(handle, 0, other), -EINVAL); // nothing was prepared
+    EXPECT_EQ(peach2_chain_prepare(handle, 0, first, &notify), 0);
+    EXPECT_EQ(peach2_chain_select(handle, 0, other), 0);
+    EXPECT_EQ(machine_register(&m, 0x418, 8), 7 * 32);
+    EXPECT_EQ(peach2_dma_start(handle, 0), 0);
+    EXPECT_EQ(machine_last_write(&m, 0x414)->value, 0x35); // START, mode 2, NOTIFY_LOCAL, NOTIFY_REMOTE
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverChain, RefusesWhatDoesNotFit)
 {
     struct machine m;
@@ -111,6 +130,24 @@ TEST(DriverChain, RelinksADescriptorOnTheBoard)
     EXPECT_EQ(words.next, 8 * 32);
     EXPECT_EQ(words.source, 0x102000);
     EXPECT_EQ(peach2_chain_relink(chain, 3, 0), -EINVAL);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverChain, TakesAsManyTransfersAsItWasCreatedWithWhenItIsRewritten)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    peach2_chain_t *chain = NULL;
+    EXPECT_EQ(peach2_chain_create(handle, PEACH2_CHAIN_BOARD, 8, transfers, 2, &chain), 0);
+    EXPECT_EQ(peach2_chain_rewrite(chain, &transfers[1], 1), 0);
+    EXPECT_EQ(board_descriptor(&m, 8).length, 64 | LAST);
+    EXPECT_EQ(peach2_chain_rewrite(chain, transfers, 2), 0); // as many as at first
+    EXPECT_EQ(board_descriptor(&m, 8).length, 4096);
+    EXPECT_EQ(board_descriptor(&m, 9).length, 64 | LAST);
+    EXPECT_EQ(peach2_chain_rewrite(chain, transfers, 3), -ENOSPC);
+    EXPECT_EQ(peach2_chain_rewrite(chain, transfers, 0), -EINVAL);
     peach2_close(handle);
     machine_fini(&m);
 }

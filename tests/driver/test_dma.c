@@ -193,6 +193,17 @@ TEST(DriverPio, WritesThroughTheWindowAndFences)
     machine_fini(&m);
 }
 
+TEST(DriverPio, ReachesTheLastByteOfTheWindow)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    EXPECT_EQ(peach2_pio_write(handle, WINDOW_BASE + (512ull << 30) - 8, "abcdefgh", 8), 0);
+    EXPECT_EQ(m.log[m.log_count - 2].offset, (512ull << 30) - 8); // a fence follows
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverPio, RefusesAddressesOutsideTheWindow)
 {
     struct machine m;

@@ -43,6 +43,27 @@ TEST(DriverInterrupt, TakesWhatIsPendingAndClearsNothingElse)
     machine_fini(&m);
 }
 
+TEST(DriverInterrupt, IsPaidByWhoSleepsUntilItComes)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    uint32_t pending = 0;
+    EXPECT_EQ(peach2_interrupt_enable(handle, 0x100), 0);
+    m.wait_times_out = true;
+    EXPECT_EQ(peach2_interrupt_wait(handle, 10, &pending), -ETIMEDOUT);
+    EXPECT_EQ(m.interrupts, 0);
+    m.wait_times_out = false;
+    m.word_after_wait = 1;
+    EXPECT_EQ(peach2_interrupt_wait(handle, 0, &pending), 0);
+    EXPECT_EQ(m.interrupts, 1);
+    *(volatile uint64_t *)(uintptr_t)peach2_interrupt_word(handle) = 1;
+    EXPECT_EQ(peach2_interrupt_take(handle, &pending), 0); // does not sleep
+    EXPECT_EQ(m.interrupts, 1);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 TEST(DriverInterrupt, IsTakenByWhoLooksAtItsWord)
 {
     struct machine m;
@@ -104,6 +125,7 @@ TEST(DriverMemory, OfTheBoardIsReadAndWrittenInWords)
     EXPECT_EQ(peach2_board_memory_read(handle, 0x7ff8, &value), 0);
     EXPECT_EQ(value, 0x1122334455667788);
     EXPECT_EQ(peach2_board_memory_read(handle, 0x8000, &value), -EINVAL);
+    EXPECT_EQ(peach2_board_memory_write(handle, 0x8000, 1), -EINVAL);
     EXPECT_EQ(peach2_board_memory_write(handle, 4, 0), -EINVAL);
     EXPECT_EQ(peach2_board_memory_address(handle, 2, 8), 0x9600010008); // node 2, block 3
     EXPECT_EQ(peach2_board_memory_address(handle, 16, 8), 0);

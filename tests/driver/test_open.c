@@ -84,6 +84,48 @@ TEST(DriverOpen, PaysOneLibraryCall)
     machine_fini(&m);
 }
 
+// --- after a reset of the board --------------------------------------------------------------------------------------
+
+// Position in the log of the last access of that kind to BAR 0, plus 1; 0: there is none.
+static unsigned last_access(const struct machine *machine, enum access access)
+{
+    unsigned last = 0;
+    for (unsigned i = 0; i < machine->log_count; i++) {
+        bool fits = machine->log[i].access == access && machine->log[i].bar == BACKEND_BAR_REGISTERS;
+        last = fits ? i + 1 : last;
+    }
+    return last;
+}
+
+// Posted writes are in force when a read behind them has been answered.
+TEST(DriverRestore, ReturnsWhenTheRoutesAreInForce)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    machine_register_set(&m, 0x138, 0, 4); // the route to E, as after a reset
+    m.log_count = 0;
+    EXPECT_EQ(peach2_restore(handle), 0);
+    EXPECT_EQ(machine_register(&m, 0x138, 4), 1);
+    EXPECT_GT(last_access(&m, ACCESS_WRITE), 0);
+    EXPECT_GT(last_access(&m, ACCESS_READ), last_access(&m, ACCESS_WRITE));
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
+TEST(DriverRestore, FailsWhileTheBoardDoesNotAnswer)
+{
+    struct machine m;
+    machine_init(&m);
+    peach2_handle_t *handle = machine_open(&m);
+    m.silent = true;
+    EXPECT_EQ(peach2_restore(handle), -ENXIO);
+    m.silent = false;
+    EXPECT_EQ(peach2_restore(handle), 0);
+    peach2_close(handle);
+    machine_fini(&m);
+}
+
 // A program that is abandoned destroys no objects.
 TEST(DriverClose, ReleasesReadersThatStillExist)
 {

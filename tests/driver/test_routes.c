@@ -54,6 +54,18 @@ TEST(DriverRoutes, LeaveTheOwnNodeOutOfARange)
     EXPECT_EQ(routes[7].lower, 0x1000000000);
 }
 
+TEST(DriverRoutes, LeaveANodeWithoutAWayOutOfARange)
+{
+    const struct peach2_routing gap = {.node = 0, .node_count = 4, .port_of_node = {0, 1, PEACH2_NO_PORT, 1}};
+    struct peach2_route routes[PEACH2_ROUTES_MAX];
+    ASSERT_EQ(peach2_routes_make(&gap, routes), 0);
+    EXPECT_EQ(routes[1].lower, 0x0800000000); // E: node 1
+    EXPECT_EQ(routes[1].upper, 0x0800000000);
+    EXPECT_TRUE(routes[5].enabled); // E again: node 3
+    EXPECT_EQ(routes[5].lower, 0x1800000000);
+    EXPECT_EQ(routes[5].upper, 0x1800000000);
+}
+
 TEST(DriverRoutes, AreLeftAloneWhenTheyCannotBeExpressed)
 {
     const struct peach2_routing three = {.node = 0, .node_count = 6, .port_of_node = {0, 1, 2, 1, 2, 1}};

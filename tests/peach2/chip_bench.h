@@ -11,6 +11,8 @@
 #define OWN_NODE        1u
 #define HOST            0x1000ull // target of the chip's reads
 #define PERIOD_PS       4000u
+#define CHAIN           0x800000ull // of descriptors, in host memory
+#define CHAIN_LENGTH    4u
 #define HOLDS_TAG       99u
 #define STATUS_TAG      98u
 #define DMAC(register_) (PEACH2_DMAC_BASE + (register_))
@@ -47,7 +49,9 @@ struct bench {
     struct sim_random random, stalls[PEACH2_PORTS];
     unsigned steps;              // remaining steps of random traffic
     bool silent;                 // reads of the chip are not answered
+    uint64_t unanswered;         // the read of this address is not answered
     enum pcie_cpl_status status; // or with this status
+    struct peach2_descriptor chain[CHAIN_LENGTH];
     struct drain drains[PEACH2_PORTS];
     unsigned holds; // as counted by the chip
     bool may_reset; // random traffic resets the chip

@@ -221,6 +221,23 @@ TEST(Board, AnswersReadsThatHitNoBarAsUnsupported)
     fixture_fini(&fixture);
 }
 
+// Two header credits for posted writes and two for reads are enough for any number of both.
+TEST(Board, ReturnsTheCreditsOfWhatHitsNoBar)
+{
+    struct fixture fixture;
+    fixture_init(&fixture);
+    for (unsigned i = 0; i < 8; i++) {
+        host_write(&fixture, BAR0 - 8);
+        EXPECT_TRUE(pcie_end_offer(fixture.host.end, pcie_tlp_read(fixture.pool, 0, 3, BAR0 - 8, 8)));
+        (void)sim_run(fixture.sim);
+    }
+    EXPECT_EQ(counter(&fixture, "unclaimed_writes"), 8);
+    EXPECT_EQ(counter(&fixture, "unclaimed_reads"), 8);
+    host_write(&fixture, BAR0);
+    EXPECT_EQ(fixture.rx_count, 1);
+    fixture_fini(&fixture);
+}
+
 TEST(Board, TakesAnyAddressFromACable)
 {
     struct fixture fixture;
@@ -302,6 +319,33 @@ TEST(Board, CountsWhatALinkLosesWhenItGoesDownAndLetsTheChipGoOn)
     fixture_fini(&fixture);
 }
 
+// The neighbour takes what its receive buffer holds; what waits behind it is lost.
+static void outage(struct fixture *fixture)
+{
+    fixture->neighbour.deaf = true;
+    for (unsigned i = 0; i < HELD_MAX && fixture->ready[PEACH2_PORT_E]; i++) {
+        peach2_board_tx(fixture->board, PEACH2_PORT_E, write_of(fixture, WINDOW));
+        (void)sim_run(fixture->sim);
+    }
+    pcie_link_set_down(fixture->cable);
+    (void)sim_run(fixture->sim);
+    far_hear(&fixture->neighbour);
+    pcie_link_set_up(fixture->cable);
+    (void)sim_run(fixture->sim);
+}
+
+TEST(Board, AddsUpWhatIsLostInEachOutage)
+{
+    struct fixture fixture;
+    fixture_init(&fixture);
+    outage(&fixture);
+    uint64_t lost = counter(&fixture, "lost_tlps");
+    EXPECT_GT(lost, 0);
+    outage(&fixture); // the same again
+    EXPECT_EQ(counter(&fixture, "lost_tlps"), 2 * lost);
+    fixture_fini(&fixture);
+}
+
 TEST(Board, ResetsItsChipWhenItsLinksAreDown)
 {
     struct fixture fixture;
@@ -332,5 +376,26 @@ TEST(Board, BeginsToTransmitWithTheFirstBeatOfAPacket)
 
     // 16 beats of payload after the header: begun 64 ns before the last one; 280 bytes take 70 ns on Gen2 x8
     EXPECT_EQ(fixture.neighbour.last_ps, (1000 - 64) * NS + TX_PS + 70 * NS);
+    fixture_fini(&fixture);
+}
+
+static void chip_send_unaligned(void *ctx)
+{
+    struct fixture *fixture = ctx;
+    peach2_board_tx(fixture->board, PEACH2_PORT_E, pcie_tlp_write(fixture->pool, 0, 4096 + 12, 8, "12345678"));
+}
+
+TEST(Board, CountsTheEmptyLanesOfTheFirstBeatOfAPacket)
+{
+    struct fixture fixture;
+    fixture_init(&fixture);
+    sim_event_t last_beat;
+    sim_event_init(&last_beat, chip_send_unaligned, &fixture);
+    sim_event_schedule_at(fixture.sim, &last_beat, 1000 * NS);
+
+    (void)sim_run(fixture.sim);
+
+    // 4 bytes in each of two beats of payload after the header: begun 8 ns before the last one; 32 bytes take 8 ns
+    EXPECT_EQ(fixture.neighbour.last_ps, (1000 - 8) * NS + TX_PS + 8 * NS);
     fixture_fini(&fixture);
 }

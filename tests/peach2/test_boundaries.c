@@ -9,6 +9,7 @@
 #define OWN          (WINDOW + ((uint64_t)OWN_NODE << PEACH2_NODE_BITS))
 #define MEMORY       (OWN + (3ull << PEACH2_BLOCK_BITS) + PEACH2_MEMORY_BASE)
 #define MEMORY_BYTES (PEACH2_MEMORY_DESCRIPTORS * PEACH2_DESCRIPTOR_BYTES)
+#define BLOCK_BYTES  (1ull << PEACH2_BLOCK_BITS)
 #define EAST         (WINDOW + (2ull << PEACH2_NODE_BITS))
 #define EAST_END     (WINDOW + (3ull << PEACH2_NODE_BITS)) // node 3 follows, which is behind another port
 #define NOBODY       (WINDOW + (9ull << PEACH2_NODE_BITS))
@@ -49,6 +50,8 @@ static const struct row rows[] = {
     {"the last word of the window", HOST + 12, WINDOW_END - 4, 4, PEACH2_DMA_UNROUTABLE, 0, 0, 0, 0, 0},
     {"from another node", EAST, HOST, 64, PEACH2_DMA_UNROUTABLE, 0, 0, 0, 0, 0},
     {"from the own node's window", OWN + HOST, EAST, 64, PEACH2_DMA_OK, 0, 0, 0, 0, 0},
+    {"across the end of a block of the own node", OWN + BLOCK_BYTES - 64, EAST, 128, PEACH2_DMA_UNROUTABLE, 0, 0, 0, 0,
+     0},
     {"to the own host", HOST, HOST + 0x10000, 64, PEACH2_DMA_OK, 0, 0, 0, 0, 0},
     {"the board's last word", HOST + 12, MEMORY + MEMORY_BYTES - 4, 4, PEACH2_DMA_OK, 0, 0, 0, 0, 0},
     {"all of the board's memory", HOST, MEMORY, MEMORY_BYTES, PEACH2_DMA_OK, 0, 0, 0, 0, 0},
@@ -69,6 +72,9 @@ static const struct row rows[] = {
     {"a descriptor behind the last", HOST, EAST, 64, PEACH2_DMA_DESCRIPTOR, 0, 0, 0, PEACH2_MODE_CHAIN_BOARD,
      MEMORY_BYTES},
     {"half a descriptor", HOST, EAST, 64, PEACH2_DMA_DESCRIPTOR, 0, 0, 0, PEACH2_MODE_CHAIN_BOARD, 16},
+    // It is no descriptor: its reserved bits are set.
+    {"a descriptor at the end of a page", HOST, EAST, 64, PEACH2_DMA_INVALID, 0, 0, 0, PEACH2_MODE_CHAIN_HOST,
+     HOST + 4096 - 32},
     {"no such mode", HOST, EAST, 64, PEACH2_DMA_INVALID, 0, 0, 0, 3, 0},
 };
 

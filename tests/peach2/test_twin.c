@@ -223,6 +223,35 @@ static void chain_lost(struct bench *bench)
                       PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
 }
 
+static void chain(struct bench *bench, uint64_t address)
+{
+    bench_write64(bench, DMAC(PEACH2_DMAC_DESCRIPTOR), address);
+    bench_write64(bench, DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST);
+    bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                  PEACH2_DMAC_CONTROL_START_MASK | PEACH2_MODE_CHAIN_HOST << PEACH2_DMAC_CONTROL_MODE_LSB |
+                      PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+}
+
+static void looping_run(void *ctx)
+{
+    chain(ctx, CHAIN);
+}
+
+// Descriptors 2 and 3 are a chain; then comes 0, and 1 behind it again and again.
+static void chain_and_loop(struct bench *bench)
+{
+    for (unsigned i = 0; i < CHAIN_LENGTH; i++) {
+        bench->chain[i] = (struct peach2_descriptor){.source = HOST,
+                                                     .destination = WINDOW + (2ull << 35),
+                                                     .length = 64,
+                                                     .last = i == 3,
+                                                     .next = CHAIN + PEACH2_DESCRIPTOR_BYTES * (i < 2 ? 1 : 3)};
+    }
+    chain(bench, CHAIN + 2 * PEACH2_DESCRIPTOR_BYTES);
+    sim_event_init(&bench->begin_event, looping_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 100000100); // the first has ended
+}
+
 // The error in the status word, which is the last packet that leaves.
 static unsigned error_of(void (*program)(struct bench *bench))
 {
@@ -242,10 +271,75 @@ TEST(TwinChip, GivesUpReadsThatNobodyAnswers)
     EXPECT_EQ(error_of(chain_lost), 6);
 }
 
+TEST(TwinChip, FindsALoopWhateverChainCameBefore)
+{
+    bench_compare(1, chain_and_loop, NULL);
+    EXPECT_EQ(error_of(chain_and_loop), 7);
+}
+
 TEST(TwinChip, ReportsReadsThatAreAborted)
 {
     bench_compare(1, dma_aborted, NULL);
     EXPECT_EQ(error_of(dma_aborted), 5);
+}
+
+static void second_lost(struct bench *bench)
+{
+    bench->unanswered = HOST + 256; // reads have 256 bytes
+    dma(bench, 512);
+}
+
+// The first read is answered 300 ns after its request; the time of the second one begins then.
+TEST(TwinChip, WaitsForAReadFromTheMomentAtWhichItIsTheOldest)
+{
+    bench_compare(1, second_lost, NULL);
+    EXPECT_EQ(error_of(second_lost), 6);
+}
+
+// A completion for slot 0 as the tag of its next use names it: slot in bits 4:0, generation in bits 6:5.
+static void stray_run(void *ctx)
+{
+    struct bench *bench = ctx;
+    const uint8_t data[64] = {0xee};
+    pcie_tlp_t *read = pcie_tlp_read(bench->pool, 0x100, 1u << 5, HOST, sizeof data);
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0, pcie_tlp_completion(read, 1, 0, sizeof data, data));
+    pcie_tlp_unref(read);
+}
+
+static void dma_stray(struct bench *bench)
+{
+    bench->silent = true;
+    dma(bench, 64);
+    sim_event_init(&bench->begin_event, stray_run, bench);
+    sim_event_schedule(bench->sim, &bench->begin_event, 2000100);
+}
+
+TEST(TwinChip, TakesNoAnswerToAnEarlierReadOfASlot)
+{
+    bench_compare(1, dma_stray, NULL);
+    EXPECT_EQ(error_of(dma_stray), 6);
+}
+
+static void dma_impatient(struct bench *bench)
+{
+    dma_lost(bench);
+    for (unsigned i = 0; i < 300; i++) {
+        bench_write32(bench, DMAC(PEACH2_DMAC_CONTROL),
+                      PEACH2_DMAC_CONTROL_START_MASK | PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK);
+    }
+}
+
+// IGNORED_STARTS is 8 bits wide and stays at its largest value.
+TEST(TwinChip, CountsUpTo255IgnoredStarts)
+{
+    bench_compare(1, dma_impatient, NULL);
+    struct bench *bench = calloc(1, sizeof *bench);
+    ASSERT_NOT_NULL(bench);
+    bench_run(bench, true, 1, dma_impatient);
+    ASSERT_GT(bench->count, 0);
+    EXPECT_EQ(bench->left[bench->count - 1].data[6], 255); // bits 23:16 of STATUS, the upper half of the status word
+    free(bench->left);
+    free(bench);
 }
 
 TEST(TwinChip, RefusesValuesThatTheChipCannotTake)
@@ -281,4 +375,31 @@ static void long_raise(struct bench *bench)
 TEST(TwinChip, RefusesAWriteFromACableThatGoesBeyondRaise)
 {
     bench_compare(1, long_raise, NULL);
+}
+
+#define MESSAGE (HOST + 0x700)
+
+// The first message tells of both bits, the second of what the CLEAR left.
+static void clear_a_part(struct bench *bench)
+{
+    bench_write64(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS, MESSAGE);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_VALUE, 1);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE, 0x300);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_RAISE, 0x300);
+    bench_write32(bench, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_CLEAR, 0x100);
+}
+
+TEST(TwinChip, SendsAnotherMessageForWhatAClearLeaves)
+{
+    bench_compare(1, clear_a_part, NULL);
+    struct bench *bench = calloc(1, sizeof *bench);
+    ASSERT_NOT_NULL(bench);
+    bench_run(bench, true, 1, clear_a_part);
+    unsigned messages = 0;
+    for (unsigned i = 0; i < bench->count; i++) {
+        messages += bench->left[i].fields[1] == PCIE_TLP_MWR && bench->left[i].address == MESSAGE;
+    }
+    EXPECT_EQ(messages, 2);
+    free(bench->left);
+    free(bench);
 }

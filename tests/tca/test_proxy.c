@@ -123,6 +123,81 @@ TEST(Proxy, AnswersReadsInOrderAndTellsWhatFailed)
     cluster_fini(&r.cluster);
 }
 
+// Node 0 serves, and the last of the readers ends the service.
+struct asking {
+    struct reading reading;
+    unsigned left; // readers
+};
+
+static void first_server(void *arg, peach2_handle_t *board)
+{
+    struct asking *a = arg;
+    server(&a->reading, board);
+}
+
+static void asks_at_once(void *arg, peach2_handle_t *board)
+{
+    struct asking *a = arg;
+    struct backend_buffer buffer = site_pinned(board, 4096);
+    peach2_reader_t *remote = NULL;
+    unsigned error = 99;
+    cluster_await(board, &a->reading.published);
+    EXPECT_EQ(peach2_reader_create(board, &a->reading.address, &remote), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(peach2_reader_start(remote, a->reading.source + 1024 * i, buffer.bus_address + 1024 * i, 1024), 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        TEST_TRACE("node %u, request %u", peach2_node(board), i);
+        EXPECT_EQ(peach2_reader_wait(remote, 0, &error), 0);
+    }
+    EXPECT_TRUE(site_is_filled(buffer.address, 3 * 1024, 6));
+    peach2_reader_destroy(remote);
+    if (--a->left == 0) {
+        EXPECT_EQ(peach2_proxy_stop(board, 0), 0);
+    }
+}
+
+TEST(Proxy, AnswersEachNodeThatAsks)
+{
+    struct asking a = {.left = 3};
+    cluster_init(&a.reading.cluster, 4);
+    cluster_run(&a.reading.cluster, first_server, asks_at_once);
+    cluster_fini(&a.reading.cluster);
+}
+
+// The interrupt takes 5 us to wake the service up. The word that stops it arrives before.
+static void asks_and_stops(void *arg, peach2_handle_t *board)
+{
+    struct reading *r = arg;
+    struct backend_buffer buffer = site_pinned(board, 4096);
+    peach2_reader_t *remote = NULL;
+    unsigned error = 99;
+    cluster_await(board, &r->published);
+    const struct backend *backend = peach2_backend(board);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 100000); // the service waits for an interrupt
+    EXPECT_EQ(peach2_reader_create(board, &r->address, &remote), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(peach2_reader_start(remote, r->source + 1024 * i, buffer.bus_address + 1024 * i, 1024), 0);
+    }
+    EXPECT_EQ(peach2_proxy_stop(board, 1), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        TEST_TRACE("request %u", i);
+        EXPECT_EQ(peach2_reader_wait(remote, 0, &error), 0);
+    }
+    EXPECT_TRUE(site_is_filled(buffer.address, 2 * 1024, 6));
+    peach2_reader_destroy(remote);
+}
+
+TEST(Proxy, AnswersTheRequestsThatWaitWhenItIsStopped)
+{
+    struct reading r = {0};
+    site_init(&r.cluster.site, 2);
+    r.cluster.site.scenario->nodes[1].host.interrupt_ps = 5 * SIM_PS_PER_US;
+    site_build(&r.cluster.site);
+    cluster_run(&r.cluster, asks_and_stops, server);
+    cluster_fini(&r.cluster);
+}
+
 static void idle_server(void *arg, peach2_handle_t *board)
 {
     struct reading *r = arg;

@@ -88,6 +88,41 @@ TEST(TcaTimeout, EndsAWaitThatPollsTheBoard)
     cluster_fini(&late.cluster);
 }
 
+// The first notification came in the board's memory, where the second one comes late.
+static void polls_the_board_without_a_limit(void *arg, peach2_handle_t *board)
+{
+    struct late *late = arg;
+    struct cluster *c = &late->cluster;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(tcaSetTimeout(0), tcaSuccess);
+    late->codes[0] = tcaWaitDMARecvDesc(&c->handles[0], 0, 1);
+    c->flag = true;
+    late->codes[1] = tcaWaitDMARecvDesc(&c->handles[0], 0, 1);
+}
+
+static void sends_at_once_and_late(void *arg, peach2_handle_t *board)
+{
+    struct late *late = arg;
+    struct cluster *c = &late->cluster;
+    const struct backend *backend = peach2_backend(board);
+    const int flags = tcaDMANotify | tcaDMAUseNotifyInternal;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(cluster_copy(&c->handles[1], 0, &c->handles[0], 0, 64, flags), tcaSuccess);
+    cluster_await(board, &c->flag);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 2 * TIMEOUT_NS);
+    EXPECT_EQ(cluster_copy(&c->handles[1], 0, &c->handles[0], 0, 64, flags), tcaSuccess);
+}
+
+TEST(TcaTimeout, OfZeroLetsAWaitThatPollsTheBoardGoOn)
+{
+    struct late late = {.codes = {tcaErrorTimeout, tcaErrorTimeout}};
+    cluster_init(&late.cluster, 2);
+    cluster_run(&late.cluster, sends_at_once_and_late, polls_the_board_without_a_limit);
+    EXPECT_EQ(late.codes[0], tcaSuccess);
+    EXPECT_EQ(late.codes[1], tcaSuccess);
+    cluster_fini(&late.cluster);
+}
+
 static void still_runs(void *arg, peach2_handle_t *board)
 {
     struct cluster *c = arg;
