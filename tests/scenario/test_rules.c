@@ -152,6 +152,18 @@ TEST(RunRules, TheDestinationIsAGpuOfThePeer)
     fixture_expect_refused(&parts, "to: 'b' has 0 GPUs");
 }
 
+// Each node of a ping-pong sends and receives.
+TEST(RunRules, APingPongNeedsItsGpusOnBothNodes)
+{
+    struct fixture_parts parts = {.nodes = "[" SMALL_NODE("a") ", " LARGE_NODE("b") "]", .run = PINGPONG ", to: gpu0"};
+    fixture_expect_refused(&parts, "to: 'a' has 0 GPUs");
+    parts.nodes = "[" LARGE_NODE("a") ", " SMALL_NODE("b") "]";
+    parts.run = PINGPONG ", from: gpu0";
+    fixture_expect_refused(&parts, "from: 'b' has 0 GPUs");
+    parts.nodes = "[" LARGE_NODE("a") ", " LARGE_NODE("b") "]";
+    fixture_expect_accepted(&parts);
+}
+
 TEST(RunRules, SeriesHaveTheirOwnNames)
 {
     accept_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: t, workload: local-dma, "
