@@ -126,6 +126,18 @@ static void check_memory(struct scn_loader *loader, const struct scn_run *run, c
     }
 }
 
+// In a ping-pong the peer also sends from `from:`, and the node receives in `to:`.
+static void check_way_back(struct scn_loader *loader, const struct scn_run *run)
+{
+    bool pingpong = run->workload == SCN_WORKLOAD_PINGPONG || run->workload == SCN_WORKLOAD_TCA_PINGPONG ||
+                    run->workload == SCN_WORKLOAD_STAGED_PINGPONG;
+    if (pingpong && scn_loader_is_good(loader, &run->workload) && run->peer < loader->scenario->node_count &&
+        run->peer != run->node) {
+        check_memory(loader, run, &run->from, run->peer);
+        check_memory(loader, run, &run->to, run->node);
+    }
+}
+
 static void check_peer(struct scn_loader *loader, const struct scn_run *run)
 {
     const struct scn_scenario *scenario = loader->scenario;
@@ -299,6 +311,7 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     bool method = scn_check_other_run(loader, run);
     check_memory(loader, run, &run->from, run->node);
     check_memory(loader, run, &run->to, run->peer != SCN_NODE_NONE ? run->peer : run->node);
+    check_way_back(loader, run);
     check_memories(loader, run);
     check_peer(loader, run);
     if (scn_loader_is_good(loader, &run->workload)) {

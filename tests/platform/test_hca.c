@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/platform/configs.h"
 #include "sim/platform/internal.h"
 #include "tests/support/site.h"
 #include "verbs-shim/ibverbs/device.h"
@@ -251,6 +252,18 @@ TEST(Hca, APacketThatNobodyGaveBackIsCounted)
     EXPECT_EQ(plat_machine_live_packets(pair.machine), 1);
     plat_machine_destroy(pair.machine);
     scn_free(scenario);
+}
+
+// --- configuration ---------------------------------------------------------------------------------------------------
+
+TEST(Hca, SendsNoLargerPayloadsThanItAndItsHostTake)
+{
+    struct scn_hca hca = {.given = true, .mps_bytes = 256, .mrrs_bytes = 512, .port_bytes_per_us = 4000};
+    struct scn_host host = {.mps_bytes = 128, .mrrs_bytes = 512};
+    EXPECT_EQ(plat_hca_config(&hca, &host).mps_bytes, 128);
+    hca.mps_bytes = 128;
+    host.mps_bytes = 256;
+    EXPECT_EQ(plat_hca_config(&hca, &host).mps_bytes, 128);
 }
 
 // --- limits ----------------------------------------------------------------------------------------------------------

@@ -201,3 +201,19 @@ TEST(BoardReset, OfBothEndsOfACableOpensItWhenBothAreBack)
     EXPECT_MEMEQ(site_memory(&site, 1, FIRST), sent, BYTES);
     site_fini(&site);
 }
+
+TEST(BoardReset, OpensTheCableToABoardThatIsResetLater)
+{
+    struct site site;
+    uint8_t sent[BYTES];
+    site_init(&site, 2);
+    site.scenario->faults[site.scenario->fault_count++] = reset_of(0, 20 * US, 10 * US);
+    site.scenario->faults[site.scenario->fault_count++] = reset_of(1, 5000 * US, 10 * US); // after the programs
+    site_build(&site);
+    ASSERT_NOT_NULL(site.machine);
+    plat_machine_set_program(site.machine, 0, before_and_late, &site);
+    EXPECT_EQ(plat_machine_run(site.machine), SIM_RUN_DONE);
+    site_fill(sent, BYTES, 5);
+    EXPECT_MEMEQ(site_memory(&site, 1, FIRST), sent, BYTES);
+    site_fini(&site);
+}

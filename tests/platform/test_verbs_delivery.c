@@ -10,12 +10,18 @@
 struct outcome {
     struct plat_result result;
     struct plat_point point;
+    struct plat_fault fault;
     uint64_t requests, completed, failed, flushed, received, arrived, torn, missing;
 };
 
 static void note_point(void *ctx, const struct plat_point *point)
 {
     ((struct outcome *)ctx)->point = *point;
+}
+
+static void note_fault(void *ctx, const struct plat_fault *fault)
+{
+    ((struct outcome *)ctx)->fault = *fault;
 }
 
 static void note_counter(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
@@ -39,7 +45,8 @@ static struct outcome deliver(enum scn_device device, enum scn_operation operati
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     struct outcome outcome = {0};
-    const struct plat_hooks hooks = {.ctx = &outcome, .point = note_point, .counter = note_counter};
+    const struct plat_hooks hooks = {
+        .ctx = &outcome, .point = note_point, .fault = note_fault, .counter = note_counter};
     EXPECT_EQ(scn_load(PAIR, &options, &scenario, &messages), SIM_OK);
     for (uint32_t i = 0; i < 2; i++) {
         scenario->nodes[i].board.fidelity = SCN_FIDELITY_TWIN;
@@ -138,6 +145,19 @@ TEST(VerbsDelivery, TellsTheProgramOfEveryMessageThatIsNotThere)
         expect_told_if_pulled(SCN_DEVICE_TCA0, operations[i % 4], 40 * US + i * 3456789, for_ps);
         expect_told_if_pulled(SCN_DEVICE_IBSIM0, operations[i % 4], 5 * US + i * 1234567, for_ps);
     }
+}
+
+// No packet is queued or in flight when the cable is pulled: none is lost with it, all are sent to a dead port.
+TEST(VerbsDelivery, DropsThePacketsOfAnInfiniBandCableThatIsPulledBeforeTheFirst)
+{
+    const struct scn_fault fault = {
+        .ib_ends = {.given = true}, .at_ps = 0, .after_tlps = SCN_NOT_GIVEN, .for_ps = SCN_NOT_GIVEN};
+    struct outcome o = deliver(SCN_DEVICE_IBSIM0, SCN_OPERATION_WRITE, SCN_MEMORY_HOST, &fault);
+    EXPECT_TRUE(o.fault.happened);
+    EXPECT_EQ(o.arrived, 0);
+    EXPECT_STREQ(o.fault.ends[0].name, "node0");
+    EXPECT_EQ(o.fault.ends[0].lost, 0);
+    EXPECT_GT(o.fault.ends[0].dropped, 0);
 }
 
 // At either end; the device comes back, or stays away.

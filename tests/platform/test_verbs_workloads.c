@@ -124,6 +124,29 @@ TEST(VerbsBandwidth, GoesBothWaysOverSeveralQueuePairs)
     expect_both_ways(SCN_DEVICE_IBSIM0);
 }
 
+// Twenty writes of 70000 B from node 0, with ports of that many MB/s.
+static uint64_t writes_ps(uint64_t near_rate, uint64_t far_rate)
+{
+    struct scn_scenario *scenario = pair_load();
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_OPERATION_WRITE);
+    scenario->nodes[0].hca.port_bytes_per_us = near_rate;
+    scenario->nodes[1].hca.port_bytes_per_us = far_rate;
+    run->bytes[0] = 70000;
+    run->bytes_count = 1;
+    const struct outcome outcome = run_points(scenario);
+    scn_free(scenario);
+    EXPECT_EQ(outcome.last.operations, 20);
+    return outcome.last.total_ps;
+}
+
+// 1.4 MB take 1400 us at 1 GB/s; headers and gaps of packets of 2 KiB add less than a tenth.
+TEST(VerbsBandwidth, IsThatOfTheSlowerEndOfACable)
+{
+    EXPECT_BETWEEN(writes_ps(1000, 4000), 1400000000, 1540000000);
+    EXPECT_BETWEEN(writes_ps(4000, 1000), 1400000000, 1540000000);
+    EXPECT_LT(writes_ps(4000, 4000), 700000000);
+}
+
 static void expect_greatest(enum scn_device device)
 {
     struct scn_scenario *scenario = pair_load();
@@ -242,16 +265,25 @@ TEST(VerbsLatency, GoesThroughTheAdapterFromANodeToItself)
 
 // --- the interfering flow -------------------------------------------------------------------------------------------
 
-static struct outcome beside_run(enum scn_workload workload, enum scn_operation beside, uint64_t bytes)
+static struct outcome beside_run_deep(enum scn_workload workload, enum scn_operation beside, uint64_t bytes,
+                                      uint32_t depth)
 {
     struct scn_scenario *scenario = pair_load();
     struct scn_run *run = run_make(scenario, workload, SCN_DEVICE_IBSIM0, SCN_OPERATION_FETCH_ADD);
     run->iterations = 200;
-    run->beside = (struct scn_beside){
-        .given = beside != SCN_OPERATION_NONE, .operation = beside, .bytes = bytes, .depth = 64, .cq_mod = 16};
+    run->beside = (struct scn_beside){.given = beside != SCN_OPERATION_NONE,
+                                      .operation = beside,
+                                      .bytes = bytes,
+                                      .depth = depth,
+                                      .cq_mod = depth < 16 ? depth : 16};
     struct outcome outcome = run_points(scenario);
     scn_free(scenario);
     return outcome;
+}
+
+static struct outcome beside_run(enum scn_workload workload, enum scn_operation beside, uint64_t bytes)
+{
+    return beside_run_deep(workload, beside, bytes, 64);
 }
 
 TEST(VerbsBeside, EveryFlowBesideTakesItsTimeFromTheMeasuredOne)
@@ -267,6 +299,14 @@ TEST(VerbsBeside, TwoEqualFlowsShareTheAtomicsOfAnAdapter)
     uint64_t alone_ps = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_NONE, 0).last.total_ps;
     uint64_t both_ps = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_FETCH_ADD, 8).last.total_ps;
     EXPECT_BETWEEN(both_ps * 10 / alone_ps, 18, 22);
+}
+
+// Of the atomics that wait for the adapter, one is of the flow beside: it takes much less than half of them.
+TEST(VerbsBeside, AFlowWithOneRequestTakesLessThanADeepOne)
+{
+    uint64_t alone_ps = beside_run(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_NONE, 0).last.total_ps;
+    uint64_t both_ps = beside_run_deep(SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_OPERATION_FETCH_ADD, 8, 1).last.total_ps;
+    EXPECT_BETWEEN(both_ps * 10 / alone_ps, 10, 14);
 }
 
 TEST(VerbsBeside, GivesTheSameTimesTwice)

@@ -1,5 +1,19 @@
-// Faults: the cable that each one means, and its time. Refused ones are in scenarios/invalid/fault-*.yaml.
+// Faults: the cable that each one means, and its time. More refused ones are in scenarios/invalid/fault-*.yaml.
 #include "fixture.h"
+
+#define CABLE "cable: {from: a.E, to: b.W}"
+
+static void refuse_rest(const char *rest, const char *message)
+{
+    const struct fixture_parts parts = {.rest = rest};
+    fixture_expect_refused(&parts, message);
+}
+
+static void accept_rest(const char *rest)
+{
+    const struct fixture_parts parts = {.rest = rest};
+    fixture_expect_accepted(&parts);
+}
 
 TEST(Faults, NameACableFromEitherEnd)
 {
@@ -53,4 +67,21 @@ TEST(Faults, GoToTheCableThatTheCommandLineNames)
     ASSERT_EQ(fixture.status, SIM_OK);
     EXPECT_EQ(fixture.scenario->faults[1].cable, 2);
     fixture_fini(&fixture);
+}
+
+TEST(Faults, ComeBeforeTheTimeLimit)
+{
+    accept_rest("time_limit: 1 ms\nfaults: [{" CABLE ", at: 999999999 ps}]");
+    refuse_rest("time_limit: 1 ms\nfaults: [{" CABLE ", at: 1 ms}]",
+                "at: 1 ms never comes, as a series ends at time_limit (1 ms)");
+}
+
+// Nodes a and b are joined by the cable; the resets are in line 5 of the text.
+TEST(Faults, LeaveTheCablesOfABoardThatIsResetAlone)
+{
+    accept_rest("faults: [{kind: reset, node: b, device: board, at: 1 us}]");
+    refuse_rest("faults: [{kind: reset, node: a, device: board, at: 1 us}, {" CABLE ", at: 2 us}]",
+                "fault: the cable goes down and up with the board that is reset (line 5); it is not pulled");
+    refuse_rest("faults: [{kind: reset, node: b, device: board, at: 1 us}, {" CABLE ", at: 2 us}]",
+                "fault: the cable goes down and up with the board that is reset (line 5); it is not pulled");
 }

@@ -95,6 +95,24 @@ TEST(NodeRules, ReceiveBuffersHoldAPacket)
                  "posted_data_credits: 15 of 16 B cannot hold one packet of mps 256 B");
 }
 
+// A packet of node b may cross the link of node a: it takes 256 B / 16 B = 16 credits there.
+TEST(NodeRules, ReceiveBuffersHoldAPacketOfAnyNode)
+{
+    accept_nodes("[" NODE("a", "{host: {mps: 128 B}, board: {posted_data_credits: 16}}") ", " NODE("b", "{}") "]");
+    refuse_nodes("[" NODE("a", "{host: {mps: 128 B}, board: {posted_data_credits: 15}}") ", " NODE("b", "{}") "]",
+                 "posted_data_credits: 15 of 16 B cannot hold one packet of mps 256 B");
+}
+
+#define LETTERS_31     "abcdefghijklmnopqrstuvwxyzabcde"
+#define NUMBERED(name) "{name: " name ", count: 1, preset: ha-pacs-tca-2013}"
+
+TEST(NodeRules, NumbersCountAsPartOfTheName)
+{
+    accept_nodes("[" NODE("a", "{}") ", " NUMBERED(LETTERS_31 LETTERS_31) "]"); // 62 letters and a digit
+    refuse_nodes("[" NODE("a", "{}") ", " NUMBERED(LETTERS_31 LETTERS_31 "f") "]",
+                 "name: with its number longer than 63 bytes");
+}
+
 TEST(NodeRules, RangesAreChecked)
 {
     accept_nodes("[" NODE("a", "{board: {clock: 500 MHz, window_base: 0x10000000000}}") ", " NODE("b", "{}") "]");
@@ -112,4 +130,18 @@ TEST(NodeRules, WithHoldsHardwareOnly)
                  "'name' belongs to one node, not into a preset or with:");
     refuse_nodes("[{name: a, preset: ha-pacs-tca-2013, host: {poll: 1 ns}}, " NODE("b", "{}") "]",
                  "'host' beside preset: belongs under with:");
+}
+
+#define THREE_SWITCHES                                                                                                 \
+    "ib_switches: [{name: x, preset: qdr-36}, {name: y, preset: qdr-36}, {name: z, preset: qdr-36}]\n"
+#define IB(from, to) "{from: " from ", to: " to ", flight: 15 ns}"
+
+TEST(IbCableRules, SwitchesFormATree)
+{
+    struct fixture_parts parts = {.rest = THREE_SWITCHES "ib_cables: [" IB("x", "y") ", " IB("x", "z") "]"};
+    fixture_expect_accepted(&parts);
+    parts.rest = THREE_SWITCHES "ib_cables: [" IB("x", "y") ", " IB("x", "z") ", " IB("y", "z") "]";
+    fixture_expect_refused(&parts, "to: the cable closes a ring of switches through 'z'; switches form a tree");
+    parts.rest = THREE_SWITCHES "ib_cables: [" IB("x", "y") ", " IB("y", "z") ", " IB("z", "x") "]";
+    fixture_expect_refused(&parts, "to: the cable closes a ring of switches through 'x'; switches form a tree");
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static void load_full(struct fixture *fixture)
 {
@@ -241,4 +242,35 @@ TEST(Load, ReportsWhatTheCallerFindsAmongTheOtherMistakes)
     EXPECT_CONTAINS(messages.lines[messages.count - 1], "case.yaml:3:7: seed");
     scn_messages_free(&messages);
     fixture_folder_remove(folder);
+}
+
+TEST(Load, NamesAScenarioAfterAHiddenFileWithoutItsDot)
+{
+    char folder[64], path[128];
+    static const char text[] = "title: t\nnodes: [{name: a, preset: ha-pacs-tca-2013}]\n";
+    struct fixture fixture;
+    fixture_folder_create(folder);
+    snprintf(path, sizeof path, "%s/.tried.out.yaml", folder);
+    fixture_write(path, text, sizeof text - 1);
+    fixture_load_file(&fixture, path, FIXTURE_CONFIGS, NULL);
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_STREQ(fixture.scenario->name, "_tried.out");
+    fixture_fini(&fixture);
+    unlink(path);
+    fixture_folder_remove(folder);
+}
+
+TEST(Load, FindsAProgramByItsGivenNameBeforeTheNameOfItsFile)
+{
+    const struct fixture_parts parts = {
+        .rest = "programs: [{node: a, command: /bin/echo x}, {name: echo, node: b, command: /bin/true}]"};
+    struct fixture fixture;
+    uint32_t count = 0;
+    fixture_load_parts(&fixture, &parts);
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(scn_outside_find(fixture.scenario, "echo", &count), 1);
+    EXPECT_EQ(count, 1);
+    fixture_fini(&fixture);
 }

@@ -17,21 +17,25 @@ struct presets {
 
 static void presets_create(struct presets *presets)
 {
-    char path[128];
+    static const char *const kinds[] = {"link", "ib_switch"};
     fixture_folder_create(presets->folder);
-    snprintf(path, sizeof path, "%s/link", presets->folder);
-    EXPECT_EQ(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", presets->folder, kinds[i]);
+        EXPECT_EQ(mkdir(path, 0700), 0);
+    }
 }
 
-static void write_link(const struct presets *presets, const char *name, const char *text)
+static void preset_write(const struct presets *presets, const char *kind, const char *name, const char *text)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/link/%s.yaml", presets->folder, name);
+    snprintf(path, sizeof path, "%s/%s/%s.yaml", presets->folder, kind, name);
     fixture_write(path, text, strlen(text));
 }
 
-// Loads a scenario whose only preset is that of the cable; the nodes are complete, from a resolved scenario.
-static void load(struct fixture *fixture, const struct presets *presets, const char *cable)
+// Loads a scenario whose only presets are those of the cable and of `more`; the nodes are complete, from a resolved
+// scenario.
+static void load(struct fixture *fixture, const struct presets *presets, const char *cable, const char *more)
 {
     char path[128];
     struct fixture full;
@@ -42,23 +46,24 @@ static void load(struct fixture *fixture, const struct presets *presets, const c
     char *rest = strstr(text, "\nruns:");
     snprintf(path, sizeof path, "%s/case.yaml", presets->folder);
     FILE *out = fopen(path, "w");
-    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}, " OTHERS "]%s", (int)(cables - text), text, cable,
-            rest);
+    fprintf(out, "%.*scables: [{from: node0.E, to: node1.W, %s}, " OTHERS "]\n%s%s", (int)(cables - text), text, cable,
+            more, rest);
     fclose(out);
     free(text);
     fixture_load_file(fixture, path, presets->folder, NULL);
 }
+
+static const char good_link[] = "generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}\n"
+                                "flight: {value: 1 ns, assumption: a}\n";
 
 static void expect_line(const char *preset, const char *cable, const char *line)
 {
     struct presets presets;
     struct fixture fixture;
     presets_create(&presets);
-    write_link(&presets, "good",
-               "generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}\n"
-               "flight: {value: 1 ns, assumption: a}\n");
-    write_link(&presets, "case", preset);
-    load(&fixture, &presets, cable);
+    preset_write(&presets, "link", "good", good_link);
+    preset_write(&presets, "link", "case", preset);
+    load(&fixture, &presets, cable, "");
     EXPECT_STREQ(fixture_message(&fixture), line);
     EXPECT_EQ(fixture.messages.count, line[0] != '\0');
     fixture_fini(&fixture);
@@ -73,6 +78,24 @@ TEST(Preset, GivesItsValues)
 TEST(Preset, BuildsOnAnother)
 {
     expect_line("preset: good\nwith: {lanes: {value: x4, source: s}}", "preset: case", "");
+}
+
+TEST(Preset, MayHaveTheNameOfOneOfAnotherKind)
+{
+    struct presets presets;
+    struct fixture fixture;
+    presets_create(&presets);
+    preset_write(&presets, "link", "good", good_link);
+    preset_write(&presets, "ib_switch", "good",
+                 "ports: {value: 8, source: s}\nlatency: {value: 200 ns, source: s}\nrate: {value: 4 GB/s, source: s}\n"
+                 "packet_gap: {value: 56 B, source: s}\nreceive_buffer: {value: 32 KiB, source: s}\n");
+    load(&fixture, &presets, "preset: good", "ib_switches: [{name: s, preset: good}]\n");
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->cables[0].link.lanes, 2);
+    EXPECT_EQ(fixture.scenario->ib_switches[0].ports, 8);
+    fixture_fini(&fixture);
+    fixture_folder_remove(presets.folder);
 }
 
 TEST(Preset, MustNotGoInCircles)

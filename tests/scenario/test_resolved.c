@@ -56,6 +56,12 @@ TEST(Resolved, KeepsTextsThatLookLikeSomethingElse)
     expect_round_trip(FIXTURE_FULL, "title=- {a: \"b\\c\"} # 'd' \xc3\xa9");
 }
 
+// The default of ranks is the one number 0.
+TEST(Resolved, KeepsAListThatBeginsWithTheDefault)
+{
+    expect_round_trip(TCASIM_SOURCE_DIR "/tests/scenario/verbs.yaml", "runs.barrier.ranks=[0, 2]");
+}
+
 TEST(Resolved, NamesEveryKeyWithItsUnitAndNoPreset)
 {
     struct fixture fixture;

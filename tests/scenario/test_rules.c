@@ -1,6 +1,8 @@
 // Rules about runs and values, each with an accepted and a refused case.
 #include "fixture.h"
 
+#include <stdio.h>
+
 #define VALUE "value: {series: s, column: latency_us}"
 
 static void refuse_run(const char *run, const char *message)
@@ -72,6 +74,7 @@ TEST(RunRules, MessagesAreWordsOfFourBytes)
 TEST(RunRules, KeysThatAProgramDoesNotUseAreRefused)
 {
     accept_run(PINGPONG ", channel: 3, warmup: 9");
+    accept_run("series: s, workload: delivery, method: register, node: a, peer: b, bytes: 8 B, channel: 3");
     refuse_run(PINGPONG ", columns: 2", "columns: pingpong does not use it: only a halo has a grid");
     refuse_run(PINGPONG ", notify: board",
                "notify: pingpong does not use it: only programs on libtca wait for notifications");
@@ -128,6 +131,39 @@ TEST(RunRules, BuffersFitIntoMemory)
                "bytes: 4 GiB do not fit into a quarter of the memory of 'a'");
 }
 
+#define SMALL_NODE(name) "{name: " name ", preset: ha-pacs-tca-2013, with: {host: {memory: 16 MiB}, gpus: []}}"
+#define LARGE_NODE(name) "{name: " name ", preset: ha-pacs-tca-2013}"
+#define MESSAGE          "series: s, workload: delivery, method: chain-host, node: a, peer: b, "
+
+TEST(RunRules, BuffersFitIntoTheMemoryOfThePeer)
+{
+    struct fixture_parts parts = {.nodes = "[" LARGE_NODE("a") ", " SMALL_NODE("b") "]", .run = MESSAGE "bytes: 4 MiB"};
+    fixture_expect_accepted(&parts);
+    parts.run = MESSAGE "bytes: 4 MiB, descriptors: 2";
+    fixture_expect_refused(&parts, "bytes: 8 MiB do not fit into a quarter of the memory of 'b'");
+}
+
+TEST(RunRules, TheDestinationIsAGpuOfThePeer)
+{
+    struct fixture_parts parts = {.nodes = "[" SMALL_NODE("a") ", " LARGE_NODE("b") "]",
+                                  .run = MESSAGE "bytes: 8 B, to: gpu0"};
+    fixture_expect_accepted(&parts);
+    parts.nodes = "[" LARGE_NODE("a") ", " SMALL_NODE("b") "]";
+    fixture_expect_refused(&parts, "to: 'b' has 0 GPUs");
+}
+
+// Each node of a ping-pong sends and receives.
+TEST(RunRules, APingPongNeedsItsGpusOnBothNodes)
+{
+    struct fixture_parts parts = {.nodes = "[" SMALL_NODE("a") ", " LARGE_NODE("b") "]", .run = PINGPONG ", to: gpu0"};
+    fixture_expect_refused(&parts, "to: 'a' has 0 GPUs");
+    parts.nodes = "[" LARGE_NODE("a") ", " SMALL_NODE("b") "]";
+    parts.run = PINGPONG ", from: gpu0";
+    fixture_expect_refused(&parts, "from: 'b' has 0 GPUs");
+    parts.nodes = "[" LARGE_NODE("a") ", " LARGE_NODE("b") "]";
+    fixture_expect_accepted(&parts);
+}
+
 TEST(RunRules, SeriesHaveTheirOwnNames)
 {
     accept_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: t, workload: local-dma, "
@@ -143,6 +179,33 @@ TEST(ListRules, HoldUpToSixtyFourValues)
     refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 4 B, to: 260 B, step: 4 B}",
                "bytes: more than 64 values");
     refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: []", "bytes: the list is empty");
+}
+
+// A local DMA of so many sizes, each of which is written out.
+static void run_of_sizes(unsigned count, char run[1024])
+{
+    int length = snprintf(run, 1024, "series: s, workload: local-dma, method: register, node: a, bytes: [4 B");
+    for (unsigned i = 2; i <= count; i++) {
+        length += snprintf(run + length, 1024 - (size_t)length, ", %u B", 4 * i);
+    }
+    snprintf(run + length, 1024 - (size_t)length, "]");
+}
+
+TEST(ListRules, HoldUpToSixtyFourListedValues)
+{
+    char run[1024];
+    run_of_sizes(64, run);
+    accept_run(run);
+    run_of_sizes(65, run);
+    refuse_run(run, "bytes: 65 values, at most 64 are allowed");
+}
+
+#define PANEL "{title: t, y: latency_us}"
+
+TEST(ListRules, HoldAsManyEntriesAsAreAllowed)
+{
+    accept_rest("plot: [" PANEL ", " PANEL ", " PANEL ", " PANEL "]");
+    refuse_rest("plot: [" PANEL ", " PANEL ", " PANEL ", " PANEL ", " PANEL "]", "plot: 5 entries, allowed are 0 to 4");
 }
 
 TEST(ListRules, SweepsGoUpward)
@@ -212,6 +275,33 @@ TEST(ExpectRules, MayAskForEqualityWhereNoTimeOfThisMachineCounts)
     parts.rest = "expect: [{name: x, " VALUE ", min: 2, max: 2}]";
     fixture_expect_refused(&parts, "expect: min and max are equal, but the time that programs compute on a counts "
                                    "(compute: scaled)");
+}
+
+TEST(ExpectRules, MayAskForARecordedNumberWithATolerance)
+{
+    struct fixture_parts parts = {.nodes = "[{name: a, preset: ha-pacs-tca-2013, with: {host: {compute: scaled}}}, "
+                                           "{name: b, preset: ha-pacs-tca-2013}]",
+                                  .rest = "expect: [{name: x, " VALUE ", within: 5 %, of: recorded.yaml}]"};
+    fixture_expect_accepted(&parts);
+    parts.rest = "expect: [{name: x, " VALUE ", of: recorded.yaml}]";
+    fixture_expect_refused(&parts, "expect: of: without within:, but the time that programs compute on a counts "
+                                   "(compute: scaled)");
+}
+
+TEST(ExpectRules, HaveNamesOfTheirOwnInAFileOfRecordedNumbers)
+{
+    accept_rest("expect: [{name: x, " VALUE ", of: one.yaml}, {name: x, " VALUE ", of: other.yaml}]");
+    refuse_rest("expect: [{name: x, " VALUE ", of: one.yaml}, {name: x, " VALUE ", of: one.yaml}]",
+                "expect: two numbers of one.yaml are called 'x'; give them different names by name:");
+}
+
+#define LETTERS_21 "abcdefghijklmnopqrstu"
+#define UNNAMED    "workload: local-dma, method: register, node: a, bytes: 8 B, series: "
+
+TEST(TypeRules, TextsFitIntoTheirField)
+{
+    accept_run(UNNAMED LETTERS_21 LETTERS_21 LETTERS_21);
+    refuse_run(UNNAMED LETTERS_21 LETTERS_21 LETTERS_21 "v", "series: is longer than 63 bytes");
 }
 
 TEST(TypeRules, EachUnitKnowsItsOwn)

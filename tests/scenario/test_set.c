@@ -43,6 +43,23 @@ TEST(Set, ChangesAllNodesWithAStar)
     fixture_fini(&fixture);
 }
 
+TEST(Set, LeavesOutEntriesWithoutTheObjectWithAStar)
+{
+    static const char text[] = "title: t\nnodes: [{name: a, preset: rx200-s7}, {name: b, preset: ha-pacs-tca-2013}]\n";
+    struct fixture fixture;
+    fixture_load_text(&fixture, text, "nodes.*.board.dmac_read_tags=5");
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_FALSE(fixture.scenario->nodes[0].board.given);
+    EXPECT_EQ(fixture.scenario->nodes[1].board.dmac_read_tags, 5);
+    fixture_fini(&fixture);
+    fixture_load_text(&fixture, text, "nodes.a.board.dmac_read_tags=5");
+    EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+    ASSERT_EQ(fixture.messages.count, 1);
+    EXPECT_STREQ(fixture.messages.lines[0], "--set nodes.a.board.dmac_read_tags=5: 'board' is not given");
+    fixture_fini(&fixture);
+}
+
 TEST(Set, ReachesCablesRunsAndTheTop)
 {
     static const char *const sets[] = {

@@ -57,6 +57,17 @@ TEST(Sweep, OfAParameterCalledBytesIsNotInTheNamesOfSeries)
     fixture_fini(&fixture);
 }
 
+#define LETTERS_30    "abcdefghijklmnopqrstuvwxyzabcd"
+#define LOCAL(series) "series: " series ", workload: local-dma, method: register, node: a, bytes: 8 B"
+
+TEST(Sweep, MakesNamesOfSeriesThatFitIntoTheirField)
+{
+    struct fixture_parts parts = {.top = "title: t\nsweep: {seed: [5, 6]}", .run = LOCAL(LETTERS_30 LETTERS_30)};
+    fixture_expect_accepted(&parts); // 60 letters and ", 5"
+    parts.top = "title: t\nsweep: {seed: [5, 66]}";
+    fixture_expect_refused(&parts, "sweep: the name '" LETTERS_30 LETTERS_30 ", 66' is longer than 63 bytes");
+}
+
 TEST(Sweep, TakesKeysUnderZipSideBySide)
 {
     struct fixture fixture;
@@ -131,6 +142,42 @@ TEST(Sweep, CollapsesToTheValueThatASettingGives)
     scn_free(scenario);
 }
 
+// The first expectation is about 125 MHz; the others divide numbers of 500 MHz by those of 250 MHz.
+TEST(Sweep, LeavesOutExpectationsWhoseDivisorIsLeftOut)
+{
+    struct scn_scenario *scenario = NULL;
+    char text[256];
+    ASSERT_EQ(load_clock("nodes.*.board.clock=500 MHz", NULL, &scenario, text), SIM_OK);
+    EXPECT_EQ(scenario->sweep->point_count, 1);
+    EXPECT_EQ(scenario->expect_count, 0);
+    EXPECT_CONTAINS(text, "sweep: 3 of expect: and compare: name points that --set leaves out");
+    scn_free(scenario);
+}
+
+static enum sim_status load_zip(const char *seed, const char *limit, struct scn_scenario **scenario_out, char text[256])
+{
+    const char *const sets[] = {"sweep={zip: {seed: [1, 2], time_limit: [1 s, 2 s]}}", seed, limit};
+    const struct scn_load_options options = {.configs_dir = FIXTURE_CONFIGS, .sets = sets, .set_count = 3};
+    struct scn_messages messages = {0};
+    enum sim_status status = scn_load(FIXTURE_CLOCK, &options, scenario_out, &messages);
+    snprintf(text, 256, "%s", messages.count > 0 ? messages.lines[0] : "");
+    scn_messages_free(&messages);
+    return status;
+}
+
+TEST(Sweep, CollapsesKeysUnderZipToOnePosition)
+{
+    struct scn_scenario *scenario = NULL;
+    char text[256];
+    ASSERT_EQ(load_zip("seed=2", "time_limit=2 s", &scenario, text), SIM_OK);
+    EXPECT_EQ(scenario->sweep->point_count, 1);
+    EXPECT_STREQ(scenario->sweep->points[0].label, "2, 2 s");
+    scn_free(scenario);
+    EXPECT_EQ(load_zip("seed=1", "time_limit=2 s", &scenario, text), SIM_ERR_INVALID);
+    EXPECT_CONTAINS(text, "sweep: 'time_limit' changes together with other keys; --set time_limit=2 s is at another "
+                          "position than the others");
+}
+
 TEST(Sweep, RefusesASettingOfAPartOfASweptKey)
 {
     struct scn_scenario *scenario = NULL;
@@ -170,6 +217,9 @@ TEST(Sweep, RefusesWhatIsNoListOfValues)
     refused("title: t\nsweep: {sweep: [1, 2]}\n", "sweep: 'sweep' cannot be swept: a sweep has no sweep within");
     refused("title: t\nsweep: {runs.*.series: [a, b]}\n",
             "sweep: 'runs.*.series' cannot be swept: series are named by their runs, and each point adds its value");
+    refused("title: t\nsweep: {programs.*.results.series: [a, b]}\n",
+            "sweep: 'programs.*.results.series' cannot be swept: series are named by their runs, and each point adds "
+            "its value");
     refused("title: t\nsweep: {seed: [1, 1]}\n", "sweep: two points are called '1'");
 }
 
