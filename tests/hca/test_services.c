@@ -1,4 +1,4 @@
-// Queues during their lives: counters, draining, reset, doorbells, lists of requests, the order of reads.
+// Queues during their lives: counters, draining, reset, lists of requests, the order of reads.
 #include <errno.h>
 #include <string.h>
 
@@ -141,7 +141,7 @@ TEST(Services, ACableThatComesBackInTimeLosesNothing)
     hca_fixture_fini(&fixture.base);
 }
 
-// --- reset, doorbells -----------------------------------------------------------------------------------------------
+// --- reset -----------------------------------------------------------------------------------------------------------
 
 static void reset_and_again(void *arg)
 {
@@ -165,88 +165,6 @@ TEST(Services, AQueuePairStartsAnewAfterAReset)
     fixture_init(HCA_RC);
     fixture_run(reset_and_again, NULL);
     EXPECT_MEMEQ(fixture.far->memory + 200000, fixture.near->memory, 64);
-    hca_fixture_fini(&fixture.base);
-}
-
-static void ring_for_others(void *arg)
-{
-    (void)arg;
-    struct hca_fixture_process *other = fixture.base.processes[2];
-    const struct backend *backend = &other->backend;
-    // The second process of the node has the second page.
-    backend->ops->write(backend->ctx, BACKEND_BAR_HCA_UAR, HCA_UAR_BYTES,
-                        hca_doorbell_send(hca_qp_number(fixture.a.qp), 1), 8);
-    backend->ops->write(backend->ctx, BACKEND_BAR_HCA_UAR, HCA_UAR_BYTES + 0x100, 1, 8);
-    sim_thread_sleep(fixture.base.sim, 10 * US);
-}
-
-TEST(Services, ADoorbellFromAnotherProcessIsRefused)
-{
-    fixture_init(HCA_RC);
-    (void)hca_fixture_process(&fixture.base, 0);
-    fixture_run(ring_for_others, NULL);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "doorbells_refused"), 2);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "packets_sent"), 0);
-    hca_fixture_fini(&fixture.base);
-}
-
-// --- BlueFlame ------------------------------------------------------------------------------------------------------
-
-enum { FLAME_DATA = 96, FLAME_UNITS = 8 };
-
-struct flame_request {
-    struct hca_wqe_control control;
-    struct hca_wqe_remote remote;
-    uint8_t data[FLAME_DATA];
-};
-
-static struct hca_fixture_qp flame_qp;
-static struct flame_request flames[2];
-
-static void request_fill(struct flame_request *request, const struct hca_fixture_qp *qp, uint32_t offset)
-{
-    request->control = (struct hca_wqe_control){.qpn = hca_qp_number(qp->qp),
-                                                .opcode = HCA_OP_WRITE,
-                                                .flags = HCA_WQE_INLINE,
-                                                .inline_bytes = FLAME_DATA,
-                                                .units = FLAME_UNITS};
-    request->remote = (struct hca_wqe_remote){.address = (uint64_t)(uintptr_t)fixture.far->memory + offset,
-                                              .rkey = hca_mr_rkey(fixture.far->mr)};
-    for (unsigned i = 0; i < FLAME_DATA; i++) {
-        request->data[i] = (uint8_t)(offset + 3 * i);
-    }
-}
-
-static void interleaved_write(void *arg)
-{
-    const struct backend *backend = &fixture.near->backend;
-    (void)arg;
-    request_fill(&flames[0], &fixture.a, 0);
-    request_fill(&flames[1], &flame_qp, 1000);
-    for (unsigned line = 0; line < 2; line++) {
-        for (unsigned i = 0; i < 2; i++) {
-            uint64_t offset = HCA_UAR_BLUEFLAME + (2 + i) * HCA_BLUEFLAME_BYTES + line * 64;
-            backend->ops->write_combined(backend->ctx, BACKEND_BAR_HCA_UAR, offset, (uint8_t *)&flames[i] + line * 64,
-                                         64);
-            backend->ops->fence(backend->ctx);
-        }
-    }
-    sim_thread_sleep(fixture.base.sim, 20 * US);
-}
-
-// Like two threads of a process, each with its own buffer.
-TEST(Services, RequestsThatComeLineByLineIntoTwoBuffersStayApart)
-{
-    fixture_init(HCA_RC);
-    flame_qp = hca_fixture_qp(fixture.near, HCA_RC);
-    struct hca_fixture_qp peer = hca_fixture_qp(fixture.far, HCA_RC);
-    hca_fixture_connect(&flame_qp, &peer);
-    fixture_run(interleaved_write, NULL);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "blueflames"), 2);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "blueflames_dropped"), 0);
-    for (unsigned i = 0; i < 2; i++) {
-        EXPECT_MEMEQ(fixture.far->memory + i * 1000, flames[i].data, FLAME_DATA);
-    }
     hca_fixture_fini(&fixture.base);
 }
 
