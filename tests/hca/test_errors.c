@@ -121,6 +121,27 @@ TEST(Error, ReadFromADeregisteredRegionIsRemoteAccess)
     error_fixture_run(&fixture);
 }
 
+static void deregister_midway(void *arg)
+{
+    struct error_fixture *s = arg;
+    while (hca_fixture_counter(&s->base, 1, "port_xmit_packets") < 4) {
+        sim_thread_sleep(s->base.sim, 20 * NS);
+    }
+    EXPECT_EQ(hca_mr_deregister(s->far->mr), 0);
+    s->far->mr = NULL;
+}
+
+// 32 packets; those that were answered before the refusal arrive.
+TEST(Error, AReadWhoseRegionGoesInTheMiddleIsRemoteAccess)
+{
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_READ;
+    fixture.sge[0].bytes = 32 * 2048;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    hca_fixture_spawn(&fixture.base, "deregister", deregister_midway, &fixture);
+    error_fixture_run(&fixture);
+}
+
 static void forbid_atomics(struct hca_qp_attr *attr)
 {
     attr->access = HCA_REMOTE_WRITE;
@@ -314,6 +335,7 @@ TEST(Error, FlushesEverythingThatWasPostedInOrder)
     error_fixture_init_with(&fixture, HCA_RC, NULL);
     hca_fixture_spawn(&fixture.base, "near", flush_run, &fixture);
     hca_fixture_run(&fixture.base);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "completion_errors"), 1 + 8); // IBA 11.6.2: flushed ones as well
     hca_fixture_fini(&fixture.base);
 }
 
