@@ -31,6 +31,30 @@ TEST(Services, CountersOfThePortHoldWhatWasOnTheWire)
     hca_fixture_fini(&fixture.base);
 }
 
+static void add_many_then_one(void *arg)
+{
+    enum { MANY = 8 };
+    (void)arg;
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_FETCH_ADD, 0, 8, fixture.far, 0), 0);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    }
+    uint64_t longest_ps = hca_fixture_counter(&fixture.base, 1, "atomic_wait_max_ps");
+    EXPECT_GT(longest_ps, 0);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_FETCH_ADD, 0, 8, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "atomic_wait_max_ps"), longest_ps);
+}
+
+TEST(Services, TheLongestWaitStaysTheLongestAfterAShorterOne)
+{
+    fixture_init(HCA_RC);
+    fixture_run(add_many_then_one, NULL);
+    hca_fixture_fini(&fixture.base);
+}
+
 static void many_writes(void *arg)
 {
     (void)arg;
@@ -51,6 +75,46 @@ TEST(Services, AnOverrunCompletionQueueFailsItsQueuePairs)
     hca_fixture_connect(&fixture.a, &fixture.b);
     fixture_run(many_writes, NULL);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "cq_overruns"), 1);
+    hca_fixture_fini(&fixture.base);
+}
+
+static void many_receives(void *arg)
+{
+    struct hca_qp_attr attr;
+    (void)arg;
+    for (unsigned i = 0; i < 16; i++) {
+        EXPECT_EQ(hca_fixture_receive(&fixture.b, i, 0, 64), 0);
+    }
+    fixture_expect_event(fixture.far, HCA_EVENT_CQ_ERROR);
+    fixture_expect_event(fixture.far, HCA_EVENT_QP_FATAL);
+    EXPECT_EQ(hca_qp_query(fixture.b.qp, &attr), 0);
+    EXPECT_EQ(attr.state, HCA_ERROR);
+}
+
+static void many_sends(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 16; i++) { // more than the ring of receives has
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_SEND, 0, 8, fixture.far, 0), 0);
+    }
+}
+
+TEST(Services, AnOverrunQueueOfReceivesFailsItsQueuePairs)
+{
+    fixture_init(HCA_RC);
+    struct hca_qp_create create = hca_fixture_qp_create(HCA_RC);
+    hca_cq_t *receives = NULL;
+    ASSERT_EQ(hca_cq_create(fixture.far->context, 4, NULL, &receives), 0);
+    create.send_cq = fixture.b.cq;
+    create.receive_cq = receives;
+    ASSERT_EQ(hca_qp_create(fixture.far->pd, &create, &fixture.b.qp), 0);
+    hca_fixture_qp_close(&fixture.a);
+    fixture.a = hca_fixture_qp(fixture.near, HCA_RC);
+    hca_fixture_connect(&fixture.a, &fixture.b);
+    fixture_run(many_sends, many_receives);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "cq_overruns"), 1);
+    EXPECT_EQ(hca_qp_destroy(fixture.b.qp), 0);
+    EXPECT_EQ(hca_cq_destroy(receives), 0);
     hca_fixture_fini(&fixture.base);
 }
 
@@ -165,6 +229,37 @@ TEST(Services, AQueuePairStartsAnewAfterAReset)
     fixture_init(HCA_RC);
     fixture_run(reset_and_again, NULL);
     EXPECT_MEMEQ(fixture.far->memory + 200000, fixture.near->memory, 64);
+    hca_fixture_fini(&fixture.base);
+}
+
+static uint64_t write_ps(void)
+{
+    uint64_t begun_ps = sim_now_ps(fixture.base.sim);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    return sim_now_ps(fixture.base.sim) - begun_ps;
+}
+
+static void keep(struct hca_qp_attr *attr)
+{
+    (void)attr;
+}
+
+static void write_before_and_after(void *arg)
+{
+    const struct hca_config *config = &fixture.base.config;
+    const uint64_t work_ps = config->send_request_ps - config->send_packet_ps; // of a queue pair for a request
+    (void)arg;
+    uint64_t first_ps = write_ps();
+    fixture_reconnect(keep);
+    uint64_t second_ps = write_ps();
+    EXPECT_BETWEEN(second_ps, first_ps - work_ps / 2, first_ps + work_ps / 2);
+}
+
+TEST(Services, AWriteTakesAsLongAfterAResetAsBefore)
+{
+    fixture_init(HCA_RC);
+    fixture_run(write_before_and_after, NULL);
     hca_fixture_fini(&fixture.base);
 }
 
