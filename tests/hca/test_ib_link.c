@@ -186,6 +186,23 @@ TEST(IbLink, KeepsItsCreditsOverLossesAndAPulledCable)
     net_fini();
 }
 
+// A quarter of the buffer, 20 blocks, would be reported at once; the 15 of this packet are not yet.
+TEST(IbLink, KeepsTheRoomThatWasFreedBeforeTheCableWasPulled)
+{
+    net_init(true);
+    send(0, 1, 1, 900);
+    (void)sim_run(net.sim);
+    ib_link_set_up(net.links[0], false);
+    ib_link_set_up(net.links[0], true);
+    net.hosts[1].holds = true;
+    send(0, 1, 10, 2048);
+    (void)sim_run(net.sim);
+    EXPECT_EQ(net.hosts[1].received, 1 + BLOCKS / 33);
+    host_release(&net.hosts[1]);
+    (void)sim_run(net.sim);
+    net_fini();
+}
+
 TEST(IbSwitch, AddsItsLatencyAndASecondSerialisation)
 {
     net_init(false);
