@@ -49,6 +49,12 @@ static bool has_room(const hca_t *hca, const ib_packet_t *packet)
     return packet->opcode == IB_READ_REQUEST || hca_order_has_room(hca);
 }
 
+// 10.3.1: in SQE only the send queue has stopped.
+static bool processes_packets(const struct hca_qp *qp)
+{
+    return qp->state != HCA_RESET && qp->state != HCA_INIT && qp->state != HCA_ERROR;
+}
+
 static void dispatch(hca_t *hca, ib_packet_t *packet)
 {
     struct hca_qp *qp = hca_qp_find(hca, packet->dest_qpn);
@@ -56,8 +62,7 @@ static void dispatch(hca_t *hca, ib_packet_t *packet)
     // 9.6.1: a packet that matches no queue pair, or not its state, is dropped silently.
     bool response = (ib_packet_flags(packet) & IB_IS_RESPONSE) != 0;
     bool fits = packet->dlid == hca->lid && qp != NULL && hca_service(qp->init.type) == packet->service &&
-                qp->state != HCA_RESET && qp->state != HCA_INIT && qp->state != HCA_ERROR &&
-                (response ? hca_sends(qp->init.type) : hca_receives(qp->init.type)) &&
+                processes_packets(qp) && (response ? hca_sends(qp->init.type) : hca_receives(qp->init.type)) &&
                 (qp->init.type == HCA_UD ||
                  (packet->slid == qp->attr.dlid && packet->opcode <= IB_OPCODE_MASK && ib_packet_flags(packet) != 0));
     if (!fits) {
@@ -80,7 +85,7 @@ static void group_dispatch(hca_t *hca, ib_packet_t *packet)
     for (uint32_t i = 0; i < hca->member_count; i++) {
         const struct hca_member *member = &hca->members[i];
         struct hca_qp *qp = hca_group_receives(member, packet) ? hca_qp_find(hca, member->qpn) : NULL;
-        if (qp != NULL && (qp->state == HCA_RTR || qp->state == HCA_RTS || qp->state == HCA_SQD)) {
+        if (qp != NULL && processes_packets(qp)) {
             hca_responder_request(qp, ib_packet_share(hca->packets, packet));
         }
     }

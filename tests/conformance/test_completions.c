@@ -372,3 +372,52 @@ RULE(Completions, OfAQueuePairThatIsDestroyedAreGone)
 {
     fixture_play(device, destroy_with_completions, NULL);
 }
+
+// --- two queues ------------------------------------------------------------------------------------------------------
+
+static void send_to_apart(struct side *side)
+{
+    fixture_barrier(side);
+    fixture_connect(side, side->qp, side->peer, (uint32_t)side->peer->value[0]);
+    fixture_barrier(side);
+    fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+}
+
+static void expect_one(struct ibv_cq *cq, uint64_t id, enum ibv_wc_opcode opcode)
+{
+    struct ibv_wc wc[2] = {{0}};
+    ASSERT_EQ(ibv_poll_cq(cq, 2, wc), 1);
+    EXPECT_EQ(wc[0].wr_id, id);
+    EXPECT_EQ(wc[0].opcode, opcode);
+}
+
+static void complete_apart(struct side *side)
+{
+    struct ibv_cq *receives = ibv_create_cq(side->context, 4, NULL, NULL, 0);
+    struct ibv_qp_init_attr init = {
+        .send_cq = side->cq, .recv_cq = receives, .cap = side->fixture->cap, .qp_type = IBV_QPT_RC};
+    struct ibv_qp *apart = ibv_create_qp(side->pd, &init), *usual = side->qp;
+    ASSERT_NOT_NULL(apart);
+    side->value[0] = apart->qp_num;
+    fixture_barrier(side);
+    side->qp = apart;
+    fixture_connect(side, apart, side->peer, side->peer->qp->qp_num);
+    EXPECT_EQ(fixture_receive(side, 2, 4096, 64), 0);
+    fixture_barrier(side);
+    fixture_send(side, 3, IBV_WR_RDMA_WRITE, 0, 8, 8192);
+    fixture_sleep(side, 50 * US);
+    expect_one(side->cq, 3, IBV_WC_RDMA_WRITE);
+    expect_one(receives, 2, IBV_WC_RECV);
+    side->qp = usual;
+    EXPECT_EQ(ibv_destroy_qp(apart) | ibv_destroy_cq(receives), 0);
+}
+
+// IBA 10.8.2: the two work queues may have different completion queues.
+RULE(Completions, OfSendsAndOfReceivesComeInTheirOwnQueues)
+{
+    struct fixture *fixture = fixture_new(device);
+    fixture->unconnected = true;
+    fixture_run(fixture, send_to_apart, complete_apart);
+    fixture_end(fixture);
+}

@@ -151,6 +151,31 @@ TIMED_RULE(Datagrams, NobodyTakesAreDropped)
     play(device, 2, send_dropped, receive_the_last);
 }
 
+static void send_with_controlled_key(struct side *side)
+{
+    struct ibv_sge sge;
+    struct ibv_send_wr wr = datagram(side, 1, &sge, 100);
+    wr.wr.ud.remote_qkey = UINT32_C(0x80000000) | (FIXTURE_QKEY + 1);
+    fixture_barrier(side);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_barrier(side);
+}
+
+static void receive_hundred(struct side *side)
+{
+    EXPECT_EQ(fixture_receive(side, 9, TO, 100 + GRH), 0);
+    fixture_barrier(side);
+    EXPECT_EQ(fixture_expect(side, 9, IBV_WC_SUCCESS).byte_len, 100 + GRH);
+    fixture_barrier(side);
+}
+
+// IBA 10.2.5: a key with the high-order bit in a request stands for the key of the sending queue pair.
+RULE(Datagrams, WithAControlledKeyCarryTheKeyOfTheirQueuePair)
+{
+    play(device, 2, send_with_controlled_key, receive_hundred);
+}
+
 static void send_too_long(struct side *side)
 {
     fixture_barrier(side);

@@ -60,6 +60,36 @@ RULE(Events, ASharedReceiveQueueTellsThatItRunsLow)
     play_shared(device, three_sends, shared_receive);
 }
 
+static void two_sends(struct side *side)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        fixture_barrier(side);
+        fixture_send(side, i, IBV_WR_SEND, 0, 64, 0);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+    }
+}
+
+static void reach_the_limit(struct side *side)
+{
+    struct ibv_srq_attr attr = {.srq_limit = 3};
+    for (uint32_t i = 0; i < 4; i++) {
+        EXPECT_EQ(fixture_receive(side, i, i * 500, 64), 0);
+    }
+    EXPECT_EQ(ibv_modify_srq(side->srq, &attr, IBV_SRQ_LIMIT), 0);
+    fixture_barrier(side);
+    (void)fixture_expect(side, 0, IBV_WC_SUCCESS);
+    fixture_expect_no_event(side); // three are left
+    fixture_barrier(side);
+    (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
+    fixture_expect_event(side, IBV_EVENT_SRQ_LIMIT_REACHED, side->srq);
+}
+
+// IBA 10.2.9.2: fewer than the limit, not as many.
+RULE(Events, ASharedReceiveQueueIsLowBelowItsLimitAndNotAtIt)
+{
+    play_shared(device, two_sends, reach_the_limit);
+}
+
 static void low_already(struct side *side)
 {
     EXPECT_EQ(fixture_receive(side, 1, 0, 64), 0);

@@ -21,6 +21,25 @@ void fixture_init(enum hca_qp_type type)
     pair_init(type);
 }
 
+void fixture_init_with(const struct hca_config *config, enum hca_qp_type type)
+{
+    memset(&fixture, 0, sizeof fixture);
+    hca_fixture_init_with(&fixture.base, config, "core-i7-2600k");
+    pair_init(type);
+}
+
+void fixture_reconnect(void (*change)(struct hca_qp_attr *attr))
+{
+    const struct hca_qp_attr reset = {.state = HCA_RESET};
+    struct hca_qp_attr to_b = hca_fixture_attr(&fixture.b), to_a = hca_fixture_attr(&fixture.a);
+    change(&to_b);
+    change(&to_a);
+    EXPECT_EQ(hca_qp_modify(fixture.a.qp, HCA_QP_STATE, &reset), 0);
+    EXPECT_EQ(hca_qp_modify(fixture.b.qp, HCA_QP_STATE, &reset), 0);
+    hca_fixture_connect_with(&fixture.a, &to_b);
+    hca_fixture_connect_with(&fixture.b, &to_a);
+}
+
 void fixture_init_adversarial(enum adversary_purpose purpose, uint32_t permille)
 {
     struct hca_config config = preset_hca("connectx-qdr");

@@ -135,6 +135,57 @@ TEST(Datagrams, ADatagramWithoutAReceiveIsDropped)
     hca_fixture_fini(&fixture.base);
 }
 
+static void leveled_send(void *arg)
+{
+    hca_ah_t *ah;
+    struct hca_sge sge;
+    (void)arg;
+    ASSERT_EQ(hca_ah_create(fixture.near->pd, 2, 5, NULL, &ah), 0);
+    struct hca_send_wr wr = hca_fixture_wr(&fixture.a, HCA_OP_SEND, 0, 100, &sge);
+    wr.ah = ah;
+    wr.remote_qpn = hca_qp_number(fixture.b.qp);
+    wr.remote_qkey = 0x1234;
+    sim_thread_sleep(fixture.base.sim, 10 * US);
+    EXPECT_EQ(hca_post_send(fixture.a.qp, &wr, NULL), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    EXPECT_EQ(hca_ah_destroy(ah), 0);
+}
+
+static void leveled_receive(void *arg)
+{
+    (void)arg;
+    EXPECT_EQ(hca_fixture_receive(&fixture.b, 3, 0, 140), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.b).sl, 5);
+}
+
+// IBA 11.4.2.1: the completion tells the service level with which the datagram came.
+TEST(Datagrams, ADatagramComesWithTheServiceLevelOfItsAddress)
+{
+    fixture_init(HCA_UD);
+    fixture_run(leveled_send, leveled_receive);
+    hca_fixture_fini(&fixture.base);
+}
+
+static void unreceived_uc_send(void *arg)
+{
+    (void)arg;
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_SEND, 0, 100, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+}
+
+TEST(Datagrams, WhoListensHearsOfALostMessageOfAnUnreliableConnection)
+{
+    fixture_init(HCA_UC);
+    losses = 0;
+    hca_set_lost(fixture.base.nodes[1].hca, loss_take, NULL);
+    fixture_run(unreceived_uc_send, NULL);
+    EXPECT_EQ(losses, 1);
+    EXPECT_EQ(lost.kind, HCA_LOSS_NO_RECEIVE);
+    EXPECT_EQ(lost.bytes, 100);
+    EXPECT_EQ(lost.qpn, hca_qp_number(fixture.b.qp));
+    hca_fixture_fini(&fixture.base);
+}
+
 static void uc_send(void *arg)
 {
     (void)arg;

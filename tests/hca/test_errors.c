@@ -121,6 +121,27 @@ TEST(Error, ReadFromADeregisteredRegionIsRemoteAccess)
     error_fixture_run(&fixture);
 }
 
+static void deregister_midway(void *arg)
+{
+    struct error_fixture *s = arg;
+    while (hca_fixture_counter(&s->base, 1, "port_xmit_packets") < 4) {
+        sim_thread_sleep(s->base.sim, 20 * NS);
+    }
+    EXPECT_EQ(hca_mr_deregister(s->far->mr), 0);
+    s->far->mr = NULL;
+}
+
+// 32 packets; those that were answered before the refusal arrive.
+TEST(Error, AReadWhoseRegionGoesInTheMiddleIsRemoteAccess)
+{
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.opcode = HCA_OP_READ;
+    fixture.sge[0].bytes = 32 * 2048;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    hca_fixture_spawn(&fixture.base, "deregister", deregister_midway, &fixture);
+    error_fixture_run(&fixture);
+}
+
 static void forbid_atomics(struct hca_qp_attr *attr)
 {
     attr->access = HCA_REMOTE_WRITE;
@@ -309,11 +330,62 @@ static void flush_run(void *arg)
     EXPECT_EQ(receives, 106);
 }
 
+static void receive_flushed(const struct hca_fixture_qp *qp, uint64_t wr_id)
+{
+    EXPECT_EQ(hca_fixture_receive(qp, wr_id, 0, 64), 0);
+    const struct hca_wc wc = hca_fixture_completion(qp);
+    EXPECT_EQ(wc.status, HCA_FLUSHED);
+    EXPECT_EQ(wc.wr_id, wr_id);
+}
+
+static void fail_and_receive_late(void *arg)
+{
+    struct error_fixture *s = arg;
+    s->wr.rkey = 1;
+    EXPECT_EQ(hca_post_send(s->a.qp, &s->wr, NULL), 0);
+    EXPECT_EQ(hca_fixture_completion(&s->a).status, HCA_REMOTE_ACCESS);
+    sim_thread_sleep(s->base.sim, 50 * US); // what was posted before is flushed
+    receive_flushed(&s->a, 7);
+}
+
+// IBA 10.3.1.5.
+TEST(Error, FlushesAReceiveThatIsPostedLongAfterTheFailure)
+{
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    hca_fixture_spawn(&fixture.base, "near", fail_and_receive_late, &fixture);
+    hca_fixture_run(&fixture.base);
+    hca_fixture_fini(&fixture.base);
+}
+
+static void query_and_receive(void *arg)
+{
+    struct error_fixture *s = arg;
+    struct hca_qp_attr attr = {.state = HCA_RTS};
+    while (attr.state != HCA_ERROR) {
+        sim_thread_sleep(s->base.sim, 10 * US);
+        ASSERT_EQ(hca_qp_query(s->b.qp, &attr), 0);
+    }
+    receive_flushed(&s->b, 8);
+}
+
+// The queue pair of the far side has failed without a completion there: only a query tells of it.
+TEST(Error, FlushesAReceiveThatIsPostedWhenTheStateIsKnown)
+{
+    error_fixture_init_with(&fixture, HCA_RC, NULL);
+    fixture.wr.rkey = 1;
+    fixture.expected = HCA_REMOTE_ACCESS;
+    hca_fixture_spawn(&fixture.base, "near", near_run, &fixture);
+    hca_fixture_spawn(&fixture.base, "far", query_and_receive, &fixture);
+    hca_fixture_run(&fixture.base);
+    hca_fixture_fini(&fixture.base);
+}
+
 TEST(Error, FlushesEverythingThatWasPostedInOrder)
 {
     error_fixture_init_with(&fixture, HCA_RC, NULL);
     hca_fixture_spawn(&fixture.base, "near", flush_run, &fixture);
     hca_fixture_run(&fixture.base);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "completion_errors"), 1 + 8); // IBA 11.6.2: flushed ones as well
     hca_fixture_fini(&fixture.base);
 }
 

@@ -215,3 +215,37 @@ TEST(Events, AnEventQueueThatIsReadInTimeLosesNothing)
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "events"), EVENT_ENTRIES + 5 * 500);
     hca_fixture_fini(&fixture.base);
 }
+
+// --- time ------------------------------------------------------------------------------------------------------------
+
+static uint64_t told_ps;
+
+static void write_and_wait(void *arg)
+{
+    const bool *sleeps = arg;
+    EXPECT_EQ(hca_cq_arm(fixture.a.cq, false), 0);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+    if (*sleeps) {
+        fixture_expect_event(fixture.near, HCA_EVENT_COMPLETION);
+    }
+    while (!*sleeps && !hca_event_waits(fixture.near->context)) {
+        sim_thread_sleep(fixture.base.sim, NS);
+    }
+    told_ps = sim_now_ps(fixture.base.sim);
+}
+
+static uint64_t told_at_ps(bool sleeps)
+{
+    fixture_init(HCA_RC);
+    hca_fixture_spawn(&fixture.base, "near", write_and_wait, &sleeps);
+    hca_fixture_run(&fixture.base);
+    hca_fixture_fini(&fixture.base);
+    return told_ps;
+}
+
+// A look at the memory of the events sees the entry as soon as it is there.
+TEST(Events, AProgramThatSleepsUntilAnEventPaysTheInterrupt)
+{
+    uint64_t there_ps = told_at_ps(false), woken_ps = told_at_ps(true);
+    EXPECT_BETWEEN(woken_ps - there_ps, fixture.base.host.interrupt_ps - NS, fixture.base.host.interrupt_ps + 100 * NS);
+}

@@ -186,6 +186,23 @@ TEST(IbLink, KeepsItsCreditsOverLossesAndAPulledCable)
     net_fini();
 }
 
+// A quarter of the buffer, 20 blocks, would be reported at once; the 15 of this packet are not yet.
+TEST(IbLink, KeepsTheRoomThatWasFreedBeforeTheCableWasPulled)
+{
+    net_init(true);
+    send(0, 1, 1, 900);
+    (void)sim_run(net.sim);
+    ib_link_set_up(net.links[0], false);
+    ib_link_set_up(net.links[0], true);
+    net.hosts[1].holds = true;
+    send(0, 1, 10, 2048);
+    (void)sim_run(net.sim);
+    EXPECT_EQ(net.hosts[1].received, 1 + BLOCKS / 33);
+    host_release(&net.hosts[1]);
+    (void)sim_run(net.sim);
+    net_fini();
+}
+
 TEST(IbSwitch, AddsItsLatencyAndASecondSerialisation)
 {
     net_init(false);
@@ -263,6 +280,18 @@ TEST(IbSwitch, CopiesWhatGoesToAGroupToEachMemberButTheSender)
     net_fini();
 }
 
+// One group more than the switch has places for, but one after the other.
+TEST(IbSwitch, FreesThePlaceOfAGroupWithTheLastMember)
+{
+    net_init(false);
+    for (uint16_t i = 0; i <= IB_SWITCH_GROUPS; i++) {
+        TEST_TRACE("group %u", i);
+        ASSERT_EQ(ib_switch_group_change(net.ib_switch, (uint16_t)(IB_MULTICAST_LID + i), 1, true), SIM_OK);
+        ASSERT_EQ(ib_switch_group_change(net.ib_switch, (uint16_t)(IB_MULTICAST_LID + i), 1, false), SIM_OK);
+    }
+    net_fini();
+}
+
 TEST(IbSwitch, KeepsAPacketsPlaceUntilTheLastCopyHasLeft)
 {
     net_init(false);
@@ -295,6 +324,42 @@ TEST(IbPackets, OfXrcAreLongerByTheirHeaderInRequests)
     uint32_t acknowledge = ib_packet_wire_bytes(packet);
     packet->service = IB_RC;
     EXPECT_EQ(ib_packet_wire_bytes(packet), acknowledge);
+    ib_packet_give(pool, packet);
+    (void)ib_pool_destroy(pool);
+}
+
+// IBA 9.2.1, table 35: the headers behind the BTH; their sizes are those of 9.3 (RETH 16, AtomicETH 28, AETH 4,
+// AtomicAckETH 8, immediate data 4).
+TEST(IbPackets, HaveTheHeadersOfTheirOpcode)
+{
+    enum { RETH = 16, ATOMIC_ETH = 28, AETH = 4, ATOMIC_ACK = 8, IMMEDIATE = 4, PAYLOAD = 64 };
+    enum { OTHER = 8 + 12 + 4 + 2 + 2 }; // LRH, BTH, ICRC, VCRC, delimiters
+    static const struct {
+        const char *name;
+        enum ib_opcode opcode;
+        uint32_t headers, payload;
+    } packets[] = {{"send only", IB_SEND_ONLY, 0, PAYLOAD},
+                   {"send only with immediate", IB_SEND_ONLY_IMM, IMMEDIATE, PAYLOAD},
+                   {"send last with immediate", IB_SEND_LAST_IMM, IMMEDIATE, PAYLOAD},
+                   {"write first", IB_WRITE_FIRST, RETH, PAYLOAD},
+                   {"write middle", IB_WRITE_MIDDLE, 0, PAYLOAD},
+                   {"write last with immediate", IB_WRITE_LAST_IMM, IMMEDIATE, PAYLOAD},
+                   {"write only with immediate", IB_WRITE_ONLY_IMM, RETH + IMMEDIATE, PAYLOAD},
+                   {"read request", IB_READ_REQUEST, RETH, 0},
+                   {"read response first", IB_READ_FIRST, AETH, PAYLOAD},
+                   {"read response middle", IB_READ_MIDDLE, 0, PAYLOAD},
+                   {"acknowledge", IB_ACKNOWLEDGE, AETH, 0},
+                   {"atomic acknowledge", IB_ATOMIC_ACKNOWLEDGE, AETH + ATOMIC_ACK, 0},
+                   {"compare and swap", IB_COMPARE_SWAP, ATOMIC_ETH, 0},
+                   {"fetch and add", IB_FETCH_ADD, ATOMIC_ETH, 0}};
+    ib_pool_t *pool = ib_pool_create();
+    ib_packet_t *packet = ib_packet_take(pool);
+    for (unsigned i = 0; i < sizeof packets / sizeof *packets; i++) {
+        TEST_TRACE("%s", packets[i].name);
+        packet->opcode = (uint8_t)packets[i].opcode;
+        packet->bytes = packets[i].payload;
+        EXPECT_EQ(ib_packet_wire_bytes(packet), OTHER + packets[i].headers + packets[i].payload);
+    }
     ib_packet_give(pool, packet);
     (void)ib_pool_destroy(pool);
 }

@@ -111,22 +111,54 @@ TEST(Raw, AnObjectThatAnotherOneNamesIsBusy)
     hca_fixture_fini(&fixture.base);
 }
 
+static void domain_with_a_queue(void *arg)
+{
+    (void)arg;
+    raw_init();
+    uint32_t cq = cq_created(raw.eq, raw.uar), xrcd = created((struct hca_command){.id = HCA_CMD_XRCD_CREATE});
+    uint32_t srq = created((struct hca_command){.id = HCA_CMD_SRQ_CREATE,
+                                                .srq_create = {.eqn = raw.eq,
+                                                               .pdn = raw.pd,
+                                                               .xrcdn = xrcd,
+                                                               .cqn = cq,
+                                                               .base = raw.bus + RECEIVES,
+                                                               .record = raw.bus + RECORDS + 24,
+                                                               .entries = 16,
+                                                               .stride_bytes = 64}});
+    EXPECT_EQ(destroyed(HCA_CMD_XRCD_DESTROY, xrcd), -EBUSY);
+    EXPECT_EQ(destroyed(HCA_CMD_SRQ_DESTROY, srq), 0);
+    EXPECT_EQ(destroyed(HCA_CMD_XRCD_DESTROY, xrcd), 0);
+}
+
+TEST(Raw, AnXrcDomainWithAReceiveQueueIsBusy)
+{
+    fixture_init(HCA_RC);
+    fixture_run(domain_with_a_queue, NULL);
+    hca_fixture_fini(&fixture.base);
+}
+
 // --- requests --------------------------------------------------------------------------------------------------------
 
-static void qp_ready(uint32_t qpn)
+static void qp_ready(uint32_t qpn, const struct hca_fixture_qp *peer)
 {
     static const uint32_t masks[] = {HCA_QP_STATE | HCA_QP_PORT | HCA_QP_ACCESS,
                                      HCA_QP_STATE | HCA_QP_PATH | HCA_QP_PATH_MTU | HCA_QP_DEST_QPN |
                                          HCA_QP_RECEIVE_PSN | HCA_QP_MAX_DEST_RD | HCA_QP_MIN_RNR_TIMER,
                                      HCA_QP_STATE | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY |
                                          HCA_QP_SEND_PSN | HCA_QP_MAX_RD_ATOMIC};
-    struct hca_qp_attr attr = hca_fixture_attr(&fixture.b);
-    attr.port = 1;
+    struct hca_qp_attr attr = hca_fixture_attr(peer);
     for (unsigned i = 0; i < 3; i++) {
         attr.state = (enum hca_qp_state)(HCA_INIT + i);
         (void)created((struct hca_command){
             .id = HCA_CMD_QP_MODIFY, .number = qpn, .qp_modify = {.mask = masks[i], .attr = attr}});
     }
+}
+
+static uint32_t region_created(void)
+{
+    return created((struct hca_command){
+        .id = HCA_CMD_MR_REGISTER,
+        .mr_register = {.pdn = raw.pd, .iova = IOVA, .bytes = BYTES, .access = EVERY_ACCESS, .bus_address = raw.bus}});
 }
 
 // More segments than the HCA declares.
@@ -138,13 +170,11 @@ static void too_many_segments(void *arg)
     struct hca_cqe cqe;
     (void)arg;
     raw_init();
-    data.lkey = created((struct hca_command){
-        .id = HCA_CMD_MR_REGISTER,
-        .mr_register = {.pdn = raw.pd, .iova = IOVA, .bytes = BYTES, .access = EVERY_ACCESS, .bus_address = raw.bus}});
+    data.lkey = region_created();
     control.qpn =
         created((struct hca_command){.id = HCA_CMD_QP_CREATE, .qp_create = qp_init(cq_created(raw.eq, raw.uar))});
     control.units = (uint8_t)((sizeof control + SEGMENTS * sizeof data) / HCA_WQE_UNIT_BYTES);
-    qp_ready(control.qpn);
+    qp_ready(control.qpn, &fixture.b);
     memcpy(raw.bytes + SENDS, &control, sizeof control);
     for (unsigned i = 0; i < SEGMENTS; i++) {
         data.address = IOVA + RECEIVES + i;
@@ -163,5 +193,50 @@ TEST(Raw, ARequestOfTooManySegmentsIsRefusedAsAWhole)
     fixture_init(HCA_RC);
     fixture_run(too_many_segments, NULL);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "port_xmit_packets"), 0);
+    hca_fixture_fini(&fixture.base);
+}
+
+// --- receives --------------------------------------------------------------------------------------------------------
+
+static struct hca_fixture_qp sender;
+
+static enum hca_status send_to(uint32_t qpn, uint32_t producer)
+{
+    const struct hca_qp_attr reset = {.state = HCA_RESET};
+    struct hca_qp_attr attr = hca_fixture_attr(&sender); // on the same node
+    const uint64_t record = producer;
+    attr.dest_qpn = qpn;
+    memcpy(raw.bytes + RECORDS + 16, &record, sizeof record);
+    (void)created((struct hca_command){
+        .id = HCA_CMD_QP_MODIFY, .number = qpn, .qp_modify = {.mask = HCA_QP_STATE, .attr = reset}});
+    EXPECT_EQ(hca_qp_modify(sender.qp, HCA_QP_STATE, &reset), 0);
+    qp_ready(qpn, &sender);
+    hca_fixture_connect_with(&sender, &attr);
+    EXPECT_EQ(hca_fixture_send(&sender, HCA_OP_SEND, 0, 64, fixture.near, 0), 0);
+    return hca_fixture_completion(&sender).status;
+}
+
+// The count in the record is wrong at first: more entries than the ring has.
+static void count_and_reset(void *arg)
+{
+    const struct hca_wqe_receive head = {.segments = 1};
+    struct hca_wqe_data data = {.address = IOVA + RECEIVES + 1024, .bytes = 64};
+    (void)arg;
+    raw_init();
+    data.lkey = region_created();
+    memcpy(raw.bytes + RECEIVES, &head, sizeof head);
+    memcpy(raw.bytes + RECEIVES + sizeof head, &data, sizeof data);
+    uint32_t qpn =
+        created((struct hca_command){.id = HCA_CMD_QP_CREATE, .qp_create = qp_init(cq_created(raw.eq, raw.uar))});
+    EXPECT_EQ(send_to(qpn, 5), HCA_REMOTE_OPERATION);
+    EXPECT_EQ(send_to(qpn, 1), HCA_OK);
+    EXPECT_MEMEQ(raw.bytes + RECEIVES + 1024, fixture.near->memory, 64);
+}
+
+TEST(Raw, AReceiveQueueThatFailedWorksAgainAfterAReset)
+{
+    fixture_init(HCA_RC);
+    sender = hca_fixture_qp(fixture.near, HCA_RC);
+    fixture_run(count_and_reset, NULL);
     hca_fixture_fini(&fixture.base);
 }

@@ -1,4 +1,4 @@
-// Queues during their lives: counters, draining, reset, doorbells, lists of requests, the order of reads.
+// Queues during their lives: counters, draining, reset, lists of requests, the order of reads.
 #include <errno.h>
 #include <string.h>
 
@@ -31,6 +31,30 @@ TEST(Services, CountersOfThePortHoldWhatWasOnTheWire)
     hca_fixture_fini(&fixture.base);
 }
 
+static void add_many_then_one(void *arg)
+{
+    enum { MANY = 8 };
+    (void)arg;
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_FETCH_ADD, 0, 8, fixture.far, 0), 0);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    }
+    uint64_t longest_ps = hca_fixture_counter(&fixture.base, 1, "atomic_wait_max_ps");
+    EXPECT_GT(longest_ps, 0);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_FETCH_ADD, 0, 8, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "atomic_wait_max_ps"), longest_ps);
+}
+
+TEST(Services, TheLongestWaitStaysTheLongestAfterAShorterOne)
+{
+    fixture_init(HCA_RC);
+    fixture_run(add_many_then_one, NULL);
+    hca_fixture_fini(&fixture.base);
+}
+
 static void many_writes(void *arg)
 {
     (void)arg;
@@ -51,6 +75,46 @@ TEST(Services, AnOverrunCompletionQueueFailsItsQueuePairs)
     hca_fixture_connect(&fixture.a, &fixture.b);
     fixture_run(many_writes, NULL);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "cq_overruns"), 1);
+    hca_fixture_fini(&fixture.base);
+}
+
+static void many_receives(void *arg)
+{
+    struct hca_qp_attr attr;
+    (void)arg;
+    for (unsigned i = 0; i < 16; i++) {
+        EXPECT_EQ(hca_fixture_receive(&fixture.b, i, 0, 64), 0);
+    }
+    fixture_expect_event(fixture.far, HCA_EVENT_CQ_ERROR);
+    fixture_expect_event(fixture.far, HCA_EVENT_QP_FATAL);
+    EXPECT_EQ(hca_qp_query(fixture.b.qp, &attr), 0);
+    EXPECT_EQ(attr.state, HCA_ERROR);
+}
+
+static void many_sends(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 16; i++) { // more than the ring of receives has
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_SEND, 0, 8, fixture.far, 0), 0);
+    }
+}
+
+TEST(Services, AnOverrunQueueOfReceivesFailsItsQueuePairs)
+{
+    fixture_init(HCA_RC);
+    struct hca_qp_create create = hca_fixture_qp_create(HCA_RC);
+    hca_cq_t *receives = NULL;
+    ASSERT_EQ(hca_cq_create(fixture.far->context, 4, NULL, &receives), 0);
+    create.send_cq = fixture.b.cq;
+    create.receive_cq = receives;
+    ASSERT_EQ(hca_qp_create(fixture.far->pd, &create, &fixture.b.qp), 0);
+    hca_fixture_qp_close(&fixture.a);
+    fixture.a = hca_fixture_qp(fixture.near, HCA_RC);
+    hca_fixture_connect(&fixture.a, &fixture.b);
+    fixture_run(many_sends, many_receives);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 1, "cq_overruns"), 1);
+    EXPECT_EQ(hca_qp_destroy(fixture.b.qp), 0);
+    EXPECT_EQ(hca_cq_destroy(receives), 0);
     hca_fixture_fini(&fixture.base);
 }
 
@@ -141,7 +205,7 @@ TEST(Services, ACableThatComesBackInTimeLosesNothing)
     hca_fixture_fini(&fixture.base);
 }
 
-// --- reset, doorbells -----------------------------------------------------------------------------------------------
+// --- reset -----------------------------------------------------------------------------------------------------------
 
 static void reset_and_again(void *arg)
 {
@@ -168,85 +232,34 @@ TEST(Services, AQueuePairStartsAnewAfterAReset)
     hca_fixture_fini(&fixture.base);
 }
 
-static void ring_for_others(void *arg)
+static uint64_t write_ps(void)
 {
-    (void)arg;
-    struct hca_fixture_process *other = fixture.base.processes[2];
-    const struct backend *backend = &other->backend;
-    // The second process of the node has the second page.
-    backend->ops->write(backend->ctx, BACKEND_BAR_HCA_UAR, HCA_UAR_BYTES,
-                        hca_doorbell_send(hca_qp_number(fixture.a.qp), 1), 8);
-    backend->ops->write(backend->ctx, BACKEND_BAR_HCA_UAR, HCA_UAR_BYTES + 0x100, 1, 8);
-    sim_thread_sleep(fixture.base.sim, 10 * US);
+    uint64_t begun_ps = sim_now_ps(fixture.base.sim);
+    EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_WRITE, 0, 8, fixture.far, 0), 0);
+    EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    return sim_now_ps(fixture.base.sim) - begun_ps;
 }
 
-TEST(Services, ADoorbellFromAnotherProcessIsRefused)
+static void keep(struct hca_qp_attr *attr)
+{
+    (void)attr;
+}
+
+static void write_before_and_after(void *arg)
+{
+    const struct hca_config *config = &fixture.base.config;
+    const uint64_t work_ps = config->send_request_ps - config->send_packet_ps; // of a queue pair for a request
+    (void)arg;
+    uint64_t first_ps = write_ps();
+    fixture_reconnect(keep);
+    uint64_t second_ps = write_ps();
+    EXPECT_BETWEEN(second_ps, first_ps - work_ps / 2, first_ps + work_ps / 2);
+}
+
+TEST(Services, AWriteTakesAsLongAfterAResetAsBefore)
 {
     fixture_init(HCA_RC);
-    (void)hca_fixture_process(&fixture.base, 0);
-    fixture_run(ring_for_others, NULL);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "doorbells_refused"), 2);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "packets_sent"), 0);
-    hca_fixture_fini(&fixture.base);
-}
-
-// --- BlueFlame ------------------------------------------------------------------------------------------------------
-
-enum { FLAME_DATA = 96, FLAME_UNITS = 8 };
-
-struct flame_request {
-    struct hca_wqe_control control;
-    struct hca_wqe_remote remote;
-    uint8_t data[FLAME_DATA];
-};
-
-static struct hca_fixture_qp flame_qp;
-static struct flame_request flames[2];
-
-static void request_fill(struct flame_request *request, const struct hca_fixture_qp *qp, uint32_t offset)
-{
-    request->control = (struct hca_wqe_control){.qpn = hca_qp_number(qp->qp),
-                                                .opcode = HCA_OP_WRITE,
-                                                .flags = HCA_WQE_INLINE,
-                                                .inline_bytes = FLAME_DATA,
-                                                .units = FLAME_UNITS};
-    request->remote = (struct hca_wqe_remote){.address = (uint64_t)(uintptr_t)fixture.far->memory + offset,
-                                              .rkey = hca_mr_rkey(fixture.far->mr)};
-    for (unsigned i = 0; i < FLAME_DATA; i++) {
-        request->data[i] = (uint8_t)(offset + 3 * i);
-    }
-}
-
-static void interleaved_write(void *arg)
-{
-    const struct backend *backend = &fixture.near->backend;
-    (void)arg;
-    request_fill(&flames[0], &fixture.a, 0);
-    request_fill(&flames[1], &flame_qp, 1000);
-    for (unsigned line = 0; line < 2; line++) {
-        for (unsigned i = 0; i < 2; i++) {
-            uint64_t offset = HCA_UAR_BLUEFLAME + (2 + i) * HCA_BLUEFLAME_BYTES + line * 64;
-            backend->ops->write_combined(backend->ctx, BACKEND_BAR_HCA_UAR, offset, (uint8_t *)&flames[i] + line * 64,
-                                         64);
-            backend->ops->fence(backend->ctx);
-        }
-    }
-    sim_thread_sleep(fixture.base.sim, 20 * US);
-}
-
-// Like two threads of a process, each with its own buffer.
-TEST(Services, RequestsThatComeLineByLineIntoTwoBuffersStayApart)
-{
-    fixture_init(HCA_RC);
-    flame_qp = hca_fixture_qp(fixture.near, HCA_RC);
-    struct hca_fixture_qp peer = hca_fixture_qp(fixture.far, HCA_RC);
-    hca_fixture_connect(&flame_qp, &peer);
-    fixture_run(interleaved_write, NULL);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "blueflames"), 2);
-    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "blueflames_dropped"), 0);
-    for (unsigned i = 0; i < 2; i++) {
-        EXPECT_MEMEQ(fixture.far->memory + i * 1000, flames[i].data, FLAME_DATA);
-    }
+    fixture_run(write_before_and_after, NULL);
     hca_fixture_fini(&fixture.base);
 }
 

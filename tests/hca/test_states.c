@@ -66,6 +66,35 @@ TEST(States, RefuseMissingAndUnknownAttributesAndValuesOutOfRange)
     hca_fixture_fini(&fixture);
 }
 
+static int step(const struct hca_fixture_qp *qp, struct hca_qp_attr *attr, enum hca_qp_state to)
+{
+    uint32_t required = 0, optional;
+    EXPECT_TRUE(hca_qp_transition(HCA_RC, (enum hca_qp_state)(to - 1), to, &required, &optional));
+    attr->state = to;
+    return hca_qp_modify(qp->qp, required | HCA_QP_STATE, attr);
+}
+
+// IBA 11.2.1.2: the two limits are different attributes of the device.
+TEST(States, TakeAsManyReadsAsTheDeviceBeginsAndAnswers)
+{
+    static struct hca_fixture fixture;
+    hca_fixture_init(&fixture, "connectx-qdr");
+    struct hca_fixture_qp qp = hca_fixture_qp(hca_fixture_process(&fixture, 0), HCA_RC);
+    struct hca_qp_attr attr = hca_fixture_attr(&qp);
+    const uint8_t begins = (uint8_t)fixture.config.initiator_reads, answers = (uint8_t)fixture.config.responder_reads;
+    ASSERT_NE(begins, answers);
+    EXPECT_EQ(step(&qp, &attr, HCA_INIT), 0);
+    attr.max_dest_rd_atomic = (uint8_t)(answers + 1);
+    EXPECT_NE(step(&qp, &attr, HCA_RTR), 0);
+    attr.max_dest_rd_atomic = answers;
+    EXPECT_EQ(step(&qp, &attr, HCA_RTR), 0);
+    attr.max_rd_atomic = (uint8_t)(begins + 1);
+    EXPECT_NE(step(&qp, &attr, HCA_RTS), 0);
+    attr.max_rd_atomic = begins;
+    EXPECT_EQ(step(&qp, &attr, HCA_RTS), 0);
+    hca_fixture_fini(&fixture);
+}
+
 // IBA table 45.
 TEST(States, RnrTimersAreThoseOfTheTable)
 {

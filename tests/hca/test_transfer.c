@@ -79,3 +79,52 @@ TEST(Transfer, SendsArriveWholeAtEverySize)
     expect_transfer(HCA_RC, HCA_OP_SEND_IMM, 5000, true);
     expect_transfer(HCA_RC, HCA_OP_WRITE_IMM, 5000, true);
 }
+
+enum { SEGMENT_BYTES = 3000, SECOND_AT = 50000 };
+
+static void write_two_segments(void *arg)
+{
+    struct pair *pair = arg;
+    struct hca_sge sges[2];
+    struct hca_send_wr wr = hca_fixture_wr(&pair->a, HCA_OP_WRITE, 0, SEGMENT_BYTES, &sges[0]);
+    (void)hca_fixture_wr(&pair->a, HCA_OP_WRITE, SECOND_AT, SEGMENT_BYTES, &sges[1]);
+    wr.sge_count = 2;
+    wr.remote_address = (uint64_t)(uintptr_t)pair->far->memory;
+    wr.rkey = hca_mr_rkey(pair->far->mr);
+    EXPECT_EQ(hca_post_send(pair->a.qp, &wr, NULL), 0);
+    EXPECT_EQ(hca_fixture_completion(&pair->a).status, HCA_OK);
+}
+
+// The second packet begins with byte 2048 of the first segment and ends in the second one.
+TEST(Transfer, APacketReachesFromTheMiddleOfASegmentIntoTheNext)
+{
+    static struct pair pair;
+    pair_init(&pair, HCA_RC);
+    hca_fixture_spawn(&pair.fixture, "near", write_two_segments, &pair);
+    hca_fixture_run(&pair.fixture);
+    EXPECT_MEMEQ(pair.far->memory, pair.near->memory, SEGMENT_BYTES);
+    EXPECT_MEMEQ(pair.far->memory + SEGMENT_BYTES, pair.near->memory + SECOND_AT, SEGMENT_BYTES);
+    hca_fixture_fini(&pair.fixture);
+}
+
+static void write_twice(void *arg)
+{
+    struct pair *pair = arg;
+    EXPECT_EQ(hca_fixture_send(&pair->a, HCA_OP_WRITE, 101, 5000, pair->far, 302), 0);
+    EXPECT_EQ(hca_fixture_send(&pair->a, HCA_OP_WRITE_IMM, 101, pair->bytes, pair->far, 302), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(hca_fixture_completion(&pair->a).status, HCA_OK);
+    }
+}
+
+TEST(Transfer, AReceiveTellsTheBytesOfTheWriteWithItsImmediate)
+{
+    static struct pair pair;
+    pair_init(&pair, HCA_RC);
+    pair.bytes = 3000;
+    pair.opcode = HCA_OP_WRITE_IMM;
+    hca_fixture_spawn(&pair.fixture, "near", write_twice, &pair);
+    hca_fixture_spawn(&pair.fixture, "far", receive, &pair);
+    hca_fixture_run(&pair.fixture);
+    hca_fixture_fini(&pair.fixture);
+}

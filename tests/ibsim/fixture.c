@@ -100,25 +100,28 @@ static int step_mask(enum ibv_qp_type type, enum ibv_qp_state to)
 
 static void side_connect(struct fixture_side *side)
 {
-    struct ibv_qp_attr attr = {.path_mtu = side->fixture->path_mtu,
+    const struct fixture *fixture = side->fixture;
+    struct ibv_qp_attr attr = {.path_mtu =
+                                   side->index == 1 && fixture->far_mtu != 0 ? fixture->far_mtu : fixture->path_mtu,
                                .qkey = FIXTURE_QKEY,
                                .rq_psn = 0xfffffe,
                                .sq_psn = 0xfffffe,
                                .dest_qp_num = side->peer->qp->qp_num,
                                .qp_access_flags = RIGHTS,
-                               .ah_attr = {.dlid = side->peer->lid, .port_num = 1},
+                               .ah_attr = {.dlid = side->peer->lid, .port_num = 1, .is_global = fixture->global},
                                .max_rd_atomic = 4,
                                .max_dest_rd_atomic = 4,
                                .min_rnr_timer = 1,
                                .port_num = 1,
                                .timeout = 4,
                                .retry_cnt = 7,
-                               .rnr_retry = side->fixture->rnr_retry};
+                               .rnr_retry = fixture->rnr_retry};
+    EXPECT_EQ(ibv_query_gid(side->peer->context, 1, 0, &attr.ah_attr.grh.dgid), 0);
     for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
         attr.qp_state = state;
-        EXPECT_EQ(ibv_modify_qp(side->qp, &attr, step_mask(side->fixture->type, state)), 0);
+        EXPECT_EQ(ibv_modify_qp(side->qp, &attr, step_mask(fixture->type, state)), 0);
     }
-    side->ah = side->fixture->type == IBV_QPT_UD ? ibv_create_ah(side->pd, &attr.ah_attr) : NULL;
+    side->ah = fixture->type == IBV_QPT_UD ? ibv_create_ah(side->pd, &attr.ah_attr) : NULL;
 }
 
 static void side_close(struct fixture_side *side)

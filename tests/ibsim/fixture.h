@@ -34,6 +34,8 @@ struct fixture {
     bool shared_receives;  // of side 1
     uint8_t rnr_retry;     // 7 unless a test sets it
     enum ibv_mtu path_mtu; // 1024
+    enum ibv_mtu far_mtu;  // of side 1's path; 0: the same
+    bool global;           // paths of connections have a global route
     struct fixture_side sides[2];
     unsigned at_barrier, barriers;
     sim_condition_t barrier;

@@ -41,6 +41,25 @@ TEST(IbsimConnected, AWriteArrivesWithoutTheOtherProgram)
     }
 }
 
+static void write_small(struct fixture_side *side)
+{
+    struct ibv_sge sge = fixture_sge(side, FROM, 100);
+    struct ibv_send_wr wr = fixture_wr(side, IBV_WR_RDMA_WRITE, &sge, TO);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_completion(side, 1, IBV_WC_SUCCESS);
+}
+
+// IBA 8.3: LRH, GRH, BTH, RETH, payload, ICRC; and the acknowledge: LRH, GRH, BTH, AETH, ICRC.
+TEST(IbsimConnected, PacketsOfAGlobalPathHaveARouteHeader)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture->global = true;
+    fixture_run(fixture, write_small, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture->base, 0, "port_xmit_data"), 8 + 40 + 12 + 16 + 100 + 4);
+    EXPECT_EQ(hca_fixture_counter(&fixture->base, 1, "port_xmit_data"), 8 + 40 + 12 + 4 + 4);
+    fixture_end(fixture);
+}
+
 static void write_inline_list(struct fixture_side *side)
 {
     struct ibv_sge pieces[2] = {fixture_sge(side, FROM, 10), fixture_sge(side, FROM + 10, 20)};

@@ -90,6 +90,7 @@ static void device_query(struct fixture_side *side)
     union ibv_gid gid, other;
     EXPECT_EQ(ibv_query_device(side->context, &attr), 0);
     EXPECT_EQ(attr.max_qp_rd_atom, side->fixture->base.config.responder_reads);
+    EXPECT_EQ(attr.max_qp_init_rd_atom, side->fixture->base.config.initiator_reads);
     EXPECT_EQ(attr.max_qp, side->fixture->base.config.max_qp);
     EXPECT_EQ(attr.atomic_cap, IBV_ATOMIC_HCA);
     EXPECT_EQ(ibv_query_port(side->context, 1, &port), 0);
@@ -107,5 +108,25 @@ TEST(IbsimDevice, SaysWhatTheHcaIs)
 {
     struct fixture *fixture = fixture_new(IBV_QPT_RC);
     fixture_run(fixture, device_query, NULL);
+    fixture_end(fixture);
+}
+
+static void cable_pull(struct fixture_side *side)
+{
+    struct ibv_port_attr port;
+    EXPECT_EQ(ibv_query_port(side->context, 1, &port), 0);
+    EXPECT_EQ(port.state, IBV_PORT_ACTIVE);
+    EXPECT_EQ(port.phys_state, 5);
+    ib_link_set_up(side->fixture->base.cable, false);
+    EXPECT_EQ(ibv_query_port(side->context, 1, &port), 0);
+    EXPECT_EQ(port.state, IBV_PORT_DOWN);
+    EXPECT_EQ(port.phys_state, 2);
+}
+
+// IBA 14.2.5.6, PortPhysicalState: 5 is LinkUp, 2 is Polling.
+TEST(IbsimDevice, ItsPortPollsWhenTheCableIsPulled)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, cable_pull, NULL);
     fixture_end(fixture);
 }

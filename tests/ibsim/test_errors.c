@@ -154,6 +154,24 @@ TEST(IbsimErrors, AMessageLongerThanTheBufferFailsBothSides)
     fixture_end(fixture);
 }
 
+static void read_from_other_packets(struct fixture_side *side)
+{
+    struct ibv_sge sge = fixture_sge(side, 0, BYTES);
+    struct ibv_send_wr wr = fixture_wr(side, IBV_WR_RDMA_READ, &sge, 0);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_completion(side, 1, IBV_WC_BAD_RESP_ERR);
+    EXPECT_EQ(fixture_state(side), IBV_QPS_ERR);
+}
+
+// IBA 9.9.2.4.2, 11.6.2: the answers come in packets of 512 bytes, not of 1024.
+TEST(IbsimErrors, AnswersOfAnotherPathMtuAreABadResponse)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture->far_mtu = IBV_MTU_512;
+    fixture_run(fixture, read_from_other_packets, NULL);
+    fixture_end(fixture);
+}
+
 // --- flush -----------------------------------------------------------------------------------------------------------
 
 static void fail_by_hand(struct fixture_side *side)

@@ -238,6 +238,24 @@ TEST(IbsimMemory, MemoryThatTheProgramMayNotWriteIsNoRegionForWriting)
     fixture_end(fixture);
 }
 
+static void own_address(struct fixture_side *side)
+{
+    static uint8_t memory[PAGE];
+    errno = 0;
+    EXPECT_NULL(ibv_reg_mr_iova(side->pd, memory, sizeof memory, (uintptr_t)memory + PAGE, IBV_ACCESS_LOCAL_WRITE));
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    struct ibv_mr *mr = ibv_reg_mr_iova(side->pd, memory, sizeof memory, (uintptr_t)memory, IBV_ACCESS_LOCAL_WRITE);
+    ASSERT_NOT_NULL(mr);
+    EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST(IbsimMemory, ARegionHasTheAddressesOfItsMemoryAndNoOthers)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, own_address, NULL);
+    fixture_end(fixture);
+}
+
 // --- waiting ---------------------------------------------------------------------------------------------------------
 
 static void write_late(struct fixture_side *side)

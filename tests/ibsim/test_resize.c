@@ -1,5 +1,6 @@
 // Completion queues that are resized while completions are in them, in flight, or waited for.
 #include <errno.h>
+#include <stdlib.h>
 
 #include "fixture.h"
 
@@ -115,6 +116,53 @@ TEST(IbsimResize, GoesAsFarAsTheDeviceSays)
 {
     struct fixture *fixture = fixture_new(IBV_QPT_RC);
     fixture_run(fixture, resize_too_large, NULL);
+    fixture_end(fixture);
+}
+
+// --- polls of the whole queue ----------------------------------------------------------------------------------------
+
+// Receives are flushed without a connection.
+static struct ibv_qp *flushed_receives(struct fixture_side *side, unsigned count)
+{
+    struct ibv_qp_init_attr init = {
+        .send_cq = side->cq,
+        .recv_cq = side->cq,
+        .cap = {.max_send_wr = 1, .max_recv_wr = count, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = IBV_QPT_RC};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    struct ibv_qp *qp = ibv_create_qp(side->pd, &init);
+    struct ibv_recv_wr *bad;
+    EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), 0);
+    for (unsigned i = 0; i < count; i++) {
+        struct ibv_recv_wr wr = {.wr_id = i};
+        EXPECT_EQ(ibv_post_recv(qp, &wr, &bad), 0);
+    }
+    attr.qp_state = IBV_QPS_ERR;
+    EXPECT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+    return qp;
+}
+
+static void poll_all(struct fixture_side *side)
+{
+    EXPECT_EQ(ibv_resize_cq(side->cq, 8200), 0); // the queue has almost twice as many
+    const unsigned count = (unsigned)side->cq->cqe, half = count / 2;
+    uint64_t next[2] = {0, 0};
+    struct ibv_wc *wc = calloc(count, sizeof *wc);
+    struct ibv_qp *first = flushed_receives(side, half), *second = flushed_receives(side, half);
+    sim_thread_sleep(side->fixture->base.sim, 20000 * US);
+    ASSERT_EQ(ibv_poll_cq(side->cq, (int)count, wc), 2 * half);
+    for (unsigned i = 0; i < 2 * half; i++) { // each queue pair's in their order
+        ASSERT_EQ(wc[i].wr_id, next[wc[i].qp_num == second->qp_num]++);
+        ASSERT_EQ(wc[i].status, IBV_WC_WR_FLUSH_ERR);
+    }
+    EXPECT_EQ(ibv_destroy_qp(first) | ibv_destroy_qp(second), 0);
+    free(wc);
+}
+
+TEST(IbsimResize, OnePollTakesAsManyCompletionsAsTheQueueHoldsThen)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, poll_all, NULL);
     fixture_end(fixture);
 }
 

@@ -236,6 +236,57 @@ TEST(IbsimXrc, CompletionsOfAQueueGoWithIt)
     fixture_end(fixture);
 }
 
+static void send_three(struct fixture_side *side)
+{
+    struct ibv_qp *qp = initiator_open(side);
+    fixture_barrier(side);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(post(side, qp, IBV_WR_SEND, known.srqns[0]), 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        (void)completion(side->cq);
+    }
+    fixture_barrier(side);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+static void expect_event(struct fixture_side *side, enum ibv_event_type type, const void *element)
+{
+    struct ibv_async_event event;
+    EXPECT_EQ(ibv_get_async_event(side->context, &event), 0);
+    EXPECT_STREQ(ibv_event_type_str(event.event_type), ibv_event_type_str(type));
+    EXPECT_EQ(event.element.srq, element);
+    ibv_ack_async_event(&event);
+}
+
+static void fill_two(struct fixture_side *side)
+{
+    struct target target;
+    target_open(side, &target, 1);
+    EXPECT_EQ(ibv_destroy_srq(target.srqs[0]), 0);
+    EXPECT_EQ(ibv_destroy_cq(target.cqs[0]), 0);
+    target.cqs[0] = ibv_create_cq(side->context, 1, NULL, NULL, 0);
+    ASSERT_EQ(target.cqs[0]->cqe, 1); // and one more entry, for a resize
+    target.srqs[0] = queue_create(side, side->pd, target.xrcds[0], target.cqs[0]);
+    EXPECT_EQ(ibv_get_srq_num(target.srqs[0], &known.srqns[0]), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(receive(&target, 0, side, side->mr->lkey, i), 0);
+    }
+    fixture_barrier(side);
+    expect_event(side, IBV_EVENT_CQ_ERR, target.cqs[0]);
+    expect_event(side, IBV_EVENT_SRQ_ERR, target.srqs[0]);
+    fixture_barrier(side);
+    target_close(&target);
+}
+
+// IBA 11.6.3.2: it cannot complete receives any more.
+TEST(IbsimXrc, AQueueWhoseCompletionQueueOverflowsIsInError)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, send_three, fill_two);
+    fixture_end(fixture);
+}
+
 // --- queues that requests may not name -------------------------------------------------------------------------------
 
 static void send_one(struct fixture_side *side, enum ibv_wc_status status)
