@@ -178,3 +178,42 @@ TEST(AcpRegions, AResetGivesOtherRanksAndZeroedStarterMemory)
 {
     crew_do(CREW_IBSIM0, 3, reset, NULL);
 }
+
+// Rank 0 has a word copied from rank 2 to rank 1: one of these executes the copy.
+static void copy_between_others(uint64_t value)
+{
+    uint64_t *own = crew_own(0);
+    own[0] = value + (unsigned)acp_rank();
+    EXPECT_EQ(acp_sync(), 0);
+    if (acp_rank() == 0) {
+        acp_complete(acp_copy(crew_at(1, 8), crew_at(2, 0), 8, ACP_HANDLE_NULL));
+    }
+    EXPECT_EQ(acp_sync(), 0);
+    if (acp_rank() == 1) {
+        EXPECT_EQ(own[1], value + 2);
+    }
+}
+
+static void copy_before_and_after(struct crew_rank *rank)
+{
+    copy_between_others(100);
+    EXPECT_EQ(acp_reset((int)rank->number), 0); // the same process executes it again
+    copy_between_others(200);
+}
+
+TEST(AcpRegions, AfterAResetRanksExecuteTheCopiesOfOthersAgain)
+{
+    crew_do(CREW_IBSIM0, 3, copy_before_and_after, NULL);
+}
+
+static void count_queue_pairs(struct crew_rank *rank)
+{
+    EXPECT_EQ(acp_queue_pairs(), 1); // for introductions
+    EXPECT_EQ(acp_reset(1 - (int)rank->number), 0);
+    EXPECT_EQ(acp_queue_pairs(), 1);
+}
+
+TEST(AcpRegions, AResetGivesTheQueuePairsBack)
+{
+    crew_do(CREW_IBSIM0, 2, count_queue_pairs, NULL);
+}

@@ -231,6 +231,29 @@ TIMED_RULE(Datagrams, BeyondTheMtuStopTheSendQueue)
     play(device, 2, send_beyond_the_mtu, receive_ten);
 }
 
+static void receive_with_a_stopped_send_queue(struct side *side)
+{
+    struct ibv_sge sge;
+    struct ibv_send_wr wr = datagram(side, 8, &sge, mtu_of(side) + 1);
+    EXPECT_EQ(fixture_post(side, &wr), 0);
+    (void)fixture_expect(side, 8, IBV_WC_LOC_LEN_ERR);
+    EXPECT_EQ(fixture_state(side->qp), IBV_QPS_SQE);
+    receive_ten(side);
+}
+
+static void send_ten(struct side *side)
+{
+    fixture_barrier(side);
+    send_one(side, 3, 10);
+    fixture_barrier(side);
+}
+
+// 10.3.1.6: the receive queue of a queue pair in SQE goes on.
+TIMED_RULE(Datagrams, ArriveWhereTheSendQueueIsStopped)
+{
+    play(device, 2, send_ten, receive_with_a_stopped_send_queue);
+}
+
 // 10.3.1.7: queued requests are sent before the queue is drained.
 static void send_and_drain(struct side *side)
 {

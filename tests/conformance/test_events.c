@@ -128,6 +128,20 @@ RULE(Events, AQueuePairInErrorHasReachedItsLastSharedReceive)
     play_shared(device, NULL, fail_shared);
 }
 
+static void fail_shared_and_post(struct side *side)
+{
+    EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_ERR, side->peer, 0), 0);
+    fixture_expect_event(side, IBV_EVENT_QP_LAST_WQE_REACHED, side->qp);
+    fixture_send(side, 1, IBV_WR_SEND, 0, 64, 0);
+    (void)fixture_expect(side, 1, IBV_WC_WR_FLUSH_ERR);
+    fixture_expect_no_event(side);
+}
+
+RULE(Events, WhatIsFlushedLaterReachesNoSecondLastSharedReceive)
+{
+    play_shared(device, NULL, fail_shared_and_post);
+}
+
 static void share_on_two(struct side *side)
 {
     EXPECT_EQ(fixture_receive(side, 1, 0, 64) | fixture_receive(side, 2, 64, 64), 0);
@@ -183,6 +197,40 @@ RULE(Events, AMessageThatArrivesBeforeTheQueuePairSendsEstablishesIt)
     struct fixture *fixture = fixture_new(device);
     fixture->unconnected = true;
     fixture_run(fixture, send_to_early, ready_to_receive);
+    fixture_end(fixture);
+}
+
+enum { LIVES = 2 };
+
+static void reset_after_life(struct side *side)
+{
+    EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RESET, side->peer, 0), 0);
+    fixture_barrier(side);
+}
+
+static void send_to_early_in_each_life(struct side *side)
+{
+    for (unsigned life = 0; life < LIVES; life++) {
+        send_to_early(side);
+        reset_after_life(side);
+    }
+}
+
+static void ready_to_receive_in_each_life(struct side *side)
+{
+    for (unsigned life = 0; life < LIVES; life++) {
+        TEST_TRACE("life %u", life);
+        ready_to_receive(side);
+        reset_after_life(side);
+    }
+}
+
+// IBA 10.3.1.1: RESET restores the state after creation.
+RULE(Events, AQueuePairThatWasResetIsEstablishedAgain)
+{
+    struct fixture *fixture = fixture_new(device);
+    fixture->unconnected = true;
+    fixture_run(fixture, send_to_early_in_each_life, ready_to_receive_in_each_life);
     fixture_end(fixture);
 }
 

@@ -161,6 +161,42 @@ TIMED_RULE(Faults, AReceiverWithoutBuffersUsesUpTheRetriesInTheirTime)
     }
 }
 
+enum { PAUSE_US = 480, LATE_SENDS = 2 };
+
+static void send_to_late(struct side *side)
+{
+    for (unsigned i = 0; i < LATE_SENDS; i++) {
+        TEST_TRACE("send %u", i);
+        fixture_barrier(side);
+        uint64_t start_ps = fixture_now_ps(side);
+        fixture_send(side, i, IBV_WR_SEND, 0, 64, 0);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+        EXPECT_GE((fixture_now_ps(side) - start_ps) / US, 2 * PAUSE_US); // both retries were needed
+    }
+    fixture_barrier(side);
+}
+
+static void be_late(struct side *side)
+{
+    for (unsigned i = 0; i < LATE_SENDS; i++) {
+        fixture_barrier(side);
+        fixture_sleep(side, PAUSE_US * 3 / 2 * US); // between the first retry and the second
+        EXPECT_EQ(fixture_receive(side, i, 0, 64), 0);
+        (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+    }
+    fixture_barrier(side);
+}
+
+// IBA 9.7.5.2.8: the retries are those of a request.
+TIMED_RULE(Faults, EachRequestHasAllRetriesOfAReceiverWithoutBuffers)
+{
+    struct fixture *fixture = fixture_new(device);
+    fixture->attr.rnr_retry = 2;
+    fixture->attr.min_rnr_timer = 11; // PAUSE_US
+    fixture_run(fixture, send_to_late, be_late);
+    fixture_end(fixture);
+}
+
 RULE(Faults, WithoutRnrRetriesAReceiverWithoutBuffersIsAnError)
 {
     struct fixture *fixture = fixture_new(device);

@@ -126,6 +126,17 @@ static void too_many(int one, int two)
     CHECK(taken == 64); // 128 KiB
 }
 
+// A socket has no limit of those who send it a first datagram, one after the other.
+static void many_strangers(int two)
+{
+    for (uint16_t i = 1; i <= 70; i++) {
+        int stranger = bound(OTHER_PORT + i);
+        send_one(stranger, OTHER_PORT, 's', 5);
+        expect(two, OTHER_PORT + i, 's', 5, BYTES_MAX);
+        CHECK(rclose(stranger) == 0);
+    }
+}
+
 int main(void)
 {
     int one = bound(PORT), two = bound(OTHER_PORT);
@@ -133,6 +144,7 @@ int main(void)
     pieces(one, two);
     refusals(one);
     too_many(one, two);
+    many_strangers(two);
     CHECK(rclose(one) == 0 && rclose(two) == 0);
     return 0;
 }

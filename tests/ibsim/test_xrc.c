@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -413,6 +414,52 @@ static void by_file(struct fixture_side *side)
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
     EXPECT_EQ(ibv_close_xrcd(second), 0);
     close(init.fd);
+}
+
+// The roots of most file systems in memory have the inode 1. fds_out: two of these; false: there are none.
+static bool same_inode_open(int fds_out[2])
+{
+    static const char *const roots[] = {"/proc", "/sys", "/dev/shm", "/dev/pts"};
+    struct stat file[2];
+    unsigned count = 0;
+    for (unsigned i = 0; i < sizeof roots / sizeof roots[0] && count < 2; i++) {
+        int fd = open(roots[i], O_RDONLY | O_CLOEXEC);
+        bool good = fd >= 0 && fstat(fd, &file[count]) == 0 && file[count].st_ino == 1 &&
+                    (count == 0 || file[1].st_dev != file[0].st_dev);
+        if (good) {
+            fds_out[count++] = fd;
+        } else if (fd >= 0) {
+            close(fd);
+        }
+    }
+    return EXPECT_EQ(count, 2);
+}
+
+static void by_files_with_one_number(struct fixture_side *side)
+{
+    struct ibv_xrcd_init_attr init = {.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+                                      .oflags = O_CREAT};
+    int fds[2];
+    ASSERT_TRUE(same_inode_open(fds));
+    init.fd = fds[0];
+    struct ibv_xrcd *first = ibv_open_xrcd(side->context, &init);
+    init.fd = fds[1];
+    struct ibv_xrcd *second = ibv_open_xrcd(side->context, &init);
+    ASSERT_NOT_NULL(first);
+    ASSERT_NOT_NULL(second);
+    EXPECT_NE(second, first);
+    EXPECT_EQ(ibv_close_xrcd(first), 0);
+    EXPECT_EQ(second != first ? ibv_close_xrcd(second) : 0, 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+// An inode is a number of its file system.
+TEST(IbsimXrc, FilesOfTwoFileSystemsHaveTwoDomains)
+{
+    struct fixture *fixture = fixture_new(IBV_QPT_RC);
+    fixture_run(fixture, by_files_with_one_number, NULL);
+    fixture_end(fixture);
 }
 
 TEST(IbsimXrc, ADomainOfAFileIsTheSameForAllWhoOpenIt)

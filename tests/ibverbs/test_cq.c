@@ -304,6 +304,28 @@ TEST(Notification, IsAcknowledgedBeforeTheQueueGoes)
     pair_fini(&pair);
 }
 
+// ibv_ack_cq_events(3): the events of several calls may be acknowledged at once.
+TEST(Notification, SeveralAreAcknowledgedAtOnce)
+{
+    struct pair pair;
+    struct ibv_cq *cq;
+    void *cq_context;
+    pair_init(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(ibv_req_notify_cq(pair.side[0].cq, 0), 0);
+        write_one(&pair, i, 0);
+        EXPECT_EQ(ibv_get_cq_event(pair.side[0].channel, &cq, &cq_context), 0);
+        (void)pair_expect_wc(&pair.side[0], i, IBV_WC_SUCCESS);
+    }
+    EXPECT_EQ(ibv_destroy_qp(pair.side[0].qp), 0);
+    pair.side[0].qp = NULL;
+    ibv_ack_cq_events(cq, 3);
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    pair.side[0].cq = ibv_create_cq(pair.side[0].context, 1, NULL, NULL, 0);
+    pair_fini(&pair);
+}
+
 // --- the extended interface -----------------------------------------------------------------------------------------
 
 static struct ibv_cq_ex *create_ex(struct pair *pair, uint64_t wc_flags, uint32_t comp_mask, uint32_t flags)

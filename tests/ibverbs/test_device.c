@@ -1,5 +1,6 @@
 // Devices, ports and their tables (IBA 11.2.1.2), as libibverbs presents them.
 #include <cuda_runtime.h>
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -91,6 +92,32 @@ TEST(Device, TellsItsLimits)
     EXPECT_EQ(attr.odp_caps.general_caps, 0);
     EXPECT_EQ(attr.tm_caps.max_num_tags, 0);
     EXPECT_EQ(ibv_query_device_ex(pair.side[0].context, &wrong, &attr), EINVAL);
+    pair_fini(&pair);
+}
+
+static unsigned descriptors_open(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    if (folder != NULL) {
+        while (readdir(folder) != NULL) {
+            count++;
+        }
+        (void)closedir(folder);
+    }
+    return count;
+}
+
+// A program may try again and again.
+TEST(Device, OpenThatFailsLeavesNoDescriptor)
+{
+    struct pair pair;
+    pair_init(&pair);
+    unsigned before = descriptors_open();
+    memory_world_exhaust(pair.world);
+    EXPECT_NULL(ibv_open_device(pair.side[0].context->device));
+    EXPECT_GT(before, 0);
+    EXPECT_EQ(descriptors_open(), before);
     pair_fini(&pair);
 }
 

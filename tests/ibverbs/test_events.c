@@ -128,6 +128,28 @@ TEST(AsyncEvent, IsAcknowledgedBeforeItsObjectGoes)
     pair_fini(&pair);
 }
 
+// ibv_get_async_event(3): the objects of all kinds wait for the acknowledgement of their events.
+TEST(AsyncEvent, OfACompletionQueueIsAcknowledgedBeforeTheQueueGoes)
+{
+    struct pair pair;
+    pair_init(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    EXPECT_EQ(ibv_resize_cq(pair.side[0].cq, 1), 0);
+    struct ibv_sge sge = pair_sge(&pair.side[0], 0, 8);
+    struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_RDMA_WRITE, &sge);
+    EXPECT_EQ(pair_send(&pair, &wr), 0);
+    EXPECT_EQ(pair_send(&pair, &wr), 0); // the queue is overrun
+    EXPECT_EQ(ibv_get_async_event(pair.side[0].context, &taken), 0);
+    EXPECT_STREQ(ibv_event_type_str(taken.event_type), ibv_event_type_str(IBV_EVENT_CQ_ERR));
+    EXPECT_EQ(ibv_destroy_qp(pair.side[0].qp), 0); // with its own event
+    pair.side[0].qp = NULL;
+    ASSERT_EQ(ibv_destroy_cq(pair.side[0].cq), EINTR); // no acknowledgement and no other event comes
+    ibv_ack_async_event(&taken);
+    EXPECT_EQ(ibv_destroy_cq(pair.side[0].cq), 0);
+    pair.side[0].cq = ibv_create_cq(pair.side[0].context, 1, NULL, NULL, 0);
+    pair_fini(&pair);
+}
+
 TEST(AsyncEvent, ThatNobodyTookGoesWithItsObject)
 {
     struct pair pair;

@@ -161,6 +161,21 @@ TEST(Region, MayHaveAnAddressOfItsOwn)
     pair_fini(&pair);
 }
 
+// An address that peers name is one of 64 bits, so that the last byte of a region is not before its first.
+TEST(Region, AddressOfItsOwnDoesNotWrap)
+{
+    struct pair pair;
+    pair_init(&pair);
+    uint8_t *target = pair.side[0].buffer; // at the start of a page, as the addresses below
+    struct ibv_mr *last = ibv_reg_mr_iova(pair.side[0].pd, target, 2048, UINT64_MAX - 4095, LW);
+    EXPECT_NOT_NULL(last);
+    EXPECT_EQ(last != NULL ? ibv_dereg_mr(last) : 0, 0);
+    errno = 0;
+    EXPECT_NULL(ibv_reg_mr_iova(pair.side[0].pd, target, 8192, UINT64_MAX - 4095, LW));
+    EXPECT_EQ(errno, EINVAL);
+    pair_fini(&pair);
+}
+
 // Requests that name a deregistered region fail when its key is looked up (11.6.2).
 TEST(Region, MayGoWhileRequestsNameIt)
 {

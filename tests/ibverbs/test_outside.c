@@ -10,7 +10,9 @@ static struct {
     int depth, deepest, waits, signals;
     unsigned empty, found;
     uint64_t site;
-    struct pair *comes; // sends while a poll waits
+    struct pair *comes;       // sends while a poll waits
+    struct ibv_cq *to_settle; // its only event is acknowledged while a thread waits
+    int woken;                // what that has signalled
 } seen;
 
 static void lock(void)
@@ -27,6 +29,12 @@ static void unlock(void)
 static void wait_free(void)
 {
     seen.waits++;
+    if (seen.to_settle != NULL) {
+        int before = seen.signals;
+        ibv_ack_cq_events(seen.to_settle, 1);
+        seen.woken = seen.signals - before;
+        seen.to_settle = NULL;
+    }
 }
 
 static void found(void)
@@ -94,6 +102,18 @@ TEST(ProcessOfItsOwn, HasTheLockInEveryCallAndNeverAfter)
     EXPECT_EQ(seen.depth, 0);
 }
 
+// Side 1 has a completion queue with an event of a receive, read from its device.
+static void notify_one(struct pair *pair)
+{
+    struct pair_side *to = &pair->side[1];
+    EXPECT_EQ(ibv_req_notify_cq(to->cq, 0), 0);
+    EXPECT_EQ(pair_receive(to, 1, 0, 8), 0);
+    struct ibv_sge sge = pair_sge(&pair->side[0], 0, 8);
+    struct ibv_send_wr wr = pair_wr(pair, IBV_WR_SEND, &sge);
+    EXPECT_EQ(pair_send(pair, &wr), 0);
+    ibverbs_events_poll(&pair->fixture->processes[1]);
+}
+
 TEST(ProcessOfItsOwn, FindsItsChannelReadableWhileAnEventIsThere)
 {
     struct pair pair;
@@ -102,17 +122,54 @@ TEST(ProcessOfItsOwn, FindsItsChannelReadableWhileAnEventIsThere)
     begin(&pair);
     pair_connect(&pair, IBV_QPT_RC);
     struct pair_side *to = &pair.side[1];
-    EXPECT_EQ(ibv_req_notify_cq(to->cq, 0), 0);
-    EXPECT_EQ(pair_receive(to, 1, 0, 8), 0);
-    struct ibv_sge sge = pair_sge(&pair.side[0], 0, 8);
-    struct ibv_send_wr wr = pair_wr(&pair, IBV_WR_SEND, &sge);
-    EXPECT_EQ(pair_send(&pair, &wr), 0);
-    ibverbs_events_poll(&pair.fixture->processes[1]);
+    notify_one(&pair);
     EXPECT_TRUE(readable(to->channel->fd));
     EXPECT_EQ(seen.signals, 1);
     EXPECT_EQ(ibv_get_cq_event(to->channel, &cq, &user), 0);
     EXPECT_TRUE(!readable(to->channel->fd));
     ibv_ack_cq_events(cq, 1);
+    pair_fini(&pair);
+}
+
+static void queue_pair_destroy(struct pair_side *side)
+{
+    EXPECT_EQ(ibv_destroy_qp(side->qp), 0);
+    side->qp = NULL;
+}
+
+// poll(2) would otherwise return forever for an event that no call finds.
+TEST(ProcessOfItsOwn, DoesNotFindItsChannelReadableWhenTheEventWentWithItsQueue)
+{
+    struct pair pair;
+    begin(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    struct pair_side *to = &pair.side[1];
+    notify_one(&pair);
+    EXPECT_TRUE(readable(to->channel->fd));
+    queue_pair_destroy(to);
+    EXPECT_EQ(ibv_destroy_cq(to->cq), 0);
+    EXPECT_TRUE(!readable(to->channel->fd));
+    to->cq = ibv_create_cq(to->context, 1, NULL, NULL, 0);
+    pair_fini(&pair);
+}
+
+// Any thread may acknowledge an event while another one waits to destroy the queue.
+TEST(ProcessOfItsOwn, WakesTheThreadThatWaitsForAnAcknowledgement)
+{
+    struct pair pair;
+    struct ibv_cq *cq;
+    void *user;
+    begin(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    struct pair_side *to = &pair.side[1];
+    notify_one(&pair);
+    EXPECT_EQ(ibv_get_cq_event(to->channel, &cq, &user), 0);
+    queue_pair_destroy(to);
+    seen.to_settle = cq;
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    EXPECT_EQ(seen.waits, 1);
+    EXPECT_EQ(seen.woken, 1);
+    to->cq = ibv_create_cq(to->context, 1, NULL, NULL, 0);
     pair_fini(&pair);
 }
 
@@ -186,7 +243,7 @@ TEST(ProcessOfItsOwn, HasTheLockFromTheBeginningOfABatchToItsEnd)
     pair_fini(&pair);
 }
 
-TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollWhenThereIsSomething)
+TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollAndSaysThatItFoundSomething)
 {
     struct pair pair;
     struct ibv_poll_cq_attr attr = {0};
@@ -203,8 +260,11 @@ TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollWhenThereIsSomething)
     EXPECT_EQ(pair_step(side->qp, &pair.side[1], IBV_QPS_ERR), 0); // flushes it
     EXPECT_EQ(ibv_start_poll(cq, &attr), 0);
     EXPECT_EQ(seen.depth, 1);
+    EXPECT_EQ(seen.empty, 1); // the look above
+    EXPECT_EQ(seen.found, 0);
     ibv_end_poll(cq);
     EXPECT_EQ(seen.depth, 0);
+    EXPECT_EQ(seen.found, 1);
     EXPECT_EQ(ibv_destroy_qp(side->qp), 0);
     EXPECT_EQ(ibv_destroy_cq(side->cq), 0);
     side->qp = NULL;

@@ -173,6 +173,25 @@ TEST(QueuePair, MayBeConnectedToItself)
     pair_fini(&pair);
 }
 
+// 10.7.3.1: signalling of all requests is fixed when the queue pair is made.
+TEST(QueuePair, TellsWhetherEachRequestCompletes)
+{
+    for (int all = 0; all <= 1; all++) {
+        TEST_TRACE("sq_sig_all %d", all);
+        struct pair pair;
+        struct ibv_qp_attr attr;
+        struct ibv_qp_init_attr init, told = {.sq_sig_all = -1};
+        pair_init(&pair);
+        struct pair_side *side = &pair.side[0];
+        init = pair_qp_attr(side, IBV_QPT_RC);
+        init.sq_sig_all = all;
+        side->qp = ibv_create_qp(side->pd, &init);
+        EXPECT_EQ(ibv_query_qp(side->qp, &attr, IBV_QP_CAP, &told), 0);
+        EXPECT_EQ(told.sq_sig_all, all);
+        pair_fini(&pair);
+    }
+}
+
 // The extended calls without extensions are the same as the plain ones.
 TEST(QueuePair, IsMadeByTheExtendedCallsToo)
 {

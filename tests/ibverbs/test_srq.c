@@ -138,9 +138,13 @@ TEST(SharedQueue, TellsWhenItsLimitIsReached)
 TEST(SharedQueue, HasALimitWithinItsDepthAndKeepsItsSize)
 {
     struct pair pair;
-    struct ibv_srq_attr attr = {.max_wr = 8, .srq_limit = PAIR_DEPTH + 1};
+    struct ibv_srq_attr attr = {.max_wr = 8, .srq_limit = PAIR_DEPTH + 1}, whole = {.srq_limit = PAIR_DEPTH};
     connect_shared(&pair);
     EXPECT_EQ(ibv_modify_srq(pair.side[1].srq, &attr, IBV_SRQ_LIMIT), EINVAL);
+    for (unsigned i = 0; i < PAIR_DEPTH; i++) {
+        EXPECT_EQ(pair_receive(&pair.side[1], i, 0, 8), 0); // the limit is not reached
+    }
+    EXPECT_EQ(ibv_modify_srq(pair.side[1].srq, &whole, IBV_SRQ_LIMIT), 0);
     EXPECT_EQ(ibv_modify_srq(pair.side[1].srq, &attr, IBV_SRQ_MAX_WR), EINVAL);
     EXPECT_EQ(ibv_modify_srq(pair.side[1].srq, &attr, 1 << 7), EINVAL);
     EXPECT_EQ(ibv_modify_srq(pair.side[1].srq, &attr, 0), 0);

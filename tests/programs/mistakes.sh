@@ -42,10 +42,17 @@ reports early-dereg 0 'REM_ACCESS_ERR: no such region: it was deregistered at [0
 reports wrong-cq 3 'node0 cq [0-9]+: 1 completion not polled: RECV wr_id 0x7 of qp [0-9]+'
 reports unsignalled 0 'ibv_post_send on qp [0-9]+ .* fails with ENOMEM: the send queue is full \(16 requests\)'
 
+reports two-refusals 0 'ibv_reg_mr .* fails with EINVAL: 0 B at 0x[0-9a-f]+ are not a range that a region can have'
+run stuck-elsewhere right
+[ "$status" = 3 ] && grep -Eq "node1 $qp \(RTS\): 0 of 4 sends outstanding, 0 of 0 receives\$" "$folder/said" ||
+    fail 'a program that waits for the other one has no plain queue pair'
+! grep -q 'where nothing came' "$folder/said" || fail 'a queue in which something came is said to be polled in vain'
+
 # Mistakes that only the simulator can see. A finding gives status 1; not every container allows breakpoints.
 check="^tcasim: check: node[01]:"
 reports leaked-qp 1 "$check queue pair [0-9]+ is never destroyed; made in ibv_create_qp .* called by pair_open \(pair.c:[0-9]+\)" --check
 reports early-write 1 "$check qp [0-9]+: the buffer of the RDMA_WRITE request wr_id 0x1 .* was changed before the request was complete" --check
+reports early-write-at-the-end 1 "$check qp [0-9]+: the buffer of the RDMA_WRITE request wr_id 0x1 .* was changed before the request was complete" --check
 reports early-free 1 "$check memory of a region \(8 KiB at 0x[0-9a-f]+\) was freed while it is registered; in free .* called by early_free" --check
 reports overlap 1 "$check qp [0-9]+: the receive requests wr_id 0x7 and 0x8 have memory in common" --check
 reports cq-overrun 1 "$check completion queue [0-9]+ may be overrun: it has [0-9]+ entries" --check

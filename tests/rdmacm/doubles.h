@@ -8,6 +8,7 @@
 
 enum { DOUBLE_NODES = 3, DOUBLE_OWN_NODE = 1, DOUBLE_MOVES = 16, DOUBLE_SOCKET = 7 };
 #define DOUBLE_ADDRESS_BASE 0x7f010001u // of node 0: 127.1.0.1
+#define DOUBLE_INTERRUPT_PS 3000000u
 
 // One call of rsend, rrecv, rsendto or rrecvfrom: its arguments, and the result that it must return.
 struct double_move {

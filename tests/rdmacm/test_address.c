@@ -1,5 +1,6 @@
 // Addresses of nodes, and the owners of ports.
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,33 @@ TEST(RdmaPort, HasOneOwnerInItsPortSpace)
     cm_port_give(&second);
     cm_port_give(&datagrams);
     cm_port_give(&second); // nothing
+    doubles_end();
+}
+
+static unsigned descriptors_open(void)
+{
+    unsigned count = 0;
+    DIR *all = opendir("/proc/self/fd");
+    if (all != NULL) {
+        while (readdir(all) != NULL) {
+            count++;
+        }
+        (void)closedir(all);
+    }
+    return count;
+}
+
+// A program may look for a free port for a long time.
+TEST(RdmaPort, ThatIsTakenCostsNoDescriptor)
+{
+    doubles_begin();
+    struct cm_id owner = doubles_id(RDMA_PS_TCP), other = doubles_id(RDMA_PS_TCP);
+    EXPECT_EQ(cm_port_take(&owner, 7471), 0);
+    unsigned before = descriptors_open();
+    EXPECT_EQ(cm_port_take(&other, 7471), -EADDRINUSE);
+    EXPECT_GT(before, 0);
+    EXPECT_EQ(descriptors_open(), before);
+    cm_port_give(&owner);
     doubles_end();
 }
 

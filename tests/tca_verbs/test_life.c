@@ -72,6 +72,88 @@ TEST(TcaVerbsLife, AProcessMayCloseAndMeetItsPeersAgain)
     run(reopened, reopened, NULL);
 }
 
+// --- the device ------------------------------------------------------------------------------------------------------
+
+static void opens_twice(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    void *again = NULL;
+    EXPECT_EQ(ops->open(&end->device, backend_current(), &again), 0);
+    EXPECT_EQ(ops->close(again), 0);
+    struct ibv_sge sge = fixture_sge(&end->near, 0, 8), to = fixture_sge(&fixture->ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {to.addr, to.lkey}};
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_leave(fixture, board);
+}
+
+TEST(TcaVerbsLife, TheFirstOpeningOutlivesTheCloseOfTheSecond)
+{
+    run(opens_twice, only_progress, NULL);
+}
+
+static void asks_the_port(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    struct ibv_port_attr attr;
+    EXPECT_EQ(ops->query_port(&end->device, 1, &attr), 0);
+    EXPECT_EQ(attr.active_width, 2); // IBA 14.2.5.6, LinkWidthActive: 4x
+    EXPECT_EQ(attr.active_speed, 8); // LinkSpeedExtActive: 10 Gb/s (FDR10)
+    fixture_leave(fixture, board);
+}
+
+// A cable has 8 lanes of PCIe Gen2, of 5 Gb/s each.
+TEST(TcaVerbsLife, ThePortHasTheRateOfACable)
+{
+    run(asks_the_port, only_progress, NULL);
+}
+
+static void with_a_thread(struct fixture *fixture)
+{
+    fixture->ends[0].device.progress_thread = true;
+}
+
+static void sends_and_sleeps(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    const struct backend *backend = peach2_backend(board);
+    struct ibv_wc wc;
+    struct ibv_sge sge = fixture_sge(&end->near, 0, 64), to = fixture_sge(&fixture->ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {to.addr, to.lkey}};
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_barrier(fixture, end);
+    cluster_await(board, &fixture->cluster.flag);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 1000000); // the thread has seen that the peer closed
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 1000000);
+    EXPECT_EQ(ops->cq_waiting(end->cq, &wc), 1); // this call does not look for anything
+    EXPECT_EQ(wc.status, IBV_WC_RETRY_EXC_ERR);
+    fixture_expect(end, 1, IBV_WC_RETRY_EXC_ERR);
+    fixture->gone = true;
+    fixture_leave(fixture, board);
+}
+
+static void closes_early(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    fixture_barrier(fixture, fixture_enter(fixture, board));
+    fixture->gone = true;
+    fixture_leave(fixture, board);
+    fixture->cluster.flag = true;
+}
+
+// A program that sleeps until its request is complete makes no progress itself.
+TEST(TcaVerbsLife, TheThreadEndsARequestToAPeerThatIsGoneWhileTheProgramSleeps)
+{
+    run(sends_and_sleeps, closes_early, with_a_thread);
+}
+
+// --- processes that end ----------------------------------------------------------------------------------------------
+
 static void walks_away(void *arg, peach2_handle_t *board)
 {
     struct fixture *fixture = arg;

@@ -106,6 +106,31 @@ static void unsignalled(struct pair *pair, bool wrong)
     }
 }
 
+// Two calls are refused, for different reasons.
+static void two_refusals(struct pair *pair, bool wrong)
+{
+    if (wrong) {
+        (void)pair_to_rtr(pair);
+        pair_need(ibv_reg_mr(pair->pd, pair->buffer, 0, 0) == NULL, "a region without bytes");
+    }
+    pair_connect(pair);
+}
+
+// The program waits for the other one; nothing is wrong with its queues.
+static void stuck_elsewhere(struct pair *pair, bool wrong)
+{
+    char byte;
+    (void)wrong;
+    pair_connect(pair);
+    for (uint64_t i = 0; i < 4 && !pair->server; i++) {
+        pair_need(pair_send(pair, i, IBV_WR_RDMA_WRITE, MESSAGE, i == 3) == 0, "send");
+    }
+    if (!pair->server) {
+        (void)pair_wait(pair->cq);
+    }
+    (void)!read(pair->socket, &byte, 1);
+}
+
 // The buffer of a read is accessed before the read is complete.
 static void early_read(struct pair *pair, bool wrong)
 {
@@ -131,6 +156,36 @@ static void early_write(struct pair *pair, bool wrong)
         (void)pair_wait(pair->cq);
         pair->buffer[0]++;
     }
+}
+
+// Both sides have a buffer that is longer than what is compared at its beginning and at its end.
+static void early_write_at_the_end(struct pair *pair, bool wrong)
+{
+    enum { LONG = 200000 };
+    char *own = pair->buffer, *memory = calloc(1, LONG);
+    struct ibv_mr *mr = ibv_reg_mr(pair->pd, memory, LONG, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    pair_need(mr != NULL, "ibv_reg_mr");
+    struct pair_address here = {.address = (uintptr_t)memory, .rkey = mr->rkey}, there;
+    pair_need(write(pair->socket, &here, sizeof here) == sizeof here &&
+                  read(pair->socket, &there, sizeof there) == sizeof there,
+              "exchange");
+    pair->peer.address = there.address;
+    pair->peer.rkey = there.rkey;
+    pair_connect(pair);
+    if (!pair->server) {
+        struct ibv_mr *of_own = pair->mr;
+        pair->buffer = memory;
+        pair->mr = mr;
+        pair_need(pair_send(pair, 1, IBV_WR_RDMA_WRITE, LONG, true) == 0, "send");
+        memory[LONG - 1] += wrong ? 1 : 0;
+        (void)pair_wait(pair->cq);
+        memory[LONG - 1]++;
+        pair->buffer = own;
+        pair->mr = of_own;
+    }
+    pair_meet(pair);
+    pair_need(ibv_dereg_mr(mr) == 0, "ibv_dereg_mr");
+    free(memory);
 }
 
 static void leaked_qp(struct pair *pair, bool wrong)
@@ -334,8 +389,11 @@ static const struct mistake {
     {"early-dereg", early_dereg},
     {"wrong-cq", wrong_cq},
     {"unsignalled", unsignalled},
+    {"two-refusals", two_refusals},
+    {"stuck-elsewhere", stuck_elsewhere},
     {"early-read", early_read},
     {"early-write", early_write},
+    {"early-write-at-the-end", early_write_at_the_end},
     {"leaked-qp", leaked_qp},
     {"early-free", early_free},
     {"overlap", overlap},
@@ -356,7 +414,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc >= 4 && i < sizeof mistakes / sizeof mistakes[0]; i++) {
         if (strcmp(argv[2], mistakes[i].name) == 0) {
             pair.two_cqs = mistakes[i].run == wrong_cq;
-            pair.selective = mistakes[i].run == unsignalled;
+            pair.selective = mistakes[i].run == unsignalled || mistakes[i].run == stuck_elsewhere;
             pair.cq_entries = mistakes[i].run == cq_overrun ? 7 : 2 * PAIR_DEPTH;
             pair_open(&pair, argv[1], argc > 4 ? argv[4] : NULL);
             mistakes[i].run(&pair, strcmp(argv[3], "wrong") == 0);
