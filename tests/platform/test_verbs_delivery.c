@@ -160,6 +160,18 @@ TEST(VerbsDelivery, DropsThePacketsOfAnInfiniBandCableThatIsPulledBeforeTheFirst
     EXPECT_GT(o.fault.ends[0].dropped, 0);
 }
 
+// The programs give up after some retries of the transport timer, the cable would be put back after a second.
+TEST(VerbsDelivery, DoesNotWaitForAnInfiniBandCableWhenItsProgramsHaveEnded)
+{
+    const struct scn_fault fault = {
+        .ib_ends = {.given = true}, .at_ps = 5 * US, .after_tlps = SCN_NOT_GIVEN, .for_ps = 1000000 * US};
+    struct outcome o = deliver(SCN_DEVICE_IBSIM0, SCN_OPERATION_WRITE, SCN_MEMORY_HOST, &fault);
+    EXPECT_TRUE(o.fault.happened);
+    EXPECT_EQ(o.fault.back_ps, 0);
+    EXPECT_EQ(o.failed, 1);
+    EXPECT_LT(o.result.simulated_ps, 10000 * US);
+}
+
 // At either end; the device comes back, or stays away.
 static void expect_told_if_reset(enum scn_device device, enum scn_operation operation, uint32_t node, uint64_t at_ps,
                                  uint64_t for_ps)
