@@ -52,10 +52,10 @@ static void error_await(struct twin_channel *channel)
     }
 }
 
-// The first error is kept. Segments are no longer issued from `from` on.
+// The first error is kept, and of two in one cycle the later call's. Segments are no longer issued from `from` on.
 static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint64_t from)
 {
-    if (channel->error != PEACH2_DMA_OK) {
+    if (twin_channel_failed(channel, from - 1)) {
         return;
     }
     channel->error = error;
@@ -72,11 +72,14 @@ static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint
     }
 }
 
-// No more of the transfer is issued.
+// No more of the transfer is issued. The error holds from an edge on that may lie ahead: a read may fail before it, and
+// at the same edge a read's error goes before a check's.
 static void transfer_fail(struct twin_channel *channel, enum peach2_dma_error error, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_DRAIN, from);
-    fail(channel, error, from);
+    if (!twin_channel_failed(channel, from)) {
+        fail(channel, error, from);
+    }
     enter_drain(channel, from);
 }
 
@@ -360,9 +363,9 @@ void twin_channel_retire(struct twin_channel *channel, const struct twin_report 
         channel->completed_edge = edge;
         channel->raised = report->interrupt ? twin_interrupt_raise(channel->twin, 1u << channel->index, edge) : 0;
     }
-    if (--channel->outstanding == 0) {
-        channel->drained_from = twin_later(channel->drained_from, edge + 1);
-    }
+    // A dropped read is reported at once, perhaps before the last beat of one that was announced earlier has left.
+    channel->drained_from = twin_later(channel->drained_from, edge + 1);
+    channel->outstanding--;
     if (report->error != PEACH2_DMA_OK) {
         fail(channel, report->error, edge + 1);
     }
@@ -457,8 +460,8 @@ uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned index, uint64_t
 {
     const struct twin_channel *channel = &twin->channels[index];
     bool idle = channel->state == TWIN_CHANNEL_IDLE && channel->from <= edge;
-    uint32_t status =
-        PEACH2_PUT(channel->error, DMAC_STATUS_ERROR) | PEACH2_PUT(channel->ignored, DMAC_STATUS_IGNORED_STARTS);
+    enum peach2_dma_error error = twin_channel_failed(channel, edge) ? channel->error : PEACH2_DMA_OK;
+    uint32_t status = PEACH2_PUT(error, DMAC_STATUS_ERROR) | PEACH2_PUT(channel->ignored, DMAC_STATUS_IGNORED_STARTS);
     status |= idle ? 0 : PEACH2_DMAC_STATUS_BUSY_MASK;
     status |= idle && channel->done ? PEACH2_DMAC_STATUS_DONE_MASK : 0;
     return status;
