@@ -8,6 +8,7 @@ const struct host_core_config bench_costs = {
     .flush_wc_ps = 70 * NS,
     .store_uc_ps = 50 * NS,
     .load_uc_ps = 30 * NS,
+    .load_uc_return_ps = 45 * NS,
     .load_ps = 2 * NS,
     .poll_ps = 10 * NS,
     .timestamp_ps = 7 * NS,

@@ -174,6 +174,22 @@ TEST(Core, LoadsWhatTheDeviceAnswers)
     bench_fini(&b);
 }
 
+static void load_what_is_refused_at_once(void *arg)
+{
+    struct bench *b = arg;
+    uint64_t value = 0;
+    EXPECT_FALSE(host_core_load_uc(b->core, HOLE, 8, &value));
+    EXPECT_EQ(sim_now_ps(b->sim), (30 + 45) * NS); // to the root complex and back
+}
+
+TEST(Core, WaitsForTheAnswerOfALoadToComeFromTheRootComplex)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, load_what_is_refused_at_once), SIM_RUN_DONE);
+    bench_fini(&b);
+}
+
 static void load_in_a_loop(void *arg)
 {
     struct bench *b = arg;
@@ -194,6 +210,26 @@ TEST(Core, CountsTheTurnsOfALoopOfLoadsBesideTheLoads)
     EXPECT_EQ(bench_counter(&b, "core", "uc_loads"), 3);
     EXPECT_EQ(bench_counter(&b, "core", "poll_loads"), 4);
     EXPECT_EQ(bench_counter(&b, "core", "poll_load_bytes"), 32);
+    bench_fini(&b);
+}
+
+static void load_stream_load(void *arg)
+{
+    struct bench *b = arg;
+    uint64_t value = 0;
+    uint8_t data[64];
+    EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 8, 8, &value));
+    EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE + 64, data, sizeof data));
+    EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 8, 8, &value));
+}
+
+TEST(Core, CountsALoadBehindAStreamingLoadAsNoTurnOfALoop)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, load_stream_load), SIM_RUN_DONE);
+    EXPECT_EQ(bench_counter(&b, "core", "uc_loads"), 2);
+    EXPECT_EQ(bench_counter(&b, "core", "poll_loads"), 0);
     bench_fini(&b);
 }
 
