@@ -33,6 +33,20 @@ TEST(FpgaBar, PartnersReadIsSplitAtMaxPayloadSizeAndBoundariesOf128)
     fixture_destroy(fixture);
 }
 
+TEST(FpgaBar, CompletionEndsAtAMultipleOf128AlsoWhenOneOf64IsNearer)
+{
+    // 0x150 and 256 B reach to 0x250. Before that are 0x240, where a root complex may end, and 0x200 (clause 2.3.1.1).
+    struct fixture *fixture = fixture_create_default();
+    fixture_fill(fixture->fpga_memory, 4096, 1);
+    peer_ask(&fixture->peer, fixture->pool, FIXTURE_MEMORY_BASE + 0x150, 512);
+    fixture_run(fixture);
+    EXPECT_MEMEQ(fixture->peer.answer, fixture->fpga_memory + 0x150, 512);
+    EXPECT_EQ(fixture->peer.answer_count, 3); // to 0x200, 0x300 and 0x350
+    EXPECT_EQ(fixture->peer.answer_ends[0], 0);
+    EXPECT_EQ(fixture->peer.answer_ends[1], 0);
+    fixture_destroy(fixture);
+}
+
 TEST(FpgaBar, LoadTakesTheDeclaredCyclesMoreThanItsWay)
 {
     uint64_t took_ps[2];

@@ -70,14 +70,19 @@ TEST(FpgaDescriptor, ReservedBitsAreIgnored)
 }
 
 // The partner is slow, so that all of them are in the controller at once.
-static struct fixture *queue_fill(unsigned descriptors)
+static void descriptors_write(struct fixture *fixture, unsigned descriptors)
 {
-    struct fixture *fixture = fixture_create_default();
     fixture->peer.latency_ps = 20 * SIM_PS_PER_US;
     fixture_fill(fixture->peer.memory, 256 * 64, 1);
     for (unsigned i = 0; i < descriptors; i++) {
         fixture_descriptor(fixture, FPGA_READ, FIXTURE_PEER_BASE + i * 64, i * 64, 64, (uint8_t)i);
     }
+}
+
+static struct fixture *queue_fill(unsigned descriptors)
+{
+    struct fixture *fixture = fixture_create_default();
+    descriptors_write(fixture, descriptors);
     return fixture;
 }
 
@@ -106,6 +111,19 @@ TEST(FpgaDescriptor, The129thIsRefusedWithItsIdAndMovesNothing)
     EXPECT_EQ(fixture_status(fixture, FPGA_READ, 128), FIXTURE_FAILED(128, FPGA_ERROR_QUEUE_FULL));
     EXPECT_MEMEQ(fixture->fpga_memory, fixture->peer.memory, 128 * 64);
     EXPECT_MEMEQ(fixture->fpga_memory + 128 * 64, nothing, 64);
+    fixture_destroy(fixture);
+}
+
+TEST(FpgaDescriptor, OneThatIsRefusedHasTakenNoCycles)
+{
+    struct fixture *fixture = fixture_create_default();
+    fixture_descriptor(fixture, FPGA_READ, FIXTURE_PEER_BASE, 0, 64, 128);
+    fixture_run(fixture);
+    EXPECT_GT(fixture_cycles(fixture, FPGA_READ, 128), 0); // those of the transfer that had the id before
+    descriptors_write(fixture, 129);
+    fixture_run(fixture);
+    EXPECT_EQ(fixture_status(fixture, FPGA_READ, 128), FIXTURE_FAILED(128, FPGA_ERROR_QUEUE_FULL));
+    EXPECT_EQ(fixture_cycles(fixture, FPGA_READ, 128), 0);
     fixture_destroy(fixture);
 }
 

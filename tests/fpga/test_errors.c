@@ -47,6 +47,18 @@ TEST(FpgaErrors, ReadsAcrossTheEndOfTheAddressSpaceAreRefused)
     bad_expect(FPGA_READ, UINT64_MAX - 3, 0, 8, FPGA_ERROR_RANGE);
 }
 
+TEST(FpgaErrors, TransfersUpToTheLastByteOfTheAddressSpaceAreSent)
+{
+    struct fixture *fixture = fixture_create_default();
+    fixture_descriptor(fixture, FPGA_READ, UINT64_MAX - 7, 0, 8, 1);
+    fixture_descriptor(fixture, FPGA_WRITE, 0, UINT64_MAX - 7, 8, 2);
+    fixture_run(fixture);
+    EXPECT_EQ(fixture_status(fixture, FPGA_READ, 1), FIXTURE_FAILED(1, FPGA_ERROR_UR)); // nobody is there
+    EXPECT_EQ(fixture_status(fixture, FPGA_WRITE, 2), FIXTURE_DONE(2));
+    EXPECT_EQ(fixture_counter(fixture, "bad_descriptors"), 0);
+    fixture_destroy(fixture);
+}
+
 TEST(FpgaErrors, DescriptorsBehindABadOneAreDone)
 {
     struct fixture *fixture = fixture_create_default();
@@ -94,6 +106,38 @@ TEST(FpgaErrors, SilenceEndsInATimeOut)
     EXPECT_EQ(fixture_status(fixture, FPGA_READ, 7), FIXTURE_FAILED(7, FPGA_ERROR_TIMEOUT));
     EXPECT_EQ(fixture_counter(fixture, "read_timeouts"), 16);
     EXPECT_BETWEEN(fixture_cycles(fixture, FPGA_READ, 7) * 4ull, 50000, 54000);
+    fixture_destroy(fixture);
+}
+
+TEST(FpgaErrors, StatusHasTheErrorThatCameFirst)
+{
+    // The first request goes to a partner that is silent, the second one to nobody, which is told at once.
+    struct fixture *fixture = fixture_create_default();
+    fixture->peer.silent_from = 0;
+    fixture_descriptor(fixture, FPGA_READ, FIXTURE_PEER_BASE + PEER_BYTES - 512, 0, 1024, 7);
+    fixture_run(fixture);
+    EXPECT_EQ(fixture_counter(fixture, "failed_reads"), 1);
+    EXPECT_EQ(fixture_counter(fixture, "read_timeouts"), 1);
+    EXPECT_EQ(fixture_status(fixture, FPGA_READ, 7), FIXTURE_FAILED(7, FPGA_ERROR_UR));
+    fixture_destroy(fixture);
+}
+
+TEST(FpgaErrors, ReadThatTheHardIpHasNotTakenDoesNotTimeOut)
+{
+    // A silent partner, and a root complex that passes one read on: the reads behind it fill the buffers up to the
+    // FPGA, and the last one finds no room in the hard IP.
+    struct fixture_config config = fixture_config();
+    config.fpga_link.ends[0].headers[PCIE_NONPOSTED] = 1;
+    config.fpga_link.ends[1].tx_queue_tlps = 1;
+    config.rc.peer_reads_max = 1;
+    struct fixture *fixture = fixture_create(&config);
+    fixture->peer.silent_from = 0;
+    fixture_descriptor(fixture, FPGA_READ, FIXTURE_PEER_BASE, 0, 8192, 7);
+    fixture_run(fixture);
+    EXPECT_GT(sim_now_ps(fixture->sim), 50 * SIM_PS_PER_US);
+    EXPECT_GT(fixture_counter(fixture, "transmit_stalls"), 0);
+    EXPECT_EQ(fixture_counter(fixture, "read_timeouts"), fixture_counter(fixture, "read_requests") - 1);
+    EXPECT_EQ(fixture_status(fixture, FPGA_READ, 7), FPGA_STATUS_BUSY | 7);
     fixture_destroy(fixture);
 }
 
@@ -194,5 +238,25 @@ TEST(FpgaErrors, LinkThatGoesDownLeavesNoDescriptorWaiting)
     EXPECT_EQ(fixture_counter(fixture, "reads_done"), 1);
     EXPECT_EQ(fixture_counter(fixture, "writes_done"), 1);
     EXPECT_EQ(fixture_counter(fixture, "read_timeouts"), 16);
+    fixture_destroy(fixture);
+}
+
+TEST(FpgaErrors, EveryOutageAddsTheTlpsThatItCost)
+{
+    struct fixture_config config = fixture_config();
+    config.fpga_link.ends[1].tx_ps = 20 * SIM_PS_PER_US; // a hard IP that keeps packets for long
+    struct fixture *fixture = fixture_create(&config);
+    fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 600, 1); // three packets
+    fixture_run_for(fixture, 10 * SIM_PS_PER_US);
+    pcie_link_set_down(fixture->fpga_link);
+    EXPECT_EQ(fixture_counter(fixture, "lost_tlps"), 3);
+    pcie_link_set_up(fixture->fpga_link);
+    fixture_run(fixture);
+    ASSERT_TRUE(pcie_link_is_up(fixture->fpga_link));
+    fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 4, 2); // one
+    fixture_run_for(fixture, 10 * SIM_PS_PER_US);
+    pcie_link_set_down(fixture->fpga_link);
+    EXPECT_EQ(fixture_counter(fixture, "lost_tlps"), 4);
+    fixture_run(fixture);
     fixture_destroy(fixture);
 }

@@ -101,6 +101,21 @@ TEST(FpgaWrite, ReadDoesNotPassAWriteThatTheHardIpRefused)
     fixture_destroy(fixture);
 }
 
+TEST(FpgaWrite, LongOneLetsAReadAndTheAnswerToALoadTakeTheirTurns)
+{
+    // The write needs the internal path for 2048 packets of 9 beats of 4 ns, 73 us.
+    struct fixture *fixture = fixture_create_default();
+    fixture_descriptor(fixture, FPGA_WRITE, 0, FIXTURE_PEER_BASE, 1 << 19, 1);
+    fixture_descriptor(fixture, FPGA_READ, FIXTURE_HOST_BASE, 1 << 20, 4, 2);
+    fixture_run_for(fixture, 20 * SIM_PS_PER_US);
+    EXPECT_EQ(fixture_counter(fixture, "reads_done"), 1);
+    EXPECT_EQ(fixture_status(fixture, FPGA_WRITE, 1), FPGA_STATUS_BUSY | 1);
+    EXPECT_LT(sim_now_ps(fixture->sim), 40 * SIM_PS_PER_US);
+    fixture_run(fixture);
+    EXPECT_EQ(fixture_status(fixture, FPGA_WRITE, 1), FIXTURE_DONE(1));
+    fixture_destroy(fixture);
+}
+
 TEST(FpgaWrite, RateIsThatOfTheInternalPath)
 {
     // A header in half a beat and 256 B of data: 9 beats of 4 ns, 7.111 GB/s; the link would carry 7.183 GB/s.

@@ -90,6 +90,9 @@ static int read_combined(void *ctx, enum backend_bar bar, uint64_t offset, void 
 {
     struct endpoint *endpoint = ctx;
     EXPECT_EQ(bar, ENDPOINT_MEMORY_BAR);
+    if (endpoint->silent) {
+        return -EIO;
+    }
     memcpy(data, endpoint->memory + offset, bytes);
     return 0;
 }

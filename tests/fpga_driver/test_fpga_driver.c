@@ -25,13 +25,15 @@ TEST(FpgaDriver, RefusesAnEndpointThatIsAtWorkOrSilent)
     EXPECT_NULL(handle);
 }
 
-TEST(FpgaDriver, ForgetsHalfADescriptorAtOpen)
+TEST(FpgaDriver, ForgetsHalfADescriptorOfEachControllerAtOpen)
 {
     struct endpoint endpoint;
     endpoint_init(&endpoint);
     endpoint.word_count[FPGA_READ] = 3;
+    endpoint.word_count[FPGA_WRITE] = 2;
     fpga_handle_t *handle = endpoint_open(&endpoint);
     EXPECT_EQ(endpoint.word_count[FPGA_READ], 0);
+    EXPECT_EQ(endpoint.word_count[FPGA_WRITE], 0);
     EXPECT_EQ(endpoint.calls, 1);
     fpga_close(handle);
 }
@@ -151,6 +153,18 @@ TEST(FpgaDriver, WaitGivesUpAndMayBeCalledAgain)
     fpga_close(handle);
 }
 
+TEST(FpgaDriver, WaitTellsTheEndThatItsLastPollSaw)
+{
+    struct endpoint endpoint;
+    endpoint_init(&endpoint);
+    fpga_handle_t *handle = endpoint_open(&endpoint);
+    EXPECT_EQ(fpga_read(handle, 0, 0, 4, 3), 0);
+    endpoint.polls_to_end = 4;
+    EXPECT_EQ(fpga_wait(handle, FPGA_READ, 3, 5000, NULL), 0); // the fifth poll ends after 5 us
+    EXPECT_EQ(endpoint.polls, 5);
+    fpga_close(handle);
+}
+
 TEST(FpgaDriver, SilentEndpointEndsTheWait)
 {
     struct endpoint endpoint;
@@ -162,6 +176,43 @@ TEST(FpgaDriver, SilentEndpointEndsTheWait)
     EXPECT_EQ(fpga_wait(handle, FPGA_READ, 3, 0, NULL), -EIO);
     EXPECT_EQ(fpga_counter(handle, FPGA_READ, 3, &ns), -EIO);
     EXPECT_EQ(ns, 1);
+    fpga_close(handle);
+}
+
+TEST(FpgaDriver, DescriptorStaysInFlightWhileTheEndpointIsSilent)
+{
+    struct endpoint endpoint;
+    endpoint_init(&endpoint);
+    fpga_handle_t *handle = endpoint_open(&endpoint);
+    EXPECT_EQ(fpga_read(handle, 0, 0, 4, 3), 0);
+    endpoint.silent = true;
+    EXPECT_EQ(fpga_wait(handle, FPGA_READ, 3, 0, NULL), -EIO);
+    endpoint.silent = false;
+    EXPECT_EQ(fpga_read(handle, 0, 0, 4, 3), -EBUSY);
+    EXPECT_EQ(fpga_wait(handle, FPGA_READ, 3, 0, NULL), 0);
+    fpga_close(handle);
+}
+
+TEST(FpgaDriver, LoadFromASilentEndpointFails)
+{
+    struct endpoint endpoint;
+    endpoint_init(&endpoint);
+    fpga_handle_t *handle = endpoint_open(&endpoint);
+    uint8_t data[4];
+    endpoint.silent = true;
+    EXPECT_EQ(fpga_load(handle, 0, data, sizeof data), -EIO);
+    fpga_close(handle);
+}
+
+TEST(FpgaDriver, CounterHoldsTheLongestTransferThatTheEndpointCanMeasure)
+{
+    struct endpoint endpoint;
+    endpoint_init(&endpoint);
+    fpga_handle_t *handle = endpoint_open(&endpoint);
+    uint64_t ns = 0;
+    endpoint.count[FPGA_READ][0] = UINT32_MAX;
+    EXPECT_EQ(fpga_counter(handle, FPGA_READ, 0, &ns), 0);
+    EXPECT_EQ(ns, 17179869180); // (2^32 - 1) cycles of 4 ns, 17 s
     fpga_close(handle);
 }
 

@@ -252,6 +252,35 @@ TEST(Copy, FromNowhereFailsAndWritesNothing)
     fixture_fini(&fixture);
 }
 
+TEST(Copy, FromNowhereEndsWithTheReadsThatWereSent)
+{
+    struct fixture_config config = fixture_config();
+    config.gpu.copy_reads_max = 2; // of 16
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
+    uint64_t device = device_alloc(&fixture, 0, 8192);
+    struct outcome outcome = copy(
+        &fixture, 0,
+        (struct gpu_work){.kind = GPU_WORK_COPY_IN, .bus_address = 64 * MIB, .destination = device, .bytes = 8192});
+    EXPECT_EQ(outcome.status, SIM_ERR_FAULT);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "copy_reads"), 2);
+    fixture_fini(&fixture);
+}
+
+TEST(Copy, BehindOneThatFailedIsDone)
+{
+    struct fixture fixture;
+    fixture_plain(&fixture);
+    uint64_t device = device_alloc(&fixture, 0, 512);
+    struct gpu_work work = {.kind = GPU_WORK_COPY_IN, .bus_address = 64 * MIB, .destination = device, .bytes = 512};
+    EXPECT_EQ(copy(&fixture, 0, work).status, SIM_ERR_FAULT);
+    work.bus_address = 2 * MIB;
+    fixture_pattern(host_memory_at(fixture.memory, 2 * MIB), 512, 1);
+    EXPECT_EQ(copy(&fixture, 0, work).status, SIM_OK);
+    EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[0], device, 512), host_memory_at(fixture.memory, 2 * MIB), 512);
+    fixture_fini(&fixture);
+}
+
 TEST(Copy, IntoAWindowWithoutAPinFails)
 {
     struct fixture fixture;
@@ -295,6 +324,31 @@ TEST(Copy, FailsWhenTheLinkGoesDownAndSoDoesTheNext)
 {
     fail_by_link(GPU_WORK_COPY_IN);
     fail_by_link(GPU_WORK_COPY_OUT);
+}
+
+TEST(Copy, FailsWhenTheLinkGoesDownUnderTheReadBehindItsWrites)
+{
+    struct fixture_config config = fixture_config();
+    config.rc.memory_read_ps = 100 * US;
+    struct fixture fixture;
+    fixture_init(&fixture, &config);
+    uint64_t device = device_alloc(&fixture, 0, 64);
+    struct outcome outcome = {.sim = fixture.sim};
+    start(&fixture, 0,
+          (struct gpu_work){.kind = GPU_WORK_COPY_OUT,
+                            .bus_address = 2 * MIB,
+                            .source = device,
+                            .bytes = 64,
+                            .done = note,
+                            .ctx = &outcome});
+    fixture_run_for(&fixture, 10 * US);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "copy_write_bytes"), 64);
+    EXPECT_EQ(outcome.calls, 0);
+    pcie_link_set_down(fixture.links[0]);
+    fixture_run(&fixture);
+    EXPECT_EQ(outcome.calls, 1);
+    EXPECT_EQ(outcome.status, SIM_ERR_FAULT);
+    fixture_fini(&fixture);
 }
 
 TEST(Copy, BothDirectionsRunAtOnceWithTwoEnginesOnly)
@@ -366,6 +420,29 @@ TEST(Copy, OfWhatHasArrivedWaitsForItsTranslation)
 {
     expect_settled(100 * NS);
     expect_settled(0);
+}
+
+TEST(Copy, OfWhatHasArrivedWaitsForItThoughALaterWriteNeedsNoTranslation)
+{
+    struct fixture fixture;
+    struct fixture_config config = fixture_config();
+    config.gpu.translation_miss_ps = 9 * US;
+    config.gpu.launch_ps = 100 * NS;
+    fixture_init(&fixture, &config);
+    uint64_t device, cold = fixture_pinned(&fixture, 0, 64, &device), warm = fixture_pinned(&fixture, 0, 64, NULL);
+    uint64_t inside = device_alloc(&fixture, 0, 64);
+    uint8_t data[64];
+    fixture_pattern(data, sizeof data, 3);
+    probe_read(&fixture, 0, warm, 4);
+    fixture_run(&fixture); // its translation is cached
+    probe_write(&fixture, cold, sizeof data, data);
+    probe_write(&fixture, warm, sizeof data, data);
+    fixture_run_for(&fixture, 500 * NS);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "bar_writes"), 2); // both have arrived
+    (void)copy(&fixture, 0,
+               (struct gpu_work){.kind = GPU_WORK_COPY, .source = device, .destination = inside, .bytes = 64});
+    EXPECT_MEMEQ(gpu_memory_at(fixture.gpus[0], inside, 64), data, sizeof data);
+    fixture_fini(&fixture);
 }
 
 // Work waits only for earlier writes: a stream of writes does not delay it.

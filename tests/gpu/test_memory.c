@@ -43,6 +43,17 @@ TEST(GpuMemory, RefusesMoreThanItHasUntilSomeIsFreed)
     fixture_fini(&fixture);
 }
 
+TEST(GpuMemory, CountsAsFreeWhatCanBeAllocated)
+{
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
+    uint64_t bytes = gpu_memory_free_bytes(gpu), a;
+    EXPECT_EQ(bytes, 64 * MIB - GPU_PAGE_BYTES); // no buffer has the page at address 0
+    EXPECT_EQ(gpu_memory_alloc(gpu, bytes, &a), SIM_OK);
+    EXPECT_EQ(gpu_memory_free_bytes(gpu), 0);
+    fixture_fini(&fixture);
+}
+
 TEST(GpuMemory, ShowsNothingBeyondAnAllocation)
 {
     struct fixture fixture;
@@ -105,6 +116,19 @@ TEST(GpuMemory, RefusesImpossibleConfigurations)
     fixture_fini(&fixture);
 }
 
+TEST(GpuMemory, LeavesATagForTheReadBehindTheWritesOfACopy)
+{
+    struct fixture fixture;
+    struct gpu_config config = *gpu_get_config(gpu_plain(&fixture));
+    gpu_t *gpu = NULL;
+    config.copy_reads_max = 256; // every tag of 8 bits
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), SIM_ERR_INVALID);
+    config.copy_reads_max = 255;
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), SIM_OK);
+    gpu_destroy(gpu);
+    fixture_fini(&fixture);
+}
+
 struct sleeper {
     struct fixture *fixture;
     uint64_t address, deadline_ps, woken_ps;
@@ -134,5 +158,31 @@ TEST(GpuMemory, WakesWhoWaitsForTheWordThatIsWritten)
     EXPECT_EQ(word.woken_ps, 7000 + 50000 + 3500 + 100000 + 4000);
     EXPECT_FALSE(next.written);
     EXPECT_EQ(next.woken_ps, 5 * US);
+    fixture_fini(&fixture);
+}
+
+static void word_set(void *word)
+{
+    *(uint64_t *)word = 1;
+}
+
+TEST(GpuMemory, WakesWhoWaitsForAWordThatAKernelWrites)
+{
+    struct fixture fixture;
+    gpu_t *gpu = gpu_plain(&fixture);
+    uint64_t device;
+    gpu_queue_t *queue;
+    ASSERT_EQ(gpu_memory_alloc(gpu, 8, &device), SIM_OK);
+    ASSERT_EQ(gpu_queue_create(gpu, &queue), SIM_OK);
+    struct sleeper word = {.fixture = &fixture, .address = device, .deadline_ps = 100 * US};
+    ASSERT_EQ(sim_thread_spawn(fixture.sim, "word", sleep_until_written, &word), SIM_OK);
+    const struct gpu_work kernel = {.kind = GPU_WORK_KERNEL,
+                                    .duration_ps = 3 * US,
+                                    .effect = word_set,
+                                    .effect_ctx = gpu_memory_at(gpu, device, 8)};
+    EXPECT_EQ(gpu_queue_submit(queue, &kernel, NULL), SIM_OK);
+    fixture_run(&fixture);
+    EXPECT_TRUE(word.written);
+    EXPECT_EQ(word.woken_ps, 5 * US + 3 * US); // launch and duration
     fixture_fini(&fixture);
 }

@@ -36,15 +36,20 @@ struct queue_fixture {
     struct named named[26];
 };
 
-static void queue_fixture_init(struct queue_fixture *fixture)
+static void queue_fixture_init_as(struct queue_fixture *fixture, const struct fixture_config *config)
 {
-    const struct fixture_config config = fixture_config();
     memset(fixture, 0, sizeof *fixture);
-    fixture_init(&fixture->base, &config);
+    fixture_init(&fixture->base, config);
     fixture->notes.sim = fixture->base.sim;
     for (unsigned i = 0; i < 2; i++) {
         EXPECT_EQ(gpu_queue_create(fixture->base.gpus[0], &fixture->queues[i]), SIM_OK);
     }
+}
+
+static void queue_fixture_init(struct queue_fixture *fixture)
+{
+    const struct fixture_config config = fixture_config();
+    queue_fixture_init_as(fixture, &config);
 }
 
 static uint64_t submit(struct queue_fixture *fixture, unsigned queue, char name, struct gpu_work work)
@@ -132,6 +137,21 @@ TEST(Queue, AKernelTakesTheLongestOfWhatItDoes)
     fixture_fini(&fixture.base);
 }
 
+TEST(Queue, AKernelTakesAPartOfAPicosecondAsAWholeOne)
+{
+    struct fixture_config config = fixture_config();
+    config.gpu.memory_bytes_per_us = 300000;
+    config.gpu.flops_per_us = 7000000;
+    struct queue_fixture fixture;
+    queue_fixture_init_as(&fixture, &config);
+    (void)submit(&fixture, 0, 'a', (struct gpu_work){.kind = GPU_WORK_KERNEL, .bytes = 1}); // 3.3 ps
+    (void)submit(&fixture, 0, 'b', (struct gpu_work){.kind = GPU_WORK_KERNEL, .flops = 8}); // 1.1 ps
+    fixture_run(&fixture.base);
+    EXPECT_EQ(fixture.notes.times_ps[0], 5 * US + 4);
+    EXPECT_EQ(fixture.notes.times_ps[1], 5 * US + 4 + 5 * US + 2);
+    fixture_fini(&fixture.base);
+}
+
 TEST(Queue, CopiesAndFillsInsideTheGpu)
 {
     struct queue_fixture fixture;
@@ -193,6 +213,29 @@ TEST(Queue, FillsWithZerosWithoutMemory)
     EXPECT_EQ(memory[199], 0);
     EXPECT_EQ(memory[200], 0x55);
     fixture_fini(&fixture.base);
+}
+
+TEST(Queue, FillsMemoryThatIsAFilesWithZeros)
+{
+    struct queue_fixture fixture;
+    queue_fixture_init(&fixture);
+    uint64_t device;
+    const uint8_t zeros[100] = {0};
+    uint8_t in_file[100];
+    int fd = memfd_create("memory", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(fd, GPU_PAGE_BYTES), 0);
+    ASSERT_EQ(gpu_memory_alloc(fixture.base.gpus[0], GPU_PAGE_BYTES, &device), SIM_OK);
+    ASSERT_EQ(gpu_memory_share(fixture.base.gpus[0], device, fd), SIM_OK);
+    uint8_t *memory = gpu_memory_at(fixture.base.gpus[0], device, GPU_PAGE_BYTES);
+    memset(memory, 0x55, GPU_PAGE_BYTES);
+    (void)submit(&fixture, 0, 'a',
+                 (struct gpu_work){.kind = GPU_WORK_FILL, .destination = device, .bytes = GPU_PAGE_BYTES});
+    fixture_run(&fixture.base);
+    EXPECT_MEMEQ(memory + 4096, zeros, sizeof zeros);
+    ASSERT_EQ(pread(fd, in_file, sizeof in_file, 4096), sizeof in_file);
+    EXPECT_MEMEQ(in_file, zeros, sizeof zeros);
+    fixture_fini(&fixture.base);
+    close(fd);
 }
 
 TEST(Queue, WaitsForAnItemOfAnother)

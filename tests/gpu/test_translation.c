@@ -147,3 +147,20 @@ TEST(Translation, AnUnpinnedPageLeavesItsEntryFree)
     EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 3);
     fixture_fini(&fixture);
 }
+
+TEST(Translation, AWindowThatEndedLeavesItsEntriesFree)
+{
+    struct fixture fixture;
+    uint64_t bus = fixture_with_pages(&fixture, 2, 1, 1);
+    (void)read_ps(&fixture, bus);
+    gpu_window_end(fixture.gpus[0]);
+    EXPECT_EQ(gpu_unpin(fixture.gpus[0], bus - FIXTURE_BAR(0)), SIM_OK);
+    EXPECT_EQ(fixture_pinned(&fixture, 0, 64, NULL), bus);
+    uint64_t other = fixture_pinned(&fixture, 0, 64, NULL);
+    (void)read_ps(&fixture, bus);
+    (void)read_ps(&fixture, other);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 3);
+    (void)read_ps(&fixture, bus);
+    EXPECT_EQ(fixture_counter(&fixture, 0, "translation_misses"), 3);
+    fixture_fini(&fixture);
+}

@@ -6,8 +6,10 @@
 const struct host_core_config bench_costs = {
     .store_wc_ps = 1 * NS,
     .flush_wc_ps = 70 * NS,
+    .flush_wc_far_ps = 110 * NS,
     .store_uc_ps = 50 * NS,
     .load_uc_ps = 30 * NS,
+    .load_uc_return_ps = 45 * NS,
     .load_ps = 2 * NS,
     .poll_ps = 10 * NS,
     .timestamp_ps = 7 * NS,
@@ -94,8 +96,12 @@ void bench_init(struct bench *bench)
 {
     *bench = (struct bench){0};
     const struct sim_config config = {.seed = 1, .silence_limit_ps = 1000000 * NS};
-    const struct pcie_rc_config rc = {
-        .memory_read_ps = 100 * NS, .memory_reads_max = 8, .rcb_bytes = 64, .mps_bytes = 256, .peer_reads_max = 4};
+    const struct pcie_rc_config rc = {.memory_read_ps = 100 * NS,
+                                      .memory_reads_max = 8,
+                                      .rcb_bytes = 64,
+                                      .mps_bytes = 256,
+                                      .peer_reads_max = 4,
+                                      .qpi_peer_lines_max = 1};
     ASSERT_EQ(sim_create(&config, &bench->sim), SIM_OK);
     ASSERT_EQ(pcie_pool_create(&bench->pool), SIM_OK);
     ASSERT_EQ(host_memory_create(bench->sim, "memory", 64ull << 20, &bench->memory), SIM_OK);

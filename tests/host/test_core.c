@@ -121,6 +121,26 @@ TEST(Core, PutsAnUncachedStoreBehindTheCombinedOnes)
     bench_fini(&b);
 }
 
+static void store_to_the_other_socket(void *arg)
+{
+    struct bench *b = arg;
+    host_core_store_wc(b->core, DEVICE_BASE, message, 8);
+    host_core_fence(b->core);
+    EXPECT_EQ(sim_now_ps(b->sim), (1 + 110) * NS); // instead of 70 ns
+    host_core_store_uc(b->core, DEVICE_BASE + 0x100, 1, 4);
+    EXPECT_EQ(sim_now_ps(b->sim), (1 + 110 + 50 + 40) * NS); // as much more as a combined one
+}
+
+TEST(Core, PaysTheLongerWayOfAStoreToADeviceOfTheOtherSocket)
+{
+    struct bench b;
+    bench_init(&b);
+    ASSERT_EQ(pcie_rc_set_port_socket(b.rc, 0, 1), SIM_OK);
+    EXPECT_EQ(bench_run(&b, store_to_the_other_socket), SIM_RUN_DONE);
+    EXPECT_EQ(b.note_count, 2);
+    bench_fini(&b);
+}
+
 static void hear_later(void *ctx)
 {
     bench_release(ctx);
@@ -174,6 +194,22 @@ TEST(Core, LoadsWhatTheDeviceAnswers)
     bench_fini(&b);
 }
 
+static void load_what_is_refused_at_once(void *arg)
+{
+    struct bench *b = arg;
+    uint64_t value = 0;
+    EXPECT_FALSE(host_core_load_uc(b->core, HOLE, 8, &value));
+    EXPECT_EQ(sim_now_ps(b->sim), (30 + 45) * NS); // to the root complex and back
+}
+
+TEST(Core, WaitsForTheAnswerOfALoadToComeFromTheRootComplex)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, load_what_is_refused_at_once), SIM_RUN_DONE);
+    bench_fini(&b);
+}
+
 static void load_in_a_loop(void *arg)
 {
     struct bench *b = arg;
@@ -194,6 +230,26 @@ TEST(Core, CountsTheTurnsOfALoopOfLoadsBesideTheLoads)
     EXPECT_EQ(bench_counter(&b, "core", "uc_loads"), 3);
     EXPECT_EQ(bench_counter(&b, "core", "poll_loads"), 4);
     EXPECT_EQ(bench_counter(&b, "core", "poll_load_bytes"), 32);
+    bench_fini(&b);
+}
+
+static void load_stream_load(void *arg)
+{
+    struct bench *b = arg;
+    uint64_t value = 0;
+    uint8_t data[64];
+    EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 8, 8, &value));
+    EXPECT_TRUE(host_core_load_wc(b->core, DEVICE_BASE + 64, data, sizeof data));
+    EXPECT_TRUE(host_core_load_uc(b->core, DEVICE_BASE + 8, 8, &value));
+}
+
+TEST(Core, CountsALoadBehindAStreamingLoadAsNoTurnOfALoop)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, load_stream_load), SIM_RUN_DONE);
+    EXPECT_EQ(bench_counter(&b, "core", "uc_loads"), 2);
+    EXPECT_EQ(bench_counter(&b, "core", "poll_loads"), 0);
     bench_fini(&b);
 }
 
@@ -274,5 +330,24 @@ TEST(Core, StreamsAllOnesWhereNobodyAnswers)
     bench_init(&b);
     EXPECT_EQ(bench_run(&b, stream_from_nobody), SIM_RUN_DONE);
     EXPECT_EQ(bench_counter(&b, "core", "wc_load_errors"), 2);
+    bench_fini(&b);
+}
+
+// Nobody answers: the root complex refuses each line when its request has come.
+static void stream_eleven_lines(void *arg)
+{
+    struct bench *b = arg;
+    uint8_t data[11 * 64];
+    EXPECT_FALSE(host_core_load_wc(b->core, HOLE, data, 64));
+    EXPECT_EQ(sim_now_ps(b->sim), (2 + 30 + 45) * NS);
+    EXPECT_FALSE(host_core_load_wc(b->core, HOLE, data, sizeof data));
+    EXPECT_EQ(sim_now_ps(b->sim), (77 + 2 + 2 * 75) * NS); // the eleventh line waits for the buffer of the first one
+}
+
+TEST(Core, HoldsABufferUntilTheLineOfAStreamingLoadHasComeToIt)
+{
+    struct bench b;
+    bench_init(&b);
+    EXPECT_EQ(bench_run(&b, stream_eleven_lines), SIM_RUN_DONE);
     bench_fini(&b);
 }

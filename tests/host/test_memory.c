@@ -149,6 +149,51 @@ TEST(HostMemory, TellsThatAnythingWasWritten)
     bench_fini(&b);
 }
 
+TEST(HostMemory, CountsAccessesOfDevicesAndTheirBytes)
+{
+    struct bench b;
+    uint8_t data[24] = {0};
+    bench_init(&b);
+    EXPECT_TRUE(host_memory_pcie_ops.write(b.memory, 2 * MIB, data, 24));
+    EXPECT_TRUE(host_memory_pcie_ops.read(b.memory, 2 * MIB, data, 16));
+    EXPECT_TRUE(host_memory_pcie_ops.read(b.memory, 2 * MIB, data, 4));
+    EXPECT_EQ(bench_counter(&b, "memory", "writes"), 1);
+    EXPECT_EQ(bench_counter(&b, "memory", "written_bytes"), 24);
+    EXPECT_EQ(bench_counter(&b, "memory", "reads"), 2);
+    EXPECT_EQ(bench_counter(&b, "memory", "read_bytes"), 20);
+    bench_fini(&b);
+}
+
+struct seen {
+    unsigned writes;
+    uint64_t address;
+};
+
+static void note_write(void *ctx, uint64_t bus_address, uint32_t bytes)
+{
+    struct seen *seen = ctx;
+    seen->writes++;
+    seen->address = bus_address;
+    EXPECT_EQ(bytes, 8);
+}
+
+TEST(HostMemory, WatchesEveryPageOfARangeThatEndsWithinOne)
+{
+    struct bench b;
+    struct seen seen = {0};
+    const struct host_watch watch = {note_write, &seen};
+    const uint64_t word = 1;
+    bench_init(&b);
+    ASSERT_EQ(host_memory_watch(b.memory, 2 * MIB, 4096 + 100, &watch), SIM_OK);
+    EXPECT_TRUE(host_memory_pcie_ops.write(b.memory, 2 * MIB + 8, &word, sizeof word));
+    EXPECT_EQ(seen.address, 2 * MIB + 8);
+    EXPECT_TRUE(host_memory_pcie_ops.write(b.memory, 2 * MIB + 4096 + 16, &word, sizeof word));
+    EXPECT_EQ(seen.address, 2 * MIB + 4096 + 16);
+    EXPECT_TRUE(host_memory_pcie_ops.write(b.memory, 2 * MIB + 2 * 4096, &word, sizeof word));
+    EXPECT_EQ(seen.writes, 2);
+    bench_fini(&b);
+}
+
 TEST(HostMemory, RefusesSizesThatAreNoPages)
 {
     struct bench b;

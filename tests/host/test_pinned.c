@@ -16,7 +16,7 @@ struct process {
     bool lost; // it has lost its pages
     unsigned asked, notified;
     uint64_t notified_va;
-    uint32_t notified_bytes;
+    uint32_t notified_bytes, all_notified_bytes;
 };
 
 static bool process_read(void *ctx, uint64_t va, void *data, uint32_t bytes)
@@ -47,6 +47,7 @@ static void process_written(void *ctx, uint64_t va, uint32_t bytes)
     process->notified++;
     process->notified_va = va;
     process->notified_bytes = bytes;
+    process->all_notified_bytes += bytes;
 }
 
 static const struct host_owner_ops process_ops = {
@@ -128,6 +129,19 @@ TEST(PinnedMemory, TellsItsOwnerOfEveryWriteOfADevice)
     bench_fini(&p.bench);
 }
 
+TEST(PinnedMemory, TellsItsOwnerOfThePartOfAWriteInEachPage)
+{
+    struct pinned p;
+    const uint8_t data[600] = {1};
+    pinned_init(&p);
+    EXPECT_TRUE(device_write(&p, p.bus[0] + PAGE - 200, data, sizeof data));
+    EXPECT_EQ(p.process.notified, 2);
+    EXPECT_EQ(p.process.notified_va, BASE + PAGE);
+    EXPECT_EQ(p.process.notified_bytes, 400);
+    EXPECT_EQ(p.process.all_notified_bytes, 600);
+    bench_fini(&p.bench);
+}
+
 // --- bus pages -------------------------------------------------------------------------------------------------------
 
 TEST(PinnedMemory, HasBusPagesByTheOrderOfPinningAndNotByItsAddresses)
@@ -203,6 +217,48 @@ TEST(PinnedMemory, FindsEachOfManyPages)
     for (unsigned i = 0; i < sizeof bus / sizeof *bus; i++) {
         EXPECT_TRUE(host_memory_pinned_address(b.memory, &process.owner, BASE + i * PAGE + 1, &address));
         EXPECT_EQ(address, bus[i] + 1);
+    }
+    bench_fini(&b);
+}
+
+// The pages of the process fill the table but for one place, which other owners have one after the other.
+TEST(PinnedMemory, FindsPagesWhenThoseOfOwnersThatHaveGoneAreUnpinned)
+{
+    struct bench b;
+    struct process process = process_make(), other = process_make();
+    uint64_t bus[63], theirs = 0, address = 0;
+    bench_init(&b);
+    ASSERT_EQ(host_memory_pin(b.memory, &process.owner, BASE, sizeof bus / sizeof *bus * PAGE, bus), SIM_OK);
+    for (unsigned round = 0; round < 64; round++) {
+        ASSERT_EQ(host_memory_pin(b.memory, &other.owner, BASE + round * PAGE, 1, &theirs), SIM_OK);
+        host_memory_owner_gone(b.memory, &other.owner);
+        EXPECT_FALSE(host_memory_pinned_address(b.memory, &other.owner, BASE + round * PAGE, &address));
+        host_memory_unpin(b.memory, &theirs, 1);
+        for (unsigned i = 0; i < sizeof bus / sizeof *bus; i++) {
+            TEST_TRACE("round %u, page %u", round, i);
+            ASSERT_TRUE(host_memory_pinned_address(b.memory, &process.owner, BASE + i * PAGE, &address));
+            ASSERT_EQ(address, bus[i]);
+        }
+    }
+    bench_fini(&b);
+}
+
+// An owner that has gone keeps 40 bus pages, so that there is an unpinned one when the 65th page of the other is pinned.
+TEST(PinnedMemory, DoesNotFindAnUnpinnedPageHoweverManyArePinnedThen)
+{
+    struct bench b;
+    struct process process = process_make(), other = process_make();
+    uint64_t theirs[40], bus[100], unpinned = 0, address = 0;
+    bench_init(&b);
+    ASSERT_EQ(host_memory_pin(b.memory, &other.owner, BASE, 40 * PAGE, theirs), SIM_OK);
+    host_memory_owner_gone(b.memory, &other.owner);
+    ASSERT_EQ(host_memory_pin(b.memory, &process.owner, BASE, 30 * PAGE, bus), SIM_OK);
+    ASSERT_EQ(host_memory_pin(b.memory, &process.owner, NEVER_VA, 1, &unpinned), SIM_OK);
+    host_memory_unpin(b.memory, &unpinned, 1);
+    for (unsigned i = 30; i < 100; i++) {
+        TEST_TRACE("page %u", i);
+        ASSERT_EQ(host_memory_pin(b.memory, &process.owner, BASE + i * PAGE, 1, &bus[i]), SIM_OK);
+        ASSERT_FALSE(host_memory_pinned_address(b.memory, &process.owner, NEVER_VA, &address));
     }
     bench_fini(&b);
 }
@@ -299,5 +355,56 @@ TEST(PinnedMemory, NeverHasTheValueThatIsPolledForWhenItIsGone)
     pinned_init(&p);
     p.process.lost = true;
     EXPECT_EQ(bench_run(&p.bench, poll_lost_word), SIM_RUN_DONE);
+    bench_fini(&p.bench);
+}
+
+struct unpinning {
+    sim_event_t event;
+    struct pinned *pinned;
+};
+
+static void unpin_run(void *ctx)
+{
+    struct unpinning *unpinning = ctx;
+    host_memory_unpin(unpinning->pinned->bench.memory, unpinning->pinned->bus, PAGES);
+}
+
+static void unpin_later(struct pinned *p, struct unpinning *unpinning, uint64_t delay_ps)
+{
+    unpinning->pinned = p;
+    sim_event_init(&unpinning->event, unpin_run, unpinning);
+    sim_event_schedule(p->bench.sim, &unpinning->event, delay_ps);
+}
+
+TEST(PinnedMemory, WakesWhoPollsAWordOfItWhileAnotherPinIsLeft)
+{
+    struct pinned p;
+    struct unpinning first;
+    uint64_t again[PAGES];
+    pinned_init(&p);
+    ASSERT_EQ(host_memory_pin(p.bench.memory, &p.process.owner, BASE, PAGES * PAGE, again), SIM_OK);
+    unpin_later(&p, &first, 12 * NS);
+    bench_write_later(&p.bench, 35 * NS, p.bus[1] + 8, 9);
+    EXPECT_EQ(bench_run(&p.bench, poll_word), SIM_RUN_DONE);
+    bench_fini(&p.bench);
+}
+
+static void poll_word_in_vain(void *arg)
+{
+    struct pinned *p = arg;
+    EXPECT_FALSE(host_core_poll(p->bench.core, p->bus[1] + 8, UINT64_MAX, 9, SIM_NEVER_PS));
+    EXPECT_EQ(sim_now_ps(p->bench.sim), 20 * NS);
+}
+
+TEST(PinnedMemory, EndsThePollsOfItsWordsWithItsLastPin)
+{
+    struct pinned p;
+    struct unpinning first, last;
+    uint64_t again[PAGES];
+    pinned_init(&p);
+    ASSERT_EQ(host_memory_pin(p.bench.memory, &p.process.owner, BASE, PAGES * PAGE, again), SIM_OK);
+    unpin_later(&p, &first, 12 * NS);
+    unpin_later(&p, &last, 20 * NS);
+    EXPECT_EQ(bench_run(&p.bench, poll_word_in_vain), SIM_RUN_DONE);
     bench_fini(&p.bench);
 }

@@ -112,6 +112,21 @@ TEST(Poll, DoesNotCountASampleBeyondTheDeadline)
     bench_fini(&b);
 }
 
+TEST(Poll, CountsTheWholeTurnsOfALoopThatGaveUp)
+{
+    for (unsigned written = 0; written < 2; written++) {
+        TEST_TRACE("%u writes before the deadline", written);
+        struct bench b;
+        bench_init(&b);
+        if (written > 0) {
+            bench_write_later(&b, 52 * NS, WORD, 1);
+        }
+        EXPECT_EQ(bench_run(&b, poll_with_deadline), SIM_RUN_DONE);
+        EXPECT_EQ(bench_counter(&b, "core", "poll_turns"), 5); // of 10 ns within 55 ns
+        bench_fini(&b);
+    }
+}
+
 static void poll_past_deadline(void *arg)
 {
     struct bench *b = arg;
@@ -137,5 +152,30 @@ TEST(Poll, NamesTheWordAndTheValueWhenItIsStuck)
     EXPECT_EQ(bench_run(&b, poll_for_one), SIM_RUN_STUCK);
     (void)sim_describe_waiters(b.sim, text, sizeof text);
     EXPECT_CONTAINS(text, "program waits for memory: word 0x200000 to become 0x1");
+    bench_fini(&b);
+}
+
+static void poll_of_one_who_ends(void *arg)
+{
+    struct bench *b = arg;
+    EXPECT_FALSE(host_core_poll(b->core, WORD, UINT64_MAX, 1, SIM_NEVER_PS));
+    EXPECT_EQ(sim_now_ps(b->sim), 25 * NS);
+    EXPECT_FALSE(host_core_poll(b->core, WORD, UINT64_MAX, 1, SIM_NEVER_PS));
+    EXPECT_EQ(sim_now_ps(b->sim), 25 * NS);
+}
+
+static void program_end(void *ctx)
+{
+    host_core_abandon(((struct bench *)ctx)->core);
+}
+
+TEST(Poll, EndsAtOnceWhenTheProgramHasEnded)
+{
+    struct bench b;
+    sim_event_t end;
+    bench_init(&b);
+    sim_event_init(&end, program_end, &b);
+    sim_event_schedule(b.sim, &end, 25 * NS);
+    EXPECT_EQ(bench_run(&b, poll_of_one_who_ends), SIM_RUN_DONE);
     bench_fini(&b);
 }
