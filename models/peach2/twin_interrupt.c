@@ -1,7 +1,7 @@
 // PENDING, and when the message that reports it is sent: once, until a CLEAR.
 //
-// The RTL sets and clears bits at edges, and here both are known some edges ahead. A CLEAR waits until its edge, so that
-// it meets the bits that are set by then, and a bit that is set ahead is not seen before its edge.
+// The RTL sets and clears bits at edges, and here both are known some edges ahead. A CLEAR waits until its edge, so
+// that it meets the bits that are set by then, and a bit that is set ahead is not seen before its edge.
 #include "models/peach2/twin_internal.h"
 
 // In the RTL a write is seen in the next cycle; as a pulse, which changes PENDING, it is in force another one later.
