@@ -77,6 +77,40 @@ TEST(AcpRegions, ANumberThatIsGivenOutAgainMeansTheNewMemory)
     crew_do(CREW_IBSIM0, 2, again, NULL);
 }
 
+// Rank 0 has read the whole table of rank 1 when a number in it gets other memory.
+static void again_in_a_full_table(struct crew_rank *rank)
+{
+    static uint8_t memory[REGIONS + 1][REGION_BYTES]; // of rank 1
+    acp_atkey_t keys[REGIONS], key = ACP_ATKEY_NULL;
+    const uint8_t *own = crew_own(0);
+    memory[3][0] = 5;
+    memory[REGIONS][0] = 9;
+    for (unsigned i = 0; rank->number == 1 && i < REGIONS; i++) {
+        keys[i] = acp_register_memory(memory[i], REGION_BYTES, 0);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        TEST_TRACE("round %u", round);
+        if (rank->number == 1 && round == 1) {
+            EXPECT_EQ(acp_unregister_memory(keys[3]), 0);
+            key = acp_register_memory(memory[REGIONS], REGION_BYTES, 0);
+        }
+        if (rank->number == 1) {
+            shared[1] = round == 0 ? acp_query_ga(keys[3], memory[3]) : acp_query_ga(key, memory[REGIONS]);
+        }
+        EXPECT_EQ(acp_sync(), 0);
+        if (rank->number == 0) {
+            acp_complete(acp_copy(crew_at(0, 0), shared[1], 1, ACP_HANDLE_NULL));
+            EXPECT_EQ(own[0], round == 0 ? 5 : 9);
+        }
+        EXPECT_EQ(acp_sync(), 0);
+    }
+}
+
+TEST(AcpRegions, ANumberOfAFullTableThatIsGivenOutAgainMeansTheNewMemory)
+{
+    crew_do(CREW_IBSIM0, 2, again_in_a_full_table, NULL);
+}
+
 // --- memory that is not registered ----------------------------------------------------------------------------------
 
 static void gone(struct crew_rank *rank)

@@ -171,7 +171,56 @@ TEST(TcaVerbsGrants, TheNeighboursOfARegionInUseAreFree)
     run(deregister_beside, answer_late, 12);
 }
 
+// --- writes ---------------------------------------------------------------------------------------------------------
+
+static void write_askew(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    struct ibv_sge sge = fixture_sge(&end->near, 1, BYTES - 1);
+    struct ibv_send_wr wr = request_to(fixture, IBV_WR_RDMA_WRITE);
+    meet(fixture, end);
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_barrier(fixture, end);
+    fixture_barrier(fixture, end);
+    fixture_leave(fixture, board);
+}
+
+static void deregister_what_was_written(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    struct ibv_sge sge;
+    void *mr = part_register(end, 0, &sge);
+    fixture_barrier(fixture, end);
+    fixture_barrier(fixture, end);
+    EXPECT_EQ(ops->mr_deregister(mr), 0);
+    fixture_barrier(fixture, end);
+    fixture_leave(fixture, board);
+}
+
+// The board of the writer cannot move bytes to another alignment: packets bring them, and the grant is returned.
+TEST(TcaVerbsGrants, AWriteOfAnotherAlignmentLeavesItsTargetFree)
+{
+    run(write_askew, deregister_what_was_written, 12);
+}
+
 // --- the own board ---------------------------------------------------------------------------------------------------
+
+// Returns when the board is reading the memory.
+static void write_begin(struct fixture *fixture, struct end *end, peach2_handle_t *board, const struct ibv_sge *sge)
+{
+    unsigned error;
+    struct ibv_send_wr wr = request_to(fixture, IBV_WR_RDMA_WRITE);
+    meet(fixture, end);
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, sge), 0);
+    uint64_t until_ps = now_ps(board) + 1000000 * NS;
+    while (peach2_dma_poll(board, MOVES, &error) != -EAGAIN && now_ps(board) < until_ps) {
+        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
+    }
+    EXPECT_EQ(peach2_dma_poll(board, MOVES, &error), -EAGAIN);
+}
 
 static void deregister_while_moving(void *arg, peach2_handle_t *board)
 {
@@ -180,17 +229,22 @@ static void deregister_while_moving(void *arg, peach2_handle_t *board)
     struct ibv_sge sge;
     unsigned error;
     void *mr = part_register(end, 1, &sge);
-    struct ibv_send_wr wr = request_to(fixture, IBV_WR_RDMA_WRITE);
-    meet(fixture, end);
-    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
-    uint64_t until_ps = now_ps(board) + 1000000 * NS;
-    while (peach2_dma_poll(board, MOVES, &error) != -EAGAIN && now_ps(board) < until_ps) {
-        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
-    }
-    EXPECT_EQ(peach2_dma_poll(board, MOVES, &error), -EAGAIN); // the board reads the region
+    write_begin(fixture, end, board, &sge);
     EXPECT_EQ(ops->mr_deregister(mr), 0);
     EXPECT_EQ(peach2_dma_poll(board, MOVES, &error), 0);
     (void)fixture_wc(end); // whatever came of it
+    fixture_leave(fixture, board);
+}
+
+static void reset_while_moving(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    struct ibv_sge sge = fixture_sge(&end->near, BYTES, BYTES);
+    unsigned error;
+    write_begin(fixture, end, board, &sge);
+    EXPECT_EQ(ops->qp_modify(end->qps[1].qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE), 0);
+    EXPECT_EQ(peach2_dma_poll(board, MOVES, &error), 0);
     fixture_leave(fixture, board);
 }
 
@@ -204,4 +258,10 @@ static void be_there(void *arg, peach2_handle_t *board)
 TEST(TcaVerbsGrants, ARegionThatTheBoardReadsIsWaitedFor)
 {
     run(deregister_while_moving, be_there, 12);
+}
+
+// IBA 10.3.1.1: a queue pair in RESET uses no memory of its requests.
+TEST(TcaVerbsGrants, AResetWaitsForTheBoard)
+{
+    run(reset_while_moving, be_there, 12);
 }

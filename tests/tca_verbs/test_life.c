@@ -72,6 +72,72 @@ TEST(TcaVerbsLife, AProcessMayCloseAndMeetItsPeersAgain)
     run(reopened, reopened, NULL);
 }
 
+// value[0]: the second life has ended.
+static void live_again(struct fixture *fixture, struct end *end, peach2_handle_t *board)
+{
+    unsigned entries = 16;
+    *end = (struct end){.device = {.board = board}};
+    EXPECT_EQ(ops->open(&end->device, backend_current(), &end->context), 0);
+    EXPECT_EQ(ops->pd_create(end->context, &end->pd), 0);
+    EXPECT_EQ(ops->cq_create(end->context, &entries, 0, end, &end->cq), 0);
+    fixture_qp_make(fixture, end, &end->qps[1]);
+    EXPECT_EQ(fixture_qp_connect(fixture, end, &end->qps[1], 1, fixture->ends[1].qps[0].number), 0);
+}
+
+static void lives_twice(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    uint64_t word = 0x1234;
+    struct ibv_sge sge = {.addr = (uint64_t)(uintptr_t)&word, .length = sizeof word};
+    struct ibv_sge to = fixture_sge(&fixture->ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {
+        .wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_INLINE, .wr.rdma = {to.addr, to.lkey}};
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_barrier(fixture, end);
+    fixture->gone = true;
+    fixture_leave(fixture, board);
+    live_again(fixture, end, board);
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    for (unsigned i = 0; i < 100; i++) {
+        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
+    }
+    fixture->cluster.flag = true;
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    EXPECT_EQ(ops->qp_destroy(end->qps[1].qp), 0);
+    EXPECT_EQ(ops->cq_destroy(end->cq), 0);
+    EXPECT_EQ(ops->pd_destroy(end->pd), 0);
+    EXPECT_EQ(ops->close(end->context), 0);
+    fixture->value[0] = 1;
+}
+
+static void hears_late(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    fixture_barrier(fixture, end);
+    cluster_await(board, &fixture->cluster.flag);
+    EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0); // the first life has said that it closes
+    struct fixture_qp *qp = &end->qps[0];
+    struct ibv_qp_attr attr = fixture->attr;
+    for (enum ibv_qp_state state = IBV_QPS_RESET; state <= IBV_QPS_INIT; state++) {
+        attr.qp_state = state;
+        EXPECT_EQ(ops->qp_modify(qp->qp, &attr, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS), 0);
+    }
+    EXPECT_EQ(fixture_qp_connect(fixture, end, qp, 0, fixture->ends[0].qps[1].number), 0);
+    while (fixture->value[0] == 0) {
+        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
+    }
+    fixture_leave(fixture, board);
+}
+
+// What the peer said to the first life is not for the second one.
+TEST(TcaVerbsLife, ASecondLifeIsConnectedWhenThePeerHasHeardOfIt)
+{
+    run(lives_twice, hears_late, NULL);
+}
+
 // --- the device ------------------------------------------------------------------------------------------------------
 
 static void opens_twice(void *arg, peach2_handle_t *board)
