@@ -124,9 +124,24 @@ TEST(Gdr, PinsToTheEndOfTheLastPageOfAnAllocation)
     unsigned long at = (unsigned long)s.device;
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at + 65536, BYTES - 65536, 0, 0, &handle), 0);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at + 65536, BYTES, 0, 0, &handle), EINVAL);
-    EXPECT_EQ(cudaMalloc((void **)&small, 1000), cudaSuccess); // behind three whole pages
+    EXPECT_EQ(cudaMalloc((void **)&small, 1000), cudaSuccess); // at the start of a page
     EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)small + 256, 65536 - 256, 0, 0, &handle), 0);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)small + 256, 65536, 0, 0, &handle), EINVAL);
+    cuda_fixture_close(s.fixture);
+}
+
+TEST(Gdr, PinsNoPageBehindThoseOfAnAllocation)
+{
+    struct setup s;
+    gdr_mh_t handle;
+    char *first, *second;
+    setup_init(&s);
+    EXPECT_EQ(cudaMalloc((void **)&first, 1000), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&second, 1000), cudaSuccess); // in the same page
+    uint64_t in_page = (uintptr_t)second & GPU_PAGE_OFFSET;
+    EXPECT_EQ(in_page, 1024);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)second, GPU_PAGE_SIZE - in_page, 0, 0, &handle), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)second, GPU_PAGE_SIZE - in_page + 1, 0, 0, &handle), EINVAL);
     cuda_fixture_close(s.fixture);
 }
 
