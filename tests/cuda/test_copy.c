@@ -149,6 +149,17 @@ TEST(CudaCopies, TakeTheirKindFromTheAddresses)
     memories_fini(&memories);
 }
 
+TEST(CudaCopies, InsideTheHostTakeTheProcessorAsLongAsAllTheirRows)
+{
+    enum { WIDTH = 1000, ROWS = 20, PITCH = 1500 };
+    struct memories memories;
+    memories_init(&memories);
+    EXPECT_EQ(cudaMemcpy2D(memories.memory[0], PITCH, memories.memory[1], PITCH, WIDTH, ROWS, cudaMemcpyHostToHost),
+              cudaSuccess);
+    EXPECT_EQ(memories.fixture->copied_bytes, WIDTH * ROWS);
+    memories_fini(&memories);
+}
+
 TEST(CudaCopies, StayWithinAnAllocation)
 {
     struct memories memories;
@@ -198,5 +209,19 @@ TEST(CudaMemset, FillsItsBytesAndNoOthers)
     EXPECT_EQ(cudaMemset(device, 0, 0), cudaSuccess);
     EXPECT_EQ(cudaMemsetAsync(device, 0, 8, (cudaStream_t)device), cudaErrorInvalidResourceHandle);
     memories_check(&memories);
+    memories_fini(&memories);
+}
+
+// 2 us: the processor submits the fill and does not wait for it.
+TEST(CudaMemset, TakesTheTimeOfASubmission)
+{
+    struct memories memories;
+    memories_init(&memories);
+    uint64_t start_ps = memories.fixture->now_ps;
+    EXPECT_EQ(cudaMemset(memories.memory[2], 0, BYTES), cudaSuccess);
+    EXPECT_EQ(memories.fixture->now_ps - start_ps, 2000000);
+    start_ps = memories.fixture->now_ps;
+    EXPECT_EQ(cudaMemsetAsync(memories.memory[2], 0, BYTES, NULL), cudaSuccess);
+    EXPECT_EQ(memories.fixture->now_ps - start_ps, 2000000);
     memories_fini(&memories);
 }

@@ -89,6 +89,7 @@ TEST(Gdr, TakesTheTokensOfThisMemoryAlone)
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, own.vaSpaceToken, &handle), 0);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, own.vaSpaceToken + 1, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, own.p2pToken, 0, &handle), EINVAL);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, 0, own.vaSpaceToken + 1, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, elsewhere.p2pToken, elsewhere.vaSpaceToken, &handle), EINVAL);
     EXPECT_EQ(gdr_pin_buffer(s.gdr, at, BYTES, theirs.p2pToken, theirs.vaSpaceToken, &handle), EINVAL);
     cuda_fixture_close(s.fixture);
@@ -114,6 +115,36 @@ TEST(Gdr, PinsAllocatedDeviceMemoryAlone)
     cuda_fixture_close(s.fixture);
 }
 
+TEST(Gdr, PinsToTheEndOfTheLastPageOfAnAllocation)
+{
+    struct setup s;
+    gdr_mh_t handle;
+    char *small;
+    setup_init(&s);
+    unsigned long at = (unsigned long)s.device;
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at + 65536, BYTES - 65536, 0, 0, &handle), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, at + 65536, BYTES, 0, 0, &handle), EINVAL);
+    EXPECT_EQ(cudaMalloc((void **)&small, 1000), cudaSuccess); // at the start of a page
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)small + 256, 65536 - 256, 0, 0, &handle), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)small + 256, 65536, 0, 0, &handle), EINVAL);
+    cuda_fixture_close(s.fixture);
+}
+
+TEST(Gdr, PinsNoPageBehindThoseOfAnAllocation)
+{
+    struct setup s;
+    gdr_mh_t handle;
+    char *first, *second;
+    setup_init(&s);
+    EXPECT_EQ(cudaMalloc((void **)&first, 1000), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&second, 1000), cudaSuccess); // in the same page
+    uint64_t in_page = (uintptr_t)second & GPU_PAGE_OFFSET;
+    EXPECT_EQ(in_page, 1024);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)second, GPU_PAGE_SIZE - in_page, 0, 0, &handle), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)second, GPU_PAGE_SIZE - in_page + 1, 0, 0, &handle), EINVAL);
+    cuda_fixture_close(s.fixture);
+}
+
 TEST(Gdr, MapsOnceAndWithinThePages)
 {
     struct setup s;
@@ -135,6 +166,23 @@ TEST(Gdr, MapsOnceAndWithinThePages)
     EXPECT_EQ(gdr_map(s.gdr, s.handle, &again, 4096), 0);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + 4089, &s, 8), EINVAL);
     EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped + 4088, &s, 8), 0);
+    cuda_fixture_close(s.fixture);
+}
+
+TEST(Gdr, MapsTheMemoryOfEachGpuElsewhere)
+{
+    struct setup s;
+    void *device;
+    uint8_t *mapped;
+    gdr_mh_t handle;
+    setup_init(&s); // device 1
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&device, BYTES), cudaSuccess);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)device, BYTES, 0, 0, &handle), 0);
+    EXPECT_EQ(gdr_map(s.gdr, handle, (void **)&mapped, BYTES), 0);
+    uintptr_t low = (uintptr_t)(mapped < s.mapped ? mapped : s.mapped);
+    uintptr_t high = (uintptr_t)(mapped < s.mapped ? s.mapped : mapped);
+    EXPECT_GE(high, low + BYTES);
     cuda_fixture_close(s.fixture);
 }
 
@@ -170,6 +218,17 @@ TEST(Gdr, ClosesTheWindowWhenTheMemoryIsFreed)
     EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES), 0);
     EXPECT_EQ(gdr_unpin_buffer(s.gdr, s.handle), 0);
     EXPECT_EQ(gdr_get_callback_flag(s.gdr, s.handle, &flag), EINVAL);
+    cuda_fixture_close(s.fixture);
+}
+
+TEST(Gdr, MapsNoMemoryThatWasFreed)
+{
+    struct setup s;
+    void *mapped;
+    setup_init(&s);
+    EXPECT_EQ(gdr_unmap(s.gdr, s.handle, s.mapped, BYTES), 0);
+    EXPECT_EQ(cudaFree(s.device), cudaSuccess);
+    EXPECT_EQ(gdr_map(s.gdr, s.handle, &mapped, BYTES), EINVAL);
     cuda_fixture_close(s.fixture);
 }
 
@@ -210,6 +269,36 @@ TEST(Gdr, EndsWhatIsPinnedWhenItCloses)
     cuda_fixture_close(s.fixture);
 }
 
+TEST(Gdr, LeavesTheWindowsOfOthersOpenWhenItCloses)
+{
+    struct setup s;
+    uint64_t word = 0x1122334455667788, back = 0;
+    gdr_mh_t others;
+    setup_init(&s);
+    gdr_t other = gdr_open();
+    EXPECT_EQ(gdr_pin_buffer(other, (unsigned long)s.device, 65536, 0, 0, &others), 0);
+    EXPECT_EQ(gdr_close(other), 0);
+    EXPECT_EQ(gdr_copy_to_mapping(s.handle, s.mapped, &word, sizeof word), 0);
+    EXPECT_EQ(gdr_copy_from_mapping(s.handle, &back, s.mapped, sizeof back), 0);
+    EXPECT_EQ(back, word);
+    EXPECT_EQ(gdr_unpin_buffer(s.gdr, s.handle), 0);
+    cuda_fixture_close(s.fixture);
+}
+
+TEST(Gdr, NamesNoLaterWindowByAHandleThatWasUnpinned)
+{
+    struct setup s;
+    gdr_mh_t later;
+    gdr_info_t info;
+    setup_init(&s);
+    EXPECT_EQ(gdr_unpin_buffer(s.gdr, s.handle), 0);
+    EXPECT_EQ(gdr_pin_buffer(s.gdr, (unsigned long)s.device, BYTES, 0, 0, &later), 0);
+    EXPECT_EQ(gdr_get_info(s.gdr, s.handle, &info), EINVAL);
+    EXPECT_EQ(gdr_unpin_buffer(s.gdr, s.handle), EINVAL);
+    EXPECT_EQ(gdr_unpin_buffer(s.gdr, later), 0);
+    cuda_fixture_close(s.fixture);
+}
+
 TEST(Gdr, KeepsProcessesApart)
 {
     struct setup s;
@@ -232,5 +321,14 @@ TEST(Gdr, NeedsAGpu)
     struct cuda_fixture *fixture = cuda_fixture_open();
     fixture->gpus = 0;
     EXPECT_NULL(gdr_open());
+    cuda_fixture_close(fixture);
+}
+
+TEST(Gdr, OpensInTheTimeOfACall)
+{
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    uint64_t start_ps = fixture->now_ps;
+    EXPECT_NOT_NULL(gdr_open());
+    EXPECT_EQ(fixture->now_ps - start_ps, 100000);
     cuda_fixture_close(fixture);
 }

@@ -2,6 +2,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdlib.h>
+#include <tcasim_kernel.h>
 
 #include "tests/support/cuda_fixture.h"
 
@@ -68,6 +69,22 @@ TEST(CudaFree, WaitsForTheDevicesWork)
     EXPECT_EQ(cudaMemcpyAsync(device, host, 4096, cudaMemcpyHostToDevice, NULL), cudaSuccess);
     EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
     EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_TO_DEVICE, 0)->ended);
+    cuda_fixture_close(fixture);
+}
+
+TEST(CudaFreeHost, WaitsForTheWorkOfAllDevices)
+{
+    static const struct tcasim_kernel long_kernel = {.duration_ns = 1000000};
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    void *device, *host;
+    EXPECT_EQ(cudaMallocHost(&host, 4096), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaMalloc(&device, 4096), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, NULL), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyAsync(host, device, 4096, cudaMemcpyDeviceToHost, NULL), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaFreeHost(host), cudaSuccess);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_TO_HOST, 0)->ended);
     cuda_fixture_close(fixture);
 }
 
@@ -228,6 +245,38 @@ TEST(CudaPointerAttribute, MakesFillsAndCopiesWait)
     EXPECT_EQ(cuPointerSetAttribute(NULL, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device),
               CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_BUFFER_ID, (uintptr_t)device), CUDA_ERROR_INVALID_VALUE);
+    cuda_fixture_close(fixture);
+}
+
+TEST(CudaPointerAttribute, MakesACopyWaitOnWhicheverSideItIs)
+{
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    char *waiting, *other;
+    unsigned on = 1;
+    EXPECT_EQ(cudaMalloc((void **)&waiting, 4096), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&other, 4096), cudaSuccess);
+    EXPECT_EQ(cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)waiting), CUDA_SUCCESS);
+    EXPECT_EQ(cudaMemcpy(other, waiting, 4096, cudaMemcpyDeviceToDevice), cudaSuccess);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_INSIDE, 0)->ended);
+    EXPECT_EQ(cudaMemcpy(waiting, other, 4096, cudaMemcpyDeviceToDevice), cudaSuccess);
+    EXPECT_TRUE(cuda_fixture_work(fixture, BACKEND_GPU_INSIDE, 1)->ended);
+    cuda_fixture_close(fixture);
+}
+
+TEST(CudaPointerAttribute, LetsFillsReturnAtOnceAgainWhenSwitchedOff)
+{
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    char *device;
+    unsigned value = 1;
+    EXPECT_EQ(cudaMalloc((void **)&device, 4096), cudaSuccess);
+    EXPECT_EQ(cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device), CUDA_SUCCESS);
+    value = 0;
+    EXPECT_EQ(cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device), CUDA_SUCCESS);
+    value = 1;
+    EXPECT_EQ(cuPointerGetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, (uintptr_t)device), CUDA_SUCCESS);
+    EXPECT_EQ(value, 0);
+    EXPECT_EQ(cudaMemset(device, 2, 4096), cudaSuccess);
+    EXPECT_FALSE(cuda_fixture_work(fixture, BACKEND_GPU_SET, 0)->ended);
     cuda_fixture_close(fixture);
 }
 

@@ -61,6 +61,16 @@ TEST(CudaPeers, AreGivenAccessOnce)
     cuda_fixture_close(fixture);
 }
 
+TEST(CudaPeers, AreForgottenAtAReset)
+{
+    struct cuda_fixture *fixture = cuda_fixture_open();
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaDeviceDisablePeerAccess(1), cudaErrorPeerAccessNotEnabled);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(1, 0), cudaSuccess);
+    cuda_fixture_close(fixture);
+}
+
 TEST(CudaPeers, WithAccessWriteToEachOther)
 {
     struct pair pair;
@@ -74,6 +84,22 @@ TEST(CudaPeers, WithAccessWriteToEachOther)
     EXPECT_EQ(work->work.bytes, BYTES);
     pair_check(&pair);
     EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_HOST), 0);
+    cuda_fixture_close(pair.fixture);
+}
+
+TEST(CudaPeers, CopyDirectlyWhicheverOfTheTwoWasGivenAccess)
+{
+    struct pair pair;
+    pair_init(&pair);
+    EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaSuccess);
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyPeer(pair.far, 1, pair.near, 0, BYTES), cudaSuccess);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_PEER), 1);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_HOST), 0);
+    pair_check(&pair);
+    EXPECT_EQ(cudaMemcpyPeer(pair.near, 0, pair.far, 1, BYTES), cudaSuccess);
+    EXPECT_EQ(cuda_fixture_work_count(pair.fixture, BACKEND_GPU_TO_PEER), 2);
     cuda_fixture_close(pair.fixture);
 }
 

@@ -176,3 +176,26 @@ TEST(CudaStaging, TellsOfAPieceThatFailed)
     EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
     staging_fixture_fini(&fixture);
 }
+
+// Both bounce buffers were last used by the newest of many streams. Those of the time after the reset get the memory
+// and the numbers of the earlier ones.
+TEST(CudaStaging, WaitsForNothingThatWasBeforeAReset)
+{
+    struct staging_fixture fixture;
+    cudaStream_t stream, newest = NULL;
+    staging_fixture_init(&fixture);
+    while (cudaStreamCreate(&stream) == cudaSuccess) {
+        newest = stream;
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        EXPECT_EQ(cudaMemcpyAsync(fixture.device, fixture.host, BYTES, cudaMemcpyHostToDevice, newest), cudaSuccess);
+    }
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaMalloc((void **)&fixture.device, BYTES), cudaSuccess);
+    while (cudaStreamCreate(&stream) == cudaSuccess) {
+    }
+    EXPECT_EQ(cudaMemcpy(fixture.device, fixture.host, BYTES, cudaMemcpyHostToDevice), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_MEMEQ(cuda_fixture_device(fixture.base, fixture.device), fixture.host, BYTES);
+    staging_fixture_fini(&fixture);
+}

@@ -100,6 +100,22 @@ TEST(CudaStreams, AreWaitedForWithTheDefaultOne)
     cuda_fixture_close(s.fixture);
 }
 
+TEST(CudaStreams, AreWaitedForByTheDefaultOneEachTimeTheyGotWork)
+{
+    struct setup s;
+    cudaEvent_t event;
+    setup_init(&s);
+    EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+    for (unsigned round = 0; round < 3; round++) {
+        TEST_TRACE("round %u", round);
+        EXPECT_EQ(tcasimLaunchKernel(&long_kernel, s.first), cudaSuccess);
+        EXPECT_EQ(cudaEventRecord(event, NULL), cudaSuccess);
+        EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
+        EXPECT_EQ(cudaStreamQuery(s.first), cudaSuccess);
+    }
+    cuda_fixture_close(s.fixture);
+}
+
 TEST(CudaStreams, EndWhatIsInThemWhenDestroyed)
 {
     struct setup s;
@@ -129,6 +145,23 @@ TEST(CudaStreams, UseTheirQueuesAgain)
         EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
         EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     }
+    cuda_fixture_close(s.fixture);
+}
+
+TEST(CudaStreams, HaveTheirOwnKindInTheQueueOfAnEarlierOne)
+{
+    struct setup s;
+    cudaStream_t blocking, free_running;
+    setup_init(&s);
+    EXPECT_EQ(cudaStreamDestroy(s.free_running), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, blocking), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(NULL), cudaErrorNotReady);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(s.first), cudaSuccess);
+    EXPECT_EQ(cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking), cudaSuccess);
+    EXPECT_EQ(tcasimLaunchKernel(&long_kernel, free_running), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(NULL), cudaSuccess);
     cuda_fixture_close(s.fixture);
 }
 
@@ -256,6 +289,7 @@ TEST(CudaEvents, RefuseWhatTheyCannotTell)
     EXPECT_EQ(cudaEventRecord(event, NULL), cudaSuccess);
     EXPECT_EQ(cudaEventRecord(untimed, NULL), cudaSuccess);
     EXPECT_EQ(cudaEventElapsedTime(&ms, event, untimed), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventElapsedTime(&ms, untimed, event), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventElapsedTime(NULL, event, event), cudaErrorInvalidValue);
     EXPECT_EQ(cudaStreamWaitEvent(s.first, event, 1), cudaErrorInvalidValue);
     EXPECT_EQ(cudaStreamWaitEvent(s.first, NULL, 0), cudaErrorInvalidResourceHandle);
@@ -292,5 +326,62 @@ TEST(CudaKernels, AreHandedOnAsDeclared)
     EXPECT_EQ(tcasimLaunchKernel(NULL, s.first), cudaErrorInvalidValue);
     EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
     EXPECT_EQ(tcasimLaunchKernel(&kernel, s.first), cudaErrorInvalidResourceHandle);
+    cuda_fixture_close(s.fixture);
+}
+
+static void nothing(void) // a kernel's name in the program
+{
+}
+
+// The documented limits of a block: 1024 threads, of which 64 in z.
+TEST(CudaKernels, HaveBlocksOfAtMost1024Threads)
+{
+    static const struct {
+        dim3 block;
+        cudaError_t error;
+    } cases[] = {{{1024, 1, 1}, cudaSuccess},
+                 {{32, 32, 1}, cudaSuccess},
+                 {{16, 16, 4}, cudaSuccess},
+                 {{1, 1, 64}, cudaSuccess},
+                 {{1, 1, 65}, cudaErrorInvalidConfiguration},
+                 {{1025, 1, 1}, cudaErrorInvalidConfiguration},
+                 {{32, 33, 1}, cudaErrorInvalidConfiguration},
+                 {{32, 32, 2}, cudaErrorInvalidConfiguration}};
+    const struct tcasim_kernel_definition definition = {.name = "nothing"};
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimKernelRegister((const void *)nothing, &definition), cudaSuccess);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const dim3 block = cases[i].block;
+        TEST_TRACE("%u x %u x %u", block.x, block.y, block.z);
+        EXPECT_EQ(cudaLaunchKernel((const void *)nothing, (dim3){1, 1, 1}, block, NULL, 0, NULL), cases[i].error);
+    }
+    cuda_fixture_close(s.fixture);
+}
+
+static void takes_5_ns(const struct tcasim_launch *launch, struct tcasim_kernel *cost)
+{
+    (void)launch;
+    cost->duration_ns = 5;
+}
+
+static void takes_7_ns(const struct tcasim_launch *launch, struct tcasim_kernel *cost)
+{
+    (void)launch;
+    cost->duration_ns = 7;
+}
+
+TEST(CudaKernels, TakeTheirLastDefinition)
+{
+    static const struct tcasim_kernel_definition first = {.name = "nothing", .cost = takes_5_ns},
+                                                 last = {.name = "nothing", .cost = takes_7_ns};
+    struct setup s;
+    setup_init(&s);
+    EXPECT_EQ(tcasimKernelRegister((const void *)nothing, &first), cudaSuccess);
+    EXPECT_EQ(tcasimKernelRegister((const void *)nothing, &last), cudaSuccess);
+    EXPECT_EQ(cudaLaunchKernel((const void *)nothing, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, NULL), cudaSuccess);
+    const struct cuda_fixture_work *work = cuda_fixture_work(s.fixture, BACKEND_GPU_KERNEL, 0);
+    ASSERT_NOT_NULL(work);
+    EXPECT_EQ(work->work.duration_ns, 7);
     cuda_fixture_close(s.fixture);
 }

@@ -5,6 +5,7 @@
 #include "sim/platform/platform.h"
 #include "tests/support/platform_fixture.h"
 #include "tests/support/site.h"
+#include "verbs-shim/libtca/tca.h"
 
 struct outcome {
     struct plat_result result;
@@ -94,7 +95,8 @@ TEST(GpuWorkloads, StageCopiesInHostMemoryFasterThanTheBoardReadsAGpu)
 
 TEST(GpuWorkloads, CopyBetweenGpusOfANodeWithoutABoard)
 {
-    uint64_t uva_ps = moved_ps(no_board(), SCN_WORKLOAD_CUDA_PINGPONG, SCN_METHOD_UVA, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
+    uint64_t uva_ps =
+        moved_ps(no_board(), SCN_WORKLOAD_CUDA_PINGPONG, SCN_METHOD_UVA, SCN_MEMORY_GPU0, SCN_MEMORY_GPU1);
     uint64_t staged_ps =
         moved_ps(no_board(), SCN_WORKLOAD_CUDA_PINGPONG, SCN_METHOD_NO_UVA, SCN_MEMORY_GPU1, SCN_MEMORY_GPU0);
     // 70000 B once over Gen2 x16, and twice.
@@ -336,4 +338,43 @@ TEST(GpuMemory, ThatIsNotPinnedIsAnUnsupportedRequestToABoard)
     EXPECT_EQ(site_counter(&attempt.site, "node0.gpu0", "unsupported_reads"), 1);
     EXPECT_EQ(site_counter(&attempt.site, "node1.memory", "written_bytes"), 0);
     site_fini(&attempt.site);
+}
+
+// --- memory of libtca ------------------------------------------------------------------------------------------------
+
+// The GPU takes 1.7 ms to fill the memory with zeros; the board writes at once.
+static void writes_to_new_memory(void *arg, peach2_handle_t *board)
+{
+    enum { WRITTEN = 64 };
+    const size_t bytes = 16 * MIB;
+    void *device = NULL, *memory = NULL;
+    uint8_t *seen = NULL;
+    tcaHandle source, destination;
+    (void)arg, (void)board;
+    EXPECT_EQ(tcaInit(), tcaSuccess);
+    ASSERT_EQ(tcaMalloc(&memory, WRITTEN, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&source, memory, WRITTEN, tcaMemoryCPU), tcaSuccess);
+    site_fill(memory, WRITTEN, 5);
+    ASSERT_EQ(cudaMallocHost((void **)&seen, 2 * WRITTEN), cudaSuccess);
+    ASSERT_EQ(tcaMalloc(&device, bytes, tcaMemoryGPU), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&destination, device, bytes, tcaMemoryGPU), tcaSuccess);
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(tcaDescSetMemcpy(desc, &destination, 0, &source, 0, WRITTEN, tcaDMANotify, 0, 1), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&destination, 0, 1), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(seen, device, 2 * WRITTEN, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_MEMEQ(seen, memory, WRITTEN);
+    EXPECT_TRUE(site_is_value(seen + WRITTEN, WRITTEN, 0));
+}
+
+TEST(GpuMemory, OfTcaMallocIsZeroBeforeABoardWritesToIt)
+{
+    struct site site = {.scenario = pair()};
+    site.scenario->nodes[0].gpus[0].memory_bytes_per_us = 10000;
+    site_build(&site);
+    site_run(&site, writes_to_new_memory);
+    site_fini(&site);
 }

@@ -20,6 +20,11 @@ struct tca_fixture {
     uint32_t queues;
     unsigned pins;
     uint64_t tickets;
+    struct { // the last submission, if it is a fill that nothing has waited for
+        bool there;
+        unsigned gpu;
+        struct backend_gpu_work work;
+    } fill;
 };
 
 static struct tca_fixture fixtures[SITE_NODES_MAX];
@@ -113,14 +118,26 @@ static int queue_destroy(void *ctx, unsigned gpu, uint32_t queue)
     return 0;
 }
 
+static void fill_end(struct tca_fixture *fixture)
+{
+    if (fixture->fill.there) {
+        fixture->fill.there = false;
+        memset((uint8_t *)fixture->memory[fixture->fill.gpu].address + fixture->fill.work.device_address,
+               fixture->fill.work.value, fixture->fill.work.bytes);
+    }
+}
+
 static int submit(void *ctx, unsigned gpu, uint32_t queue, const struct backend_gpu_work *work, uint64_t *ticket_out)
 {
     struct tca_fixture *fixture = fixture_of(ctx);
     (void)queue;
     uint8_t *device = (uint8_t *)fixture->memory[gpu].address + work->device_address;
     uint8_t *host = site_memory(&fixture->cluster->site, peach2_node(fixture->board), work->other_address);
+    fill_end(fixture);
     if (work->kind == BACKEND_GPU_SET) {
-        memset(device, work->value, work->bytes);
+        fixture->fill.there = true;
+        fixture->fill.gpu = gpu;
+        fixture->fill.work = *work;
     } else if (work->kind == BACKEND_GPU_TO_DEVICE) {
         memcpy(device, host, work->bytes);
     } else if (work->kind == BACKEND_GPU_TO_HOST) {
@@ -132,13 +149,15 @@ static int submit(void *ctx, unsigned gpu, uint32_t queue, const struct backend_
 
 static int poll(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket, uint64_t *ended_ps_out)
 {
-    (void)ctx, (void)gpu, (void)queue, (void)ticket, (void)ended_ps_out;
+    (void)gpu, (void)queue, (void)ticket, (void)ended_ps_out;
+    fill_end(fixture_of(ctx));
     return 1;
 }
 
 static int wait(void *ctx, unsigned gpu, uint32_t queue, uint64_t ticket)
 {
-    (void)ctx, (void)gpu, (void)queue, (void)ticket;
+    (void)gpu, (void)queue, (void)ticket;
+    fill_end(fixture_of(ctx));
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // Sets up GPUs for programs on libtca, with pinned host memory as device memory: data that a board writes to a GPU
-// through the window arrive there over the simulated fabric. Work of the GPU itself takes no time.
+// through the window arrive there over the simulated fabric. Work of the GPU itself takes no time, but a fill is seen
+// only when the program has waited for it or has given the GPU more work.
 #pragma once
 
 #include "cluster.h"

@@ -97,3 +97,57 @@ TEST(TcaCopies, ArriveAsThoughCopiedInMemoryByBoardChains)
         expect_copies(tcaDMAUseInternal | tcaDMAPipeline | tcaDMAContinue | tcaDMANotify, seed);
     }
 }
+
+// One descriptor moves less than 16 MiB.
+static void long_copy(void *arg, peach2_handle_t *board)
+{
+    const size_t bytes = 17 * MIB + 4;
+    void *from, *to;
+    tcaHandle source, destination;
+    (void)arg, (void)board;
+    EXPECT_EQ(tcaInit(), tcaSuccess);
+    ASSERT_EQ(tcaMalloc(&from, bytes, tcaMemoryCPU), tcaSuccess);
+    ASSERT_EQ(tcaMalloc(&to, bytes, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&source, from, bytes, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&destination, to, bytes, tcaMemoryCPU), tcaSuccess);
+    site_fill(from, bytes, FILL);
+    EXPECT_EQ(cluster_copy(&destination, 0, &source, 0, bytes, tcaDMANotify), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&source, 0, 1), tcaSuccess);
+    EXPECT_MEMEQ(to, from, bytes);
+}
+
+TEST(TcaCopies, LongerThanADescriptorArriveWhole)
+{
+    struct cluster cluster = {0};
+    site_init(&cluster.site, 1);
+    cluster.site.scenario->nodes[0].board.fidelity = SCN_FIDELITY_TWIN;
+    site_build(&cluster.site);
+    cluster_run(&cluster, long_copy, NULL);
+    cluster_fini(&cluster);
+}
+
+// The second copy reads what the first one writes.
+static void copies_the_copy(void *arg, peach2_handle_t *board)
+{
+    enum { BYTES = 4096 };
+    struct cluster *c = arg;
+    const tcaHandle *own = &c->handles[0];
+    cluster_memory(c, board, 1);
+    site_fill(c->memory[0], BYTES, FILL);
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(tcaDescSetMemcpy(desc, own, BYTES, own, 0, BYTES, tcaDMAPipeline, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaDescSetMemcpy(desc, own, 2 * BYTES, own, BYTES, BYTES, tcaDMANotify, 0, 1), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(own, 0, 1), tcaSuccess);
+    EXPECT_MEMEQ(c->memory[0] + 2 * BYTES, c->memory[0], BYTES);
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
+}
+
+TEST(TcaCopies, WaitForEarlierOnesUnlessTheyThemselvesArePipelined)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 1);
+    cluster_run(&cluster, copies_the_copy, NULL);
+    cluster_fini(&cluster);
+}

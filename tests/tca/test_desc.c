@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tests/support/cluster.h"
+#include "verbs-shim/libtca/board_memory.h"
 
 static int set(tcaDesc *desc, const struct cluster *c, size_t to, size_t from, size_t size)
 {
@@ -67,6 +68,7 @@ static void rows(void *arg, peach2_handle_t *board)
     EXPECT_EQ(set_rows(desc, c, 64, CLUSTER_BYTES, 16, 2), tcaErrorRange);
     EXPECT_EQ(set_rows(desc, c, SIZE_MAX / 2 - 15, 64, 16, 8), tcaErrorRange);
     EXPECT_EQ(set_rows(desc, c, CLUSTER_BYTES - 16, 64, 16, 2), tcaSuccess);
+    EXPECT_EQ(set_rows(desc, c, 64, 68, 16, 1), tcaSuccess); // there is no second row
     finish(c, desc);
 }
 
@@ -212,4 +214,34 @@ TEST(TcaDesc, GivesUpItsPlaceInTheBoardsMemoryWhereItIsSetOnNoChannel)
 TEST(TcaDesc, TakesTheBoardsMemoryAndGivesItBack)
 {
     run_pair(board_memory);
+}
+
+static void longest_chain(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    const tcaHandle *own = &c->handles[0];
+    const int flags = tcaDMAUseInternal | tcaDMAPipeline;
+    cluster_memory(c, board, 1);
+    site_fill(c->memory[0], TCA_BOARD_SLOTS * 4, 1);
+    tcaDesc *desc = tcaDescNew();
+    for (size_t i = 0; i < TCA_BOARD_SLOTS; i++) {
+        EXPECT_EQ(tcaDescSetMemcpy(desc, own, 32768 + i * 4, own, i * 4, 4, flags, 0, 0), tcaSuccess);
+    }
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(0), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMAC(0), tcaSuccess);
+    EXPECT_EQ(cluster_copy(own, 16384, own, 0, 4, tcaDMANotify), tcaSuccess); // its notification is behind all of them
+    EXPECT_EQ(tcaWaitDMARecvDesc(own, 0, 1), tcaSuccess);
+    EXPECT_TRUE(site_is_filled(c->memory[0] + 32768, TCA_BOARD_SLOTS * 4, 1));
+    EXPECT_EQ(tcaDescSetMemcpy(desc, own, 16384, own, 0, 4, flags, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 0), tcaErrorBoardMemory);
+    EXPECT_CONTAINS(tcaLastMessage(), "it has room for 880"); // of 1024, 16 and those of 16 x 32 slots of 8 B are taken
+}
+
+TEST(TcaDesc, HasRoomForAChainAsLongAsTheBoardsMemoryForChains)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 1);
+    cluster_run(&cluster, longest_chain, NULL);
+    cluster_fini(&cluster);
 }

@@ -64,6 +64,31 @@ TEST(TcaDma, RefusesToTouchWhatRuns)
     run_pair(while_running);
 }
 
+// Both nodes call their first memory by the same number.
+static void frees_while_running(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    void *source;
+    tcaHandle handle;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(tcaMalloc(&source, CLUSTER_BYTES, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(tcaCreateHandle(&handle, source, CLUSTER_BYTES, tcaMemoryCPU), tcaSuccess);
+    EXPECT_EQ(c->handles[0].allocation, c->handles[1].allocation);
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(tcaDescSetMemcpy(desc, &c->handles[1], 0, &handle, 0, CLUSTER_BYTES, 0, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 2), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaSuccess); // the DMA does not use it
+    EXPECT_EQ(tcaFree(source, tcaMemoryCPU), tcaErrorBusy);
+    EXPECT_EQ(tcaWaitDMAC(2), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaDma, KeepsNoMemoryButThatItReadsOrWrites)
+{
+    run_pair(frees_while_running);
+}
+
 static void taken_channels(void *arg, peach2_handle_t *board)
 {
     struct cluster *c = arg;

@@ -78,6 +78,22 @@ TEST(TcaGpu, CopiesToTheOtherNodesGpu)
     run_pair(gpu_to_gpu, gpu_target);
 }
 
+static void new_memory(void *arg, peach2_handle_t *board)
+{
+    struct cluster *cluster = arg;
+    void *memory = NULL;
+    tca_fixture_install(cluster, board); // which fills the GPUs with other bytes
+    EXPECT_EQ(tcaInit(), tcaSuccess);
+    ASSERT_EQ(tcaMalloc(&memory, BYTES, tcaMemoryGPU), tcaSuccess);
+    EXPECT_TRUE(site_is_value(tca_fixture_memory(0, memory), BYTES, 0));
+    tca_fixture_remove(cluster, board);
+}
+
+TEST(TcaGpu, IsZeroWhenTcaMallocReturns)
+{
+    run_alone(new_memory);
+}
+
 static void notified_target(void *arg, peach2_handle_t *board)
 {
     struct cluster *cluster = arg;

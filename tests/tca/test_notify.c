@@ -143,3 +143,36 @@ TEST(TcaNotify, IsFoundWhereverTheSenderPutsIt)
         cluster_fini(&n.cluster);
     }
 }
+
+// The first process of node 0 ends before it takes its notification.
+static void earlier_and_later_receiver(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    const struct backend *backend = peach2_backend(board);
+    struct backend_library *library = &backend_current()->libraries[BACKEND_LIBRARY_TCA];
+    cluster_memory(c, board, 2);
+    cluster_await(board, &c->flag);
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, 50000); // it has arrived
+    library->release(library->state);
+    *library = (struct backend_library){0};
+    EXPECT_EQ(tcaInit(), tcaSuccess);
+    EXPECT_EQ(tcaSetTimeout(300000), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaErrorTimeout);
+}
+
+static void sender_to_the_earlier(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    const int flags = tcaDMANotify | tcaDMAUseNotifyInternal;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(cluster_copy(&c->handles[0], 0, &c->handles[1], 0, 64, flags), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaNotify, OfAnEarlierProcessDoesNotReachALaterOne)
+{
+    struct cluster cluster;
+    cluster_init(&cluster, 2);
+    cluster_run(&cluster, earlier_and_later_receiver, sender_to_the_earlier);
+    cluster_fini(&cluster);
+}

@@ -86,6 +86,26 @@ TEST(TcaTable, InTheBoardsMemoryHasAChainFromAnyEntryOn)
     run_pair(internal_chains);
 }
 
+static void entry_behind(void *arg, peach2_handle_t *board)
+{
+    struct cluster *c = arg;
+    const tcaHandle *own = &c->handles[0], *other = &c->handles[1];
+    int next = 0, table = -1;
+    cluster_memory(c, board, 2);
+    EXPECT_EQ(tcaCreateDMADesc(&table, 3), tcaSuccess);
+    EXPECT_EQ(tcaSetDMADesc_Memcpy(table, next, &next, other, 0, own, 0, 64, tcaDMAContinue, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaSetDMADesc_Memcpy(table, next, &next, other, 64, own, 64, 64, 0, 0, 0), tcaSuccess);
+    EXPECT_EQ(tcaSetDMAChain(0, table), tcaSuccess);
+    EXPECT_EQ(tcaSetDMADesc_Memcpy(table, next, &next, other, 128, own, 128, 64, 0, 0, 0), tcaSuccess);
+    expect_started(0);
+    c->flag = true;
+}
+
+TEST(TcaTable, KeepsAChainOnItsChannelWhenTheEntryBehindItIsSet)
+{
+    run_pair(entry_behind);
+}
+
 static void refusals(void *arg, peach2_handle_t *board)
 {
     struct cluster *c = arg;

@@ -17,8 +17,8 @@ static struct cuda_allocation *allocation_find(const struct cuda_context *contex
     if (allocation == NULL || bytes == 0) {
         return NULL;
     }
-    uint64_t page = in_pages ? CUDA_PIN_PAGE_BYTES : 1, offset = *device_address_out - allocation->device_address;
-    return bytes <= (allocation->bytes + page - 1) / page * page - offset ? allocation : NULL;
+    uint64_t page = in_pages ? CUDA_PIN_PAGE_BYTES : 1, end = allocation->device_address + allocation->bytes;
+    return bytes <= (end + page - 1) / page * page - *device_address_out ? allocation : NULL;
 }
 
 static int window_open(struct cuda_context *context, struct cuda_pin *pin, uint64_t device_address, uint64_t bytes)
