@@ -57,6 +57,35 @@ TEST(AcpScale, FifteenInitiatorsFillTheBufferOfOneTarget)
     crew_do(CREW_IBSIM0, INITIATORS + 1, on_one_target, NULL);
 }
 
+// The target's thread copies for some milliseconds, and takes no command meanwhile.
+static void on_a_busy_target(struct crew_rank *rank)
+{
+    enum { BUSY_BYTES = 32 << 20 };
+    static uint8_t memory[2][BUSY_BYTES]; // of rank 0
+    uint64_t *own = crew_own(0);
+    if (rank->number != 0) {
+        acp_complete(acp_add8(crew_at(acp_rank(), 8), crew_at(0, 0), 1, ACP_HANDLE_NULL)); // they are connected
+    }
+    EXPECT_EQ(acp_sync(), 0);
+    if (rank->number == 0) {
+        acp_atkey_t key = acp_register_memory(memory, sizeof memory, 0);
+        (void)acp_copy(acp_query_ga(key, memory[1]), acp_query_ga(key, memory[0]), BUSY_BYTES, ACP_HANDLE_NULL);
+    }
+    for (uint32_t i = 0; rank->number != 0 && i < EACH; i++) {
+        EXPECT_NE(acp_add8(crew_at(acp_rank(), 8), crew_at(0, 0), 1, ACP_HANDLE_NULL), ACP_HANDLE_NULL);
+    }
+    acp_complete(ACP_HANDLE_ALL);
+    EXPECT_EQ(acp_sync(), 0);
+    if (rank->number == 0) {
+        EXPECT_EQ(own[0], INITIATORS * (EACH + 1));
+    }
+}
+
+TEST(AcpScale, CommandsForABusyTargetWaitUntilItsBufferHasRoom)
+{
+    crew_do(CREW_IBSIM0, INITIATORS + 1, on_a_busy_target, NULL);
+}
+
 // Ranks 0 and 1 send commands to each other, while the others fill the buffers of both: their replies must overtake
 // their own commands.
 static void on_each_other(struct crew_rank *rank)

@@ -144,7 +144,9 @@ TEST(Device, CloseTakesWhatTheProgramLeft)
     struct ibv_cq *cq = ibv_create_cq(context, 8, NULL, ibv_create_comp_channel(context), 0);
     struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC};
     EXPECT_NOT_NULL(ibv_create_qp(pd, &init));
+    struct ibv_ah_attr path = {.dlid = 2, .port_num = 1};
     EXPECT_NOT_NULL(ibv_reg_mr(pd, pair.side[0].buffer, 8, 0));
+    EXPECT_NOT_NULL(ibv_create_ah(pd, &path));
     EXPECT_EQ(ibv_close_device(context), 0);
     EXPECT_EQ(ibverbs_live(&pair.fixture->processes[0], IBVERBS_QP), 1);
     pair_fini(&pair);

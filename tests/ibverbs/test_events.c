@@ -167,3 +167,21 @@ TEST(AsyncEvent, ThatNobodyTookGoesWithItsObject)
     pair_expect_no_event(&pair.side[1]);
     pair_fini(&pair);
 }
+
+TEST(AsyncEvent, ComesAfterOneThatWentWithItsObject)
+{
+    struct pair pair;
+    struct ibv_cq *cq;
+    void *cq_context;
+    pair_init(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    raise_access_error(&pair);
+    (void)fcntl(pair.side[1].channel->fd, F_SETFL, O_NONBLOCK);
+    EXPECT_EQ(ibv_get_cq_event(pair.side[1].channel, &cq, &cq_context), -1); // reads the event from the device
+    EXPECT_EQ(ibv_destroy_qp(pair.side[1].qp), 0);
+    pair.side[1].qp = NULL;
+    memory_world_cable(pair.world, 2, false);
+    pair_expect_event(&pair.side[1], IBV_EVENT_PORT_ERR);
+    pair_expect_no_event(&pair.side[1]);
+    pair_fini(&pair);
+}

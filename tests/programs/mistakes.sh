@@ -60,7 +60,7 @@ reports early-destroy 1 "$check qp [0-9]+ is destroyed while 1 of its send reque
 reports early-unmap 1 "$check memory of a region \(8 KiB at 0x[0-9a-f]+\) was unmapped while it is registered; in munmap .* called by early_unmap" --check
 reports many-reads 1 "$check qp [0-9]+ may have 4 reads and atomics outstanding, its peer takes 1" --check
 reports unmap-in-flight 1 "$check memory of a region \(8 KiB at 0x[0-9a-f]+\) was unmapped while it is registered" --check
-for name in full-queue reset-again many-connections; do
+for name in full-queue one-in-two reset-again reset-and-send many-connections; do
     run $name right --check --quiet-diagnosis
     [ "$status" = 0 ] && ! grep -q 'check:' "$folder/said" || fail "$name is blamed"
 done

@@ -357,6 +357,39 @@ static void reset_again(struct pair *pair, bool wrong)
     pair->buffer[0]++;
 }
 
+// The buffer of a send that a reset dropped is written, and sent again.
+static void reset_and_send(struct pair *pair, bool wrong)
+{
+    struct ibv_qp_attr reset = {.qp_state = IBV_QPS_RESET};
+    (void)wrong;
+    for (uint64_t round = 0; round < 2; round++) {
+        pair_connect(pair);
+        pair->buffer[0]++;
+        if (!pair->server) {
+            pair_need(pair_send(pair, round, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+        }
+        if (!pair->server && round > 0) {
+            (void)pair_wait(pair->cq);
+        }
+        pair_meet(pair);
+        pair_need(ibv_modify_qp(pair->qp, &reset, IBV_QP_STATE) == 0, "reset");
+        pair_meet(pair);
+    }
+}
+
+// Only every second request asks for a completion, which says that both are complete.
+static void one_in_two(struct pair *pair, bool wrong)
+{
+    (void)wrong;
+    pair_connect(pair);
+    for (uint64_t i = 0; i < 4 && !pair->server; i++) {
+        pair_need(pair_send(pair, 2 * i, IBV_WR_RDMA_WRITE, MESSAGE, false) == 0, "send");
+        pair_need(pair_send(pair, 2 * i + 1, IBV_WR_RDMA_WRITE, MESSAGE, true) == 0, "send");
+        (void)pair_wait(pair->cq);
+        pair->buffer[0]++;
+    }
+}
+
 // A server with one completion queue, which grows, and a queue pair for each connection.
 static void many_connections(struct pair *pair, bool wrong)
 {
@@ -375,6 +408,11 @@ static void many_connections(struct pair *pair, bool wrong)
     if (ibv_resize_cq(pair->cq, 4 * PAIR_DEPTH) == 0) {
         receives_fill(pair);
     }
+}
+
+static bool is_selective(void (*run)(struct pair *pair, bool wrong))
+{
+    return run == unsignalled || run == stuck_elsewhere || run == one_in_two;
 }
 
 static const struct mistake {
@@ -403,7 +441,9 @@ static const struct mistake {
     {"early-unmap", early_unmap},
     {"many-reads", many_reads},
     {"full-queue", full_queue},
+    {"one-in-two", one_in_two},
     {"reset-again", reset_again},
+    {"reset-and-send", reset_and_send},
     {"many-connections", many_connections},
     {"unmap-in-flight", unmap_in_flight},
 };
@@ -414,7 +454,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc >= 4 && i < sizeof mistakes / sizeof mistakes[0]; i++) {
         if (strcmp(argv[2], mistakes[i].name) == 0) {
             pair.two_cqs = mistakes[i].run == wrong_cq;
-            pair.selective = mistakes[i].run == unsignalled || mistakes[i].run == stuck_elsewhere;
+            pair.selective = is_selective(mistakes[i].run);
             pair.cq_entries = mistakes[i].run == cq_overrun ? 7 : 2 * PAIR_DEPTH;
             pair_open(&pair, argv[1], argc > 4 ? argv[4] : NULL);
             mistakes[i].run(&pair, strcmp(argv[3], "wrong") == 0);
