@@ -1,0 +1,57 @@
+// Which process and queue pair the numbers of a summary belong to.
+#include <infiniband/verbs.h>
+#include <stdio.h>
+
+#include "fixture.h"
+#include "sim/kernel/sim.h"
+#include "tests/shim/test.h"
+
+static struct fixture fixture;
+
+static void summarised(void)
+{
+    fixture_open(&fixture, &(struct observe_options){.summary = true});
+    fixture_connect(fixture.node0, 1, 2, 0x100);
+    fixture_connect(fixture.node1, 2, 1, 0x200);
+}
+
+static const char *summary(void)
+{
+    static char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    observe_summary_yaml(fixture.observe, out);
+    fclose(out);
+    return text;
+}
+
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+TEST(VerbsSummary, OfAProcessEndsWithIt)
+{
+    sim_event_t end;
+    summarised();
+    observe_process_end(fixture.node0, 5000);
+    sim_event_init(&end, nothing, NULL);
+    sim_event_schedule_at(fixture.sim, &end, 9000);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    EXPECT_CONTAINS(summary(), "node: node0\n    process: 1\n    lived_ps: 5000\n");
+    EXPECT_CONTAINS(summary(), "node: node1\n    process: 1\n    lived_ps: 9000\n");
+    fixture_close(&fixture);
+}
+
+TEST(VerbsSummary, CountsTheRetriesOfItsOwnNode)
+{
+    static const struct sim_trace_field fields[] = {{.name = "qp"}};
+    static const struct sim_trace_point retry = {.name = "retry", .fields = fields, .field_count = 1};
+    const uint64_t values[] = {1};
+    summarised();
+    sim_trace(fixture.sim, "node10.hca", &retry, values); // node1 is the beginning of its name
+    EXPECT_LACKS(summary(), "retries: 1");
+    sim_trace(fixture.sim, "node1.hca", &retry, values);
+    EXPECT_CONTAINS(summary(), "retries: 1");
+    EXPECT_LACKS(summary(), "retries: 2");
+    fixture_close(&fixture);
+}
