@@ -2,6 +2,7 @@
 #include <infiniband/verbs.h>
 
 #include "fixture.h"
+#include "sim/kernel/sim.h"
 #include "tests/shim/test.h"
 
 #define OTHER_QP 5u
@@ -11,14 +12,17 @@ static struct fixture fixture;
 struct seen {
     unsigned kinds;
     struct observe_operation last; // without its name
+    size_t pieces;                 // of its path
+    uint64_t end_ps;               // of the last of them
 };
 
 static void operation_take(void *ctx, const struct observe_operation *operation, const struct sim_piece *pieces,
                            size_t count)
 {
     struct seen *seen = ctx;
-    (void)pieces, (void)count;
     seen->kinds++;
+    seen->pieces = count;
+    seen->end_ps = count > 0 ? pieces[count - 1].end_ps : 0;
     seen->last = *operation;
     seen->last.name = NULL;
 }
@@ -88,4 +92,27 @@ TEST(Explained, OperationsAreThoseOfTheSelectedQueuePair)
         EXPECT_EQ(visited().last.count, selections[i].count);
         fixture_close(&fixture);
     }
+}
+
+static void device_write(void *ctx)
+{
+    static const struct sim_work work = {.part = "adapter", .what = "writes the completion"};
+    (void)ctx;
+    sim_cause_label(fixture.sim, "node0.hca", &work);
+    read_do(1, 1000);
+}
+
+// A poll becomes known some time after its end. What the adapter did since then is no part of the operation.
+TEST(Explained, PathsEndWithTheOperation)
+{
+    sim_event_t later;
+    explained(0);
+    sim_event_init(&later, device_write, NULL);
+    sim_event_schedule_at(fixture.sim, &later, 12000);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    const struct seen seen = visited();
+    EXPECT_EQ(seen.pieces, 1);
+    EXPECT_EQ(seen.end_ps, 9000);
+    EXPECT_EQ(seen.last.posted_ps + seen.last.total_ps, 9000);
+    fixture_close(&fixture);
 }

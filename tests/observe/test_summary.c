@@ -55,3 +55,21 @@ TEST(VerbsSummary, CountsTheRetriesOfItsOwnNode)
     EXPECT_LACKS(summary(), "retries: 2");
     fixture_close(&fixture);
 }
+
+// The message is of the library that posted its buffer, which it takes from a shared queue.
+TEST(VerbsSummary, CountsMessagesInTheBuffersOfALibrarysSharedQueue)
+{
+    const struct journal_record records[] = {
+        {.call = JOURNAL_CREATE_SRQ, .object = {.handle = 4}},
+        {.call = JOURNAL_CREATE_QP,
+         .qp = {.number = 6, .type = IBV_QPT_RC, .send_cq = 2, .receive_cq = 3, .srq = 4 + 1}},
+        {.call = JOURNAL_POST_SRQ_RECV, .receive = {.queue = 4, .bytes = 8192, .poster = "libuct_ib.so.0"}},
+        {.call = JOURNAL_POLL_CQ,
+         .completion = {.cq = 2, .qp = 6, .opcode = IBV_WC_RECV, .bytes = 1000, .is_receive = true}}};
+    summarised();
+    for (unsigned i = 0; i < sizeof records / sizeof records[0]; i++) {
+        fixture_note(fixture.node0, 2000, &records[i]);
+    }
+    EXPECT_CONTAINS(summary(), "eager: [{library: UCX, count: 1, bytes: 1000}]");
+    fixture_close(&fixture);
+}
