@@ -5,6 +5,8 @@
 #include "scenarios/workloads/acp_ranks.h"
 #include "verbs-shim/acp/acp_memory.h"
 
+#define PAGE_BYTES 4096u
+
 static int puts_run(struct acp_ranks *ranks)
 {
     const struct workload *w = ranks->workload;
@@ -29,13 +31,19 @@ static void memory_report(const struct acp_ranks *ranks, uint64_t pinned_bytes)
     w->report(w->ctx, &point);
 }
 
+// The driver pins whole pages.
+static uint64_t region_pinned(const struct region *region)
+{
+    return (region->buffer.bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
 int workload_acp_memory(struct workload *workload)
 {
     struct acp_ranks ranks = {.bytes = workload->bytes[0]};
     uint64_t before = workload->pinned_bytes(workload->ctx);
     int error =
         acp_ranks_begin(&ranks, workload, "acp-memory", (size_t)region_largest(workload->bytes, workload->bytes_count));
-    uint64_t own = ranks.source.buffer.bytes + ranks.target.buffer.bytes; // of the program, not of the library
+    uint64_t own = region_pinned(&ranks.source) + region_pinned(&ranks.target); // of the program, not of the library
     for (uint32_t i = 0; error == 0 && i < workload->bytes_count; i++) {
         ranks.bytes = workload->bytes[i];
         error = puts_run(&ranks);

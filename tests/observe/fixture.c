@@ -93,3 +93,10 @@ void fixture_connect(observe_process_t *process, uint32_t lid, uint32_t other_li
         fixture_note(process, 1000, &records[i]);
     }
 }
+
+void fixture_state_set(observe_process_t *process, uint64_t at_ps, uint32_t state)
+{
+    const struct journal_record record = {.call = JOURNAL_MODIFY_QP,
+                                          .modify = {.number = 1, .mask = IBV_QP_STATE, .to = state}};
+    fixture_note(process, at_ps, &record);
+}

@@ -19,3 +19,5 @@ void fixture_note(observe_process_t *process, uint64_t at_ps, const struct journ
 // Device, region of 4 KiB at 0x1000 with that key, completion queue 2 and queue pair 1, connected to queue pair 1 of
 // the other LID, and ready.
 void fixture_connect(observe_process_t *process, uint32_t lid, uint32_t other_lid, uint32_t key);
+// Passes a change of queue pair 1 to that state (enum ibv_qp_state).
+void fixture_state_set(observe_process_t *process, uint64_t at_ps, uint32_t state);

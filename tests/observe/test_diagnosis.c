@@ -110,6 +110,24 @@ TEST(Diagnosis, OfADatagramThatIsDroppedSaysWhyOnce)
     fixture_close(&fixture);
 }
 
+// A reason is reported once, also if messages are dropped for another reason in between.
+TEST(Diagnosis, OfDatagramsThatAreDroppedForSeveralReasonsSaysEachOnce)
+{
+    const struct hca_loss losses[] = {
+        {.kind = HCA_LOSS_QKEY, .qpn = 1, .source_qpn = 1, .source_lid = 1, .qkey = 0x2222, .own_qkey = 0x1111},
+        {.kind = HCA_LOSS_NO_RECEIVE, .qpn = 1, .source_qpn = 1, .source_lid = 1}};
+    connected();
+    observe_lost(fixture.observe, "node1.hca", &losses[0]);
+    observe_lost(fixture.observe, "node1.hca", &losses[1]);
+    EXPECT_CONTAINS(fixture.lines, "its Q_Key is 0x2222");
+    EXPECT_CONTAINS(fixture.lines, "no receive request is posted");
+    const size_t said = strlen(fixture.lines);
+    observe_lost(fixture.observe, "node1.hca", &losses[0]);
+    observe_lost(fixture.observe, "node1.hca", &losses[1]);
+    EXPECT_STREQ(fixture.lines + said, "");
+    fixture_close(&fixture);
+}
+
 TEST(Diagnosis, OfSilenceNamesACompletionQueueThatWasFull)
 {
     connected();
@@ -153,6 +171,31 @@ TEST(Diagnosis, OfARangeSaysByHowMuchItIsMissed)
     fixture_close(&fixture);
 }
 
+TEST(Diagnosis, OfARangeSaysHowFarBeforeTheRegionItBegins)
+{
+    connected();
+    const struct journal_record record = failed_write(HCA_FAULT_RANGE, 0x0ff0, 0x100);
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, "not all of the bytes are in the region: it begins 16 B before the region");
+    fixture_close(&fixture);
+}
+
+// The process that had the number before has destroyed its queue pair.
+TEST(Diagnosis, NamesTheLivingQueuePairOfTwoWithTheSameNumber)
+{
+    const struct journal_record gone = {.call = JOURNAL_DESTROY_QP, .qp = {.number = 1}};
+    const struct journal_record record = failed_write(HCA_FAULT_KEY, 0x1000, 0x999);
+    connected();
+    fixture_note(fixture.node1, 1500, &gone);
+    fixture_connect(
+        observe_process_begin(fixture.observe, &(struct observe_identity){.node = "node1", .number = 2, .name = "c"}),
+        2, 1, 0x300);
+    fixture_note(fixture.node0, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, "node0 qp 1 -> node1.process2 qp 1: ");
+    EXPECT_CONTAINS(fixture.lines, "regions there: rkey 0x300 [");
+    fixture_close(&fixture);
+}
+
 TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
 {
     connected();
@@ -164,6 +207,59 @@ TEST(Diagnosis, OfSilenceSaysWhyNobodyAnswers)
     fixture_note(fixture.node0, 2000, &other);
     fixture_note(fixture.node1, 3000, &record);
     EXPECT_CONTAINS(fixture.lines, "nothing came back: that queue pair is connected to queue pair 9, not to this one");
+    fixture_close(&fixture);
+}
+
+static void sequence_set(observe_process_t *process, uint32_t send_psn, uint32_t receive_psn)
+{
+    const struct journal_record record = {.call = JOURNAL_MODIFY_QP,
+                                          .modify = {.number = 1,
+                                                     .mask = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_RQ_PSN,
+                                                     .to = IBV_QPS_RTS,
+                                                     .send_psn = send_psn,
+                                                     .receive_psn = receive_psn}};
+    fixture_note(process, 1500, &record);
+}
+
+// node1 gets no answer.
+static void expect_silence(const char *why)
+{
+    struct journal_record record = failed_write(HCA_FAULT_NO_ANSWER, 0x1000, 0x100);
+    record.completion.status = IBV_WC_RETRY_EXC_ERR;
+    fixture_note(fixture.node1, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, why);
+}
+
+TEST(Diagnosis, OfSilenceSaysWhichSequenceNumbersDiffer)
+{
+    connected();
+    sequence_set(fixture.node1, 5, 7);
+    sequence_set(fixture.node0, 7, 7);
+    expect_silence("nothing came back: sq_psn is 5 here, rq_psn 7 there");
+    fixture_close(&fixture);
+}
+
+TEST(Diagnosis, OfSilenceAllowsEachDirectionItsOwnSequenceNumbers)
+{
+    connected();
+    sequence_set(fixture.node1, 5, 9);
+    sequence_set(fixture.node0, 9, 5);
+    expect_silence("nothing came back: packets were lost");
+    fixture_close(&fixture);
+}
+
+TEST(Diagnosis, OfAFlushIsGivenAgainAfterAReset)
+{
+    const struct journal_record flushed = {.call = JOURNAL_POLL_CQ,
+                                           .completion = {.cq = 2, .qp = 1, .status = IBV_WC_WR_FLUSH_ERR}};
+    connected();
+    fixture_note(fixture.node1, 2000, &flushed);
+    EXPECT_CONTAINS(fixture.lines, "node1 qp 1 -> node0 qp 1: a send request is flushed");
+    const size_t said = strlen(fixture.lines);
+    fixture_state_set(fixture.node1, 3000, IBV_QPS_RESET);
+    fixture_state_set(fixture.node1, 3000, IBV_QPS_RTS);
+    fixture_note(fixture.node1, 4000, &flushed);
+    EXPECT_CONTAINS(fixture.lines + said, "node1 qp 1 -> node0 qp 1: a send request is flushed");
     fixture_close(&fixture);
 }
 

@@ -346,14 +346,17 @@ static void run_unpinned(enum scn_fidelity fidelity, bool reads, uint64_t at_ps,
 TEST(WindowThatEnds, FailsTheDmasThatReadThere)
 {
     struct outcome outcome;
-    uint64_t last = 0, at_ps = 32 * US; // the memory is pinned
+    uint64_t last = 0, some = 0, at_ps = 32 * US; // the memory is pinned
     for (; last < 20 && at_ps < 2000 * US; at_ps += 16337021) {
         TEST_TRACE("at %llu ps", (unsigned long long)at_ps);
         run_unpinned(SCN_FIDELITY_TWIN, true, at_ps, &outcome);
         EXPECT_GE(outcome.point.operations, last);
         last = outcome.point.operations;
+        some += last > 0 && last < 20;
+        EXPECT_EQ(outcome.point.min_ps, last > 0 ? outcome.point.total_ps / last : 0); // of those that ended well
         EXPECT_STREQ(outcome.faults[0].what, "node0.gpu0 unpinned");
     }
+    EXPECT_GT(some, 0);
     EXPECT_EQ(last, 20);
     EXPECT_GT(at_ps, 60 * US); // earlier ones fail some
 }

@@ -38,8 +38,9 @@ static void note_counter(void *ctx, const char *component, const struct sim_coun
     }
 }
 
-static struct outcome deliver(enum scn_device device, enum scn_operation operation, enum scn_memory memory,
-                              const struct scn_fault *fault)
+// At most `depth` requests at a time.
+static struct outcome deliver_deep(enum scn_device device, enum scn_operation operation, enum scn_memory memory,
+                                   const struct scn_fault *fault, uint32_t depth)
 {
     const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
     struct scn_messages messages = {0};
@@ -63,7 +64,7 @@ static struct outcome deliver(enum scn_device device, enum scn_operation operati
     run->bytes_count = 1;
     run->verbs.device = device;
     run->verbs.operation = operation;
-    run->verbs.depth = 8;
+    run->verbs.depth = depth;
     run->verbs.qp_timeout = 5;
     run->verbs.retry_count = 2;
     if (fault != NULL) {
@@ -74,6 +75,12 @@ static struct outcome deliver(enum scn_device device, enum scn_operation operati
     EXPECT_EQ(outcome.result.outcome, SIM_RUN_DONE);
     scn_free(scenario);
     return outcome;
+}
+
+static struct outcome deliver(enum scn_device device, enum scn_operation operation, enum scn_memory memory,
+                              const struct scn_fault *fault)
+{
+    return deliver_deep(device, operation, memory, fault, 8);
 }
 
 static bool is_announced(enum scn_operation operation)
@@ -158,6 +165,17 @@ TEST(VerbsDelivery, DropsThePacketsOfAnInfiniBandCableThatIsPulledBeforeTheFirst
     EXPECT_STREQ(o.fault.ends[0].name, "node0");
     EXPECT_EQ(o.fault.ends[0].lost, 0);
     EXPECT_GT(o.fault.ends[0].dropped, 0);
+}
+
+// One request at a time: none is under way behind the one that fails, and none follows it.
+TEST(VerbsDelivery, EndsWithTheFirstRequestThatFails)
+{
+    const struct scn_fault fault = {
+        .ib_ends = {.given = true}, .at_ps = 0, .after_tlps = SCN_NOT_GIVEN, .for_ps = SCN_NOT_GIVEN};
+    struct outcome o = deliver_deep(SCN_DEVICE_IBSIM0, SCN_OPERATION_WRITE, SCN_MEMORY_HOST, &fault, 1);
+    EXPECT_EQ(o.requests, 1);
+    EXPECT_EQ(o.failed, 1);
+    EXPECT_EQ(o.flushed, 0);
 }
 
 // The programs give up after some retries of the transport timer, the cable would be put back after a second.

@@ -147,6 +147,46 @@ TEST(VerbsBandwidth, IsThatOfTheSlowerEndOfACable)
     EXPECT_LT(writes_ps(4000, 4000), 700000000);
 }
 
+// Twenty writes of 8 B each way, where each call of that node's library takes so long.
+static uint64_t both_ways_ps(uint32_t slow_node, uint64_t call_ps)
+{
+    struct scn_scenario *scenario = pair_load();
+    struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_OPERATION_WRITE);
+    scenario->nodes[slow_node].host.call_ps = call_ps;
+    run->verbs.bidirectional = true;
+    run->bytes[0] = 8;
+    run->bytes_count = 1;
+    const struct outcome outcome = run_points(scenario);
+    scn_free(scenario);
+    return outcome.last.total_ps;
+}
+
+// The peer's writes take a call each, while those of the node are complete long before.
+TEST(VerbsBandwidth, OfBothWaysLastsUntilTheLaterEnd)
+{
+    const uint64_t call_ps = 20000000;
+    EXPECT_GE(both_ways_ps(0, call_ps), 20 * call_ps);
+    EXPECT_GE(both_ways_ps(1, call_ps), 20 * call_ps);
+}
+
+// As many repetitions as fit into the volume, but at least 4 and at most the iterations.
+TEST(VerbsBandwidth, RepeatsAMessageAsOftenAsFitsIntoTheVolume)
+{
+    static const struct {
+        uint64_t bytes, operations;
+    } points[] = {{8, 20}, {10000, 7}, {70000, 4}};
+    for (unsigned i = 0; i < sizeof points / sizeof points[0]; i++) {
+        TEST_TRACE("%llu B", (unsigned long long)points[i].bytes);
+        struct scn_scenario *scenario = pair_load();
+        struct scn_run *run = run_make(scenario, SCN_WORKLOAD_VERBS_BANDWIDTH, SCN_DEVICE_IBSIM0, SCN_OPERATION_SEND);
+        run->verbs.volume_bytes = 70000;
+        run->bytes[0] = points[i].bytes;
+        run->bytes_count = 1;
+        EXPECT_EQ(run_points(scenario).last.operations, points[i].operations);
+        scn_free(scenario);
+    }
+}
+
 static void expect_greatest(enum scn_device device)
 {
     struct scn_scenario *scenario = pair_load();

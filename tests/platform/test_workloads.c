@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/pcie/tlp.h"
+#include "rtl/peach2_regs.h"
+#include "sim/platform/machine.h"
 #include "sim/platform/platform.h"
 #include "tests/shim/test.h"
 #include "tests/support/platform_fixture.h"
@@ -17,6 +20,11 @@ static void note_point(void *ctx, const struct plat_point *point)
     struct outcome *outcome = ctx;
     outcome->points++;
     outcome->last = *point;
+}
+
+static void ignore_point(void *ctx, const struct plat_point *point)
+{
+    (void)ctx, (void)point;
 }
 
 static void run(const struct scn_scenario *scenario, enum sim_status expected, struct outcome *outcome)
@@ -55,6 +63,8 @@ static void expect_program(struct scn_scenario *scenario, enum scn_workload work
     EXPECT_EQ(outcome.points, 3);
     EXPECT_EQ(outcome.last.bytes, 20000 * factor);
     EXPECT_GT(outcome.last.total_ps, 0);
+    EXPECT_GT(outcome.last.min_ps, 0);
+    EXPECT_LE(outcome.last.min_ps, outcome.last.max_ps);
     platform_fixture_free(scenario);
 }
 
@@ -82,10 +92,71 @@ TEST(Workloads, SendFromAllToAll)
     expect_program(ring(7), SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_BOARD, 6);
 }
 
+struct starts {
+    unsigned of_channel[PEACH2_DMAC_COUNT];
+};
+
+// Counts what the board of node0 receives at the registers that start its channels.
+static void note_start(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
+                       const uint64_t *values)
+{
+    struct starts *starts = ctx;
+    (void)time_ps;
+    if (strncmp(component, "node0.slot.", strlen("node0.slot.")) != 0 || strcmp(point->name, "tlp_received") != 0 ||
+        values[0] != PCIE_TLP_MWR) {
+        return;
+    }
+    for (uint64_t i = 0; i < PEACH2_DMAC_COUNT; i++) {
+        uint64_t start = PLAT_BAR0_BASE + PEACH2_DMAC_BASE + i * PEACH2_DMAC_STRIDE + PEACH2_DMAC_CONTROL;
+        starts->of_channel[i] += values[1] == start;
+    }
+}
+
+// Among five nodes each has four messages to send: one on each channel, in the repetition before the measured ones and
+// in the three measured ones.
+TEST(Workloads, SendFromAllToAllOverEveryChannel)
+{
+    struct scn_scenario *scenario = ring(5);
+    struct starts starts = {0};
+    struct plat_result result;
+    const struct plat_hooks hooks = {.ctx = &starts, .point = ignore_point, .trace = note_start};
+    platform_fixture_size_add(platform_fixture_run_add(scenario, SCN_WORKLOAD_ALL_TO_ALL, SCN_METHOD_CHAIN_HOST), 64,
+                              1);
+    EXPECT_EQ(plat_run_series(scenario, 0, NULL, &hooks, &result), SIM_OK);
+    EXPECT_EQ(result.outcome, SIM_RUN_DONE);
+    for (unsigned i = 0; i < PEACH2_DMAC_COUNT; i++) {
+        TEST_TRACE("channel %u", i);
+        EXPECT_EQ(starts.of_channel[i], 4);
+    }
+    platform_fixture_free(scenario);
+}
+
+// The time of a repetition ends with the last rank, so no sending lasts longer.
+TEST(Workloads, CountTheTimeOfASingleRepetition)
+{
+    struct scn_scenario *scenario = ring(3);
+    struct scn_run *series = platform_fixture_run_add(scenario, SCN_WORKLOAD_RING_EXCHANGE, SCN_METHOD_CHAIN_BOARD);
+    struct outcome outcome;
+    series->iterations = 1;
+    platform_fixture_size_add(series, 4096, 1);
+    run(scenario, SIM_OK, &outcome);
+    EXPECT_EQ(outcome.last.operations, 1);
+    EXPECT_GT(outcome.last.min_ps, 0);
+    EXPECT_LE(outcome.last.min_ps, outcome.last.max_ps);
+    EXPECT_LE(outcome.last.max_ps, outcome.last.total_ps);
+    platform_fixture_free(scenario);
+}
+
 TEST(Workloads, ExchangeHalosOnAGrid)
 {
     expect_program(ring(8), SCN_WORKLOAD_HALO, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 3); // 4 rows, 2 columns
     expect_program(ring(2), SCN_WORKLOAD_HALO, SCN_METHOD_CHAIN_HOST, SCN_NOTIFY_HOST, 1);
+}
+
+// Two rows, or two columns, are one neighbour and not two: each rank sends down or up, and right or left.
+TEST(Workloads, ExchangeHalosOnceBetweenTwoRows)
+{
+    expect_program(ring(4), SCN_WORKLOAD_HALO, SCN_METHOD_CHAIN_BOARD, SCN_NOTIFY_HOST, 2);
 }
 
 TEST(Workloads, ReadByProxy)
