@@ -3,18 +3,22 @@
 
 NAME.sv is a harness. Its first comment says which module is proved, how, and under which assertions of the RTL:
 
-  // prove TOP by induction DEPTH | by bmc DEPTH | by pdr
-  // assume dut.LABEL              an assertion of the RTL about inputs, which the environment of the module keeps
+  // prove TOP by induction DEPTH | by abc-induction DEPTH | by bmc DEPTH | by pdr
+  // assume dut.LABEL              an assertion of the RTL that does not have to be proved here: about inputs, which
+                                   the environment of the module keeps, or shown by another proof
 
 NAME.faults has a deliberate fault of the RTL for each property, or several:
 
   == PROPERTY FILE [in TOP] [within STEPS]
   - text that stands in FILE exactly once
   + what stands there instead
+  ? an assumption about inputs of TOP that leads the solver to the counterexample; without one it searches by itself
 
 With --faults, each one is put into a copy of the RTL, and the property, alone, must have a counterexample.
 """
 import argparse
+import copy
+import itertools
 import pathlib
 import re
 import shutil
@@ -32,6 +36,10 @@ TOOLS = {"yosys": "yosys", "yosys-smtbmc": "yosys", "yosys-abc": "yosys", "z3": 
 CONCURRENT = re.compile(
     r"(\w+)\s*:\s*assert property \(@\(posedge clk_i\) disable iff \(rst_i\)(.*?)\);"
     r"(?=\s*(?:\w+\s*:|`endif|end\b))", re.S)
+
+# Methods of ABC, and how it reads a model: assumptions become part of the properties, and these become one.
+ABC = ("pdr", "abc-induction")
+AIGER = "read_aiger {}.aig; fold; strash; orpos"
 
 
 class Failed(Exception):
@@ -57,7 +65,8 @@ def combinational(match):
 
 
 def sources(generated, folder, fault):
-    """Copies of the RTL in the order in which it is read, packages first, with assertions that Yosys understands."""
+    """Copies of the RTL in the order in which it is read, packages first, with assertions that Yosys understands, and
+    the register map."""
     paths = [RTL / "peach2_pkg.sv", generated / "peach2_regs_pkg.sv", generated / "peach2_regfile.sv"]
     paths += sorted(path for path in RTL.glob("peach2*.sv") if path not in paths)
     copies = []
@@ -70,7 +79,38 @@ def sources(generated, folder, fault):
             raise Failed(f"{path.name} has an assertion of a form that prove.py does not know")
         copies.append(folder / path.name)
         copies[-1].write_text(text)
+    copies.insert(0, folder / "register_map_pkg.sv")
+    copies[0].write_text(register_map())
     return copies
+
+
+def register_map():
+    """rtl/registers.def as a package: the DWs of each kind, in the order of the map."""
+    rows = re.findall(r'^(BLOCK|REG|COUNTER|FIELD)\((.*?)(?:, "[^"]*")+\)$', (RTL / "registers.def").read_text(), re.M)
+    tables = {kind: [words.split(", ") for name, words in rows if name == kind] for kind, _ in rows}
+    registers = [(block, name, int(offset, 0), int(width), access, int(reset, 0))
+                 for block, name, offset, width, access, reset in tables["REG"]]
+    registers += [("COUNTER", words[0], int(words[1], 0), 32, "RO", 0) for words in tables["COUNTER"]]
+    lists = {"RW": [], "RO": [], "FIXED": []}
+    for block, base, stride, count in tables["BLOCK"]:
+        mine = [register for register in registers if register[0] == block]
+        for k, (_, name, offset, width, access, reset) in itertools.product(range(int(count)), mine):
+            fields = [words for words in tables["FIELD"] if words[:2] == [block, name]]
+            kept = 0 if fields else (1 << width) - 1
+            for _, _, _, lsb, bits, field_access in fields:
+                kept |= ((1 << int(bits)) - 1) << int(lsb) if field_access == "RW" else 0
+            for half in range(width // 32):
+                index = (int(base, 0) + k * int(stride, 0) + offset) // 4 + half
+                lists[access if access in lists else "FIXED"].append(
+                    (index, kept >> 32 * half & 0xffffffff, reset >> 32 * half & 0xffffffff))
+    package = "package register_map_pkg;\n"
+    for kind, words in lists.items():
+        package += f"    localparam int unsigned {kind}_COUNT = {len(words)};\n"
+        for part, (what, width) in enumerate((("INDEX", 10), ("KEPT", 32), ("RESET", 32))):
+            value = sum(word[part] << width * k for k, word in enumerate(words))
+            bits = width * len(words)
+            package += f"    localparam logic [{bits - 1}:0] {kind}_{what} = {bits}'h{value:x};\n"
+    return package + "endpackage\n"
 
 
 class Proof:
@@ -79,26 +119,35 @@ class Proof:
     def __init__(self, harness, top, method, depth, assumed):
         self.harness, self.top, self.method, self.depth, self.assumed = harness, top, method, depth, assumed
 
+    def lead(self, folder, hints):
+        """A copy of the harness in which TOP also assumes what the hints say."""
+        assumed = "".join(f"    always_comb assume ({hint});\n" for hint in hints)
+        text = re.sub(rf"(\nmodule {self.top}\b.*?\n)(endmodule\n)", lambda match: match[1] + assumed + match[2],
+                      self.harness.read_text(), count=1, flags=re.S)
+        self.harness = folder / self.harness.name
+        self.harness.write_text(text)
+
     def compile(self, folder, copies, only):
-        """Writes TOP.smt2, or TOP.aig for pdr. only: the property that is left."""
+        """Writes TOP.smt2, and TOP.aig for the methods of ABC. only: the property that is left."""
         selected = f"select -assert-min 1 t:$assert n:*{only} %i; delete t:$assert n:*{only} %d\n" if only else ""
         assumed = "".join(f"select -assert-count 1 n:{cell}; chtype -set $assume n:{cell}\n" for cell in self.assumed)
-        aiger = (f"dffunmap\ntechmap\nopt_clean\nabc -g AND -fast\nopt_clean\n"
+        aiger = (f"dffunmap\ntechmap\nsetundef -anyseq\naigmap\nopt_clean\n"
                  f"write_aiger -zinit -map {self.top}.aim {self.top}.aig\n")
         (folder / f"{self.top}.ys").write_text(
-            f"read_verilog -sv -formal -defer -mem2reg {' '.join(copy.name for copy in copies)} {self.harness}\n"
+            f"read_verilog -sv -formal -defer -mem2reg {' '.join(path.name for path in copies)} {self.harness}\n"
             f"prep -top {self.top} -flatten\n{assumed}{selected}setundef -undriven -anyseq\nopt_clean\n"
             f"tee -q -o {self.top}.asserts select -list t:$assert\nwrite_smt2 -wires {self.top}.smt2\n"
-            f"{aiger if self.method == 'pdr' else ''}")
+            f"{aiger if self.method in ABC else ''}")
         run(folder, "yosys", "-q", f"{self.top}.ys", ends=(0,))
 
     def properties(self, folder):
         return len((folder / f"{self.top}.asserts").read_text().split())
 
-    def counterexample(self, folder, depth=None):
-        """What is violated, from the reset on; None if nothing is, within the depth or, with pdr, ever."""
-        if self.method == "pdr":
-            return pdr(folder, self.top)
+    def counterexample(self, folder, depth=None, label=None):
+        """What is violated, from the reset on; None if nothing is, within the depth or, with pdr, ever. label: the only
+        property that is left."""
+        if self.method in ABC:
+            return abc(folder, self.top, "pdr" if self.method == "pdr" else f"bmc3 -F {depth or self.depth + 1}", label)
         output = smtbmc(folder, self.top, "-t", str(depth or self.depth))
         if "Status: PASSED" in output:
             return None
@@ -112,6 +161,10 @@ class Proof:
         found = self.counterexample(folder)
         if found:
             raise Failed(f"{found}; the trace is {self.top}.vcd (--keep)")
+        if self.method == "abc-induction":
+            output = run(folder, "yosys-abc", "-c", f"{AIGER.format(self.top)}; ind -C 0 -F {self.depth + 1}")
+            if "Networks are equivalent" not in output:
+                raise Failed(f"no counterexample from the reset on, but the induction fails:\n{output}")
         if self.method == "induction":
             output = smtbmc(folder, self.top, "-i", "-t", str(self.depth))
             if "Status: PASSED" not in output:
@@ -129,8 +182,9 @@ class Fault:
         self.depth = int(words.group(4) or 12)
         self.old = "\n".join(line[2:] for line in body if line.startswith("- "))
         self.new = "\n".join(line[2:] for line in body if line.startswith("+ "))
-        if not self.old or any(line[:2] not in ("- ", "+ ") for line in body):
-            raise Failed(f"{where}: the fault of {self.label} is not made of lines '- ' and '+ '")
+        self.hints = [line[2:] for line in body if line.startswith("? ")]
+        if not self.old or any(line[:2] not in ("- ", "+ ", "? ") for line in body):
+            raise Failed(f"{where}: the fault of {self.label} is not made of lines '- ', '+ ' and '? '")
 
     def put_into(self, text):
         if text.count(self.old) != 1:
@@ -146,7 +200,8 @@ def run(folder, *command, ends=None):
 
 
 def smtbmc(folder, top, *options):
-    return run(folder, "yosys-smtbmc", "-s", "z3", "--presat", "--dump-vcd", f"{top}.vcd", *options, f"{top}.smt2")
+    return run(folder, "yosys-smtbmc", "-s", "z3", "--unroll", "--presat", "--dump-vcd", f"{top}.vcd", *options,
+               f"{top}.smt2")
 
 
 def violated(output):
@@ -155,13 +210,16 @@ def violated(output):
     return f"{', '.join(labels)} violated" + (f" in step {step[-1]}" if step else "")
 
 
-def pdr(folder, top):
-    output = run(folder, "yosys-abc", "-c", f"read_aiger {top}.aig; fold; strash; pdr; write_cex -a {top}.aiw")
-    if "Property proved" in output:
+def abc(folder, top, search, label):
+    output = run(folder, "yosys-abc", "-c", f"{AIGER.format(top)}; {search}; write_cex -a {top}.aiw")
+    if "Property proved" in output or "No output asserted" in output:
         return None
-    if not re.search(r"Output \d+ of miter .* was asserted in frame \d+", output):
+    asserted = re.search(r"Output \d+ of miter .* was asserted in frame (\d+)", output)
+    if not asserted:
         raise Failed(f"ABC found neither a proof nor a counterexample:\n{output}")
-    # the counterexample once more, with names and as a trace
+    if label:
+        return f"{label} violated in step {asserted[1]}"
+    # the counterexample once more: which property, and as a trace
     replay = smtbmc(folder, top, "--noinit", "--aig-noheader", "--aig", f"{top}.aim:{top}.aiw")
     if "Assert failed" not in replay:
         raise Failed(f"ABC's counterexample is none:\n{replay}")
@@ -174,7 +232,7 @@ def harness_read(name):
     text = path.read_text()
     assumed = re.findall(r"^// assume (\S+)", text, re.M)
     proofs = [Proof(path, top, method, int(depth or 0), assumed) for top, method, depth in
-              re.findall(r"^// prove (\w+) by (induction|bmc|pdr)(?: (\d+))?$", text, re.M)]
+              re.findall(r"^// prove (\w+) by (induction|abc-induction|bmc|pdr)(?: (\d+))?$", text, re.M)]
     if not proofs:
         raise Failed(f"{path.name} has no line '// prove TOP by METHOD'")
     faults = []
@@ -193,8 +251,9 @@ def attempt(folder, generated, proof, fault):
         proof.prove(folder, copies)
         bound = "" if proof.method == "pdr" else f" {proof.depth}"
         return f"{proof.properties(folder)} properties hold ({proof.method}{bound})"
+    proof.lead(folder, fault.hints)
     proof.compile(folder, copies, fault.label)
-    found = proof.counterexample(folder, fault.depth)
+    found = proof.counterexample(folder, fault.depth, fault.label)
     if not found:
         raise Failed(f"{fault.label} holds in spite of its fault:\n- {fault.old}\n+ {fault.new}")
     return f"fault noticed: {found}"
@@ -207,7 +266,7 @@ def jobs(name, with_faults):
     unbroken = properties - {fault.label.split(".")[-1] for fault in faults}
     if unbroken:
         raise Failed(f"{name}.faults has no fault that violates {', '.join(sorted(unbroken))}")
-    return [(next(proof for proof in proofs if fault.top in (None, proof.top)), fault) for fault in faults]
+    return [(copy.copy(next(proof for proof in proofs if fault.top in (None, proof.top))), fault) for fault in faults]
 
 
 def main():
