@@ -1,5 +1,6 @@
 // What a process may name, and what stays its own until when (docs/ownership.md): one rule after the other.
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "models/gpu/gpu.h"
 #include "tests/shim/test.h"
@@ -289,4 +290,21 @@ static void board_await(struct attach_thread *thread)
 TEST(Rights, AClaimOfTheBoardWaitsForTheEndOfAProcessThatHasEnded)
 {
     script_run(&(struct script){.first = board_await, .second = leave_with_memory_and_board});
+}
+
+static void allocate_under_a_limit(struct attach_thread *thread)
+{
+    struct rlimit before;
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit least = {1 << 20, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &least), 0);
+    EXPECT_EQ(script_request(thread, ATTACH_OP_ALLOC, &(union attach_args){.alloc.bytes = 1 << 20}), 0);
+    EXPECT_EQ(script_request(thread, ATTACH_OP_ALLOC, &(union attach_args){.alloc.bytes = 2 << 20}), -ENOMEM);
+    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+// A kernel ends a process whose file grows beyond the limit.
+TEST(Rights, MoreMemoryThanTheUsersLimitOfFilesAllowsIsRefusedAndEndsNobody)
+{
+    script_run(&(struct script){.first = allocate_under_a_limit});
 }
