@@ -97,11 +97,17 @@ static uint64_t poll_cost_ps(const struct attach_thread *thread, const struct at
     return goes_on || request->own_ps < most_ps ? request->own_ps : most_ps;
 }
 
+// Of the iterations that the thread was fast-forwarded over. It is not always known what an iteration polls.
+static uint64_t skipped_polls(const struct poll_loop *loop)
+{
+    return loop->skipped * (loop->poll_count != 0 ? loop->poll_count : 1);
+}
+
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps)
 {
     struct attach_waits *waits = &thread->waits;
     if (request->op == ATTACH_OP_POLL) {
-        waits->count[OBSERVE_POLLING] += 1 + thread->loop.skipped;
+        waits->count[OBSERVE_POLLING] += 1 + skipped_polls(&thread->loop);
         waits->ps[OBSERVE_POLLING] += ps + poll_cost_ps(thread, request);
     } else if (request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
                request->op == ATTACH_OP_FUTEX_WAIT) {

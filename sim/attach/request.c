@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -128,9 +129,16 @@ int64_t attach_serve_wait(struct attach_thread *thread, const struct attach_args
 
 // --- pinned memory --------------------------------------------------------------------------------------------------
 
+// Growing a file beyond the user's limit (ulimit -f) would end the simulator by a signal.
+static bool file_may_have(uint64_t bytes)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) != 0 || bytes <= most.rlim_cur;
+}
+
 int attach_sealed_memory(uint64_t bytes)
 {
-    int fd = memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = file_may_have(bytes) ? memfd_create("tcasim", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
     if (fd >= 0 &&
         (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
         close(fd);

@@ -84,6 +84,12 @@ static void outcome_describe(struct attach_server *server)
     }
 }
 
+// Is nothing due, so that only somebody outside can let a program go on? A limit of silence ends the run instead.
+static bool is_idle(const struct attach_server *server)
+{
+    return server->result->outcome == SIM_RUN_STUCK && sim_next_due_ps(server->sim) == SIM_NEVER_PS;
+}
+
 static void run(struct attach_server *server)
 {
     struct attach_node nodes[SCN_NODES_MAX];
@@ -96,7 +102,7 @@ static void run(struct attach_server *server)
     }
     sim_set_poll(server->sim, attach_devices_check, server);
     result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
-    while (result->outcome == SIM_RUN_STUCK && !attach_stopped(server) && attach_idle(server)) {
+    while (is_idle(server) && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);
     }
     if (result->outcome == SIM_RUN_STUCK && !server->stopped && attach_programs_over(server)) {

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum order_kind { GET, SET, PROTECT, HASH };
+enum order_kind { GET, SET, PROTECT, REPLACE, HASH };
 
 struct order {
     enum order_kind kind;
@@ -35,6 +35,9 @@ static uint64_t order_do(const struct order *order)
     case PROTECT:
         return (uint64_t)(order->value < 0 ? munmap(order->at, order->bytes)
                                            : mprotect(order->at, order->bytes, order->value));
+    case REPLACE:
+        return mmap(order->at, order->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, order->value, 0) !=
+               order->at;
     case HASH:
         return hash_of(order->at, order->bytes);
     }
@@ -104,6 +107,11 @@ void neighbour_set(struct neighbour *neighbour, void *at, unsigned char value)
 void neighbour_protect(struct neighbour *neighbour, void *at, size_t bytes, int protection)
 {
     (void)ask(neighbour, (struct order){.kind = PROTECT, .at = at, .bytes = bytes, .value = protection});
+}
+
+void neighbour_replace(struct neighbour *neighbour, void *at, size_t bytes, int fd)
+{
+    (void)ask(neighbour, (struct order){.kind = REPLACE, .at = at, .bytes = bytes, .value = fd});
 }
 
 bool neighbour_holds(struct neighbour *neighbour, const void *at, const void *data, size_t bytes)

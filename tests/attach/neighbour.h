@@ -18,6 +18,7 @@ void neighbour_end(struct neighbour *neighbour);
 unsigned char neighbour_get(struct neighbour *neighbour, const void *at);
 void neighbour_set(struct neighbour *neighbour, void *at, unsigned char value);
 void neighbour_protect(struct neighbour *neighbour, void *at, size_t bytes, int protection); // -1: unmaps
+void neighbour_replace(struct neighbour *neighbour, void *at, size_t bytes, int fd);         // by that file, shared
 // Does the process have these bytes there?
 bool neighbour_holds(struct neighbour *neighbour, const void *at, const void *data, size_t bytes);
 

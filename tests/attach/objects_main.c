@@ -4,6 +4,7 @@
 //                              whether it was given away
 //   "ring"                     the same under an event queue
 //   "rows"                     copies of many rows are submitted to one queue: does the submitter wait?
+//   "kernel"                   a kernel of each GPU writes its number; prints what is there
 //   "word"                     a region ends while a thread waits for a word of it
 #include <errno.h>
 #include <pthread.h>
@@ -90,6 +91,41 @@ static int rows_run(void)
     printf("%d ", many_ps > 10 * few_ps);
     printf("%d\n", gpu->wait(backend->ctx, 0, queue, ticket));
     return 0;
+}
+
+// Each GPU has its own addresses, from the same one on.
+static uint64_t device_address;
+
+static void number_write(void *number, const struct backend_gpu_memory *memory)
+{
+    unsigned char *at = memory->at(memory->ctx, device_address, 1);
+    if (at != NULL) {
+        *at = *(const unsigned char *)number;
+    }
+}
+
+static int kernel_run(unsigned gpu_number)
+{
+    static unsigned char numbers[] = {10, 11};
+    const struct backend_gpu_ops *gpu = backend->ops->gpu;
+    struct backend_buffer result;
+    const struct backend_gpu_work kernel = {
+        .kind = BACKEND_GPU_KERNEL, .duration_ns = 100, .effect = number_write, .effect_ctx = &numbers[gpu_number]};
+    if (gpu->alloc(backend->ctx, gpu_number, 4096, &device_address) != 0 ||
+        gpu->queue_create(backend->ctx, gpu_number, &queue) != 0 ||
+        backend->ops->alloc_pinned(backend->ctx, 4096, &result) != 0 ||
+        gpu->submit(backend->ctx, gpu_number, queue, &kernel, &ticket) != 0) {
+        return 3;
+    }
+    const struct backend_gpu_work copy = {.kind = BACKEND_GPU_TO_HOST,
+                                          .device_address = device_address,
+                                          .other_address = result.bus_address,
+                                          .bytes = 1,
+                                          .rows = 1};
+    int error = gpu->submit(backend->ctx, gpu_number, queue, &copy, &ticket);
+    error = error != 0 ? error : gpu->wait(backend->ctx, gpu_number, queue, ticket);
+    printf("%d ", *(volatile unsigned char *)result.address);
+    return error;
 }
 
 // --- memory ----------------------------------------------------------------------------------------------------------
@@ -188,6 +224,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "rows") == 0) {
         return rows_run();
+    }
+    if (strcmp(argv[1], "kernel") == 0) {
+        return kernel_run(0) + kernel_run(1);
     }
     return strcmp(argv[1], "word") == 0 ? word_run() : memory_run(strcmp(argv[1], "ring") == 0);
 }

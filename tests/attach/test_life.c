@@ -151,6 +151,21 @@ TEST(AttachedLife, NamesSignalsAndEventsAsWhatIsWaitedFor)
     expect_named("event", ") waits for an event of a device (since");
 }
 
+TEST(AttachedLife, NamesTheLineOfTheCallInWhichAThreadWaits)
+{
+    struct attach_fixture fixture;
+    char expected[64];
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 300;
+    attach_fixture_add(&fixture, 0, "gone", "call", NULL);
+    attach_fixture_run(&fixture);
+    char *line = attach_fixture_output(&fixture, 0);
+    snprintf(expected, sizeof expected, "called by call_last (gone_main.c:%s)", line);
+    EXPECT_CONTAINS(fixture.result.text, expected);
+    free(line);
+    attach_fixture_fini(&fixture);
+}
+
 TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
 {
     uint64_t hashes[2];
@@ -163,6 +178,7 @@ TEST(AttachedLife, EndsPollsForWhatNeverComesAtTheSameTimeInEveryRun)
         EXPECT_CONTAINS(fixture.result.text, "no program has made progress for 1000 s of simulated time");
         EXPECT_CONTAINS(fixture.result.text, ") waits for a device to write to its memory (since");
         EXPECT_EQ(fixture.result.outside, 0);
+        EXPECT_EQ(fixture.result.statuses[0], KILLED);
         hashes[i] = fixture.result.hash;
         attach_fixture_fini(&fixture);
     }

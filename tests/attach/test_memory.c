@@ -243,3 +243,52 @@ TEST(AttachedMemory, LosesNoOtherPageWhereOneIsGone)
     neighbour_end(&neighbour);
     munmap(memory, 8 * PAGE);
 }
+
+// More pages than the simulator has room for at once, in one scheduling slot: from wherever the stream begins, it comes
+// to the end of that room.
+TEST(AttachedMemory, HoldsALongStreamWhereverItBegins)
+{
+    struct attach_server server = {0};
+    struct neighbour neighbour;
+    unsigned char *memory = memory_make(PAGES, MAP_PRIVATE), *data = malloc(PAGES * PAGE);
+    memset(data, 1, PAGES * PAGE);
+    ASSERT_TRUE(neighbour_start(&neighbour, &server));
+    for (unsigned begin = 0; begin < 256; begin += 85) {
+        TEST_TRACE("page %u", begin);
+        memset(data + begin * PAGE, 2 + (int)begin / 85, 300 * PAGE);
+        EXPECT_EQ(stream_write(&neighbour, memory + begin * PAGE, data + begin * PAGE, 300 * PAGE), 0);
+        attach_memory_settle(&server, 0);
+        EXPECT_TRUE(neighbour_holds(&neighbour, memory, data, PAGES * PAGE));
+    }
+    neighbour_end(&neighbour);
+    munmap(memory, PAGES * PAGE);
+    free(data);
+}
+
+// A program maps shared memory where it had private memory of a file; another one, whose device writes, has it as well.
+TEST(AttachedMemory, IsSharedWhereTheProgramHasReplacedItsOwnByThat)
+{
+    struct attach_server server = {0};
+    struct neighbour one, other;
+    unsigned char *memory = memory_of_file(4), data[4 * PAGE], written[4 * PAGE];
+    int fd = memfd_create("shared", MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(fd, 4 * PAGE), 0);
+    unsigned char *shared = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    memset(shared, 1, 4 * PAGE);
+    ASSERT_TRUE(neighbour_start(&one, &server));
+    ASSERT_TRUE(neighbour_start(&other, &server));
+    EXPECT_EQ(stream_read(&one, memory, data, 4 * PAGE), 0);
+    attach_memory_settle(&server, 0);
+    neighbour_replace(&one, memory, 4 * PAGE, fd);
+    EXPECT_EQ(neighbour_get(&one, memory), 1);
+    EXPECT_EQ(stream_read(&one, memory, data, 4 * PAGE), 0);
+    memset(written, 2, sizeof written);
+    EXPECT_EQ(stream_write(&other, shared, written, 4 * PAGE), 0);
+    EXPECT_EQ(stream_read(&one, memory, data, 4 * PAGE), 0);
+    EXPECT_MEMEQ(data, written, sizeof data);
+    neighbour_end(&one);
+    neighbour_end(&other);
+    munmap(memory, 4 * PAGE);
+    munmap(shared, 4 * PAGE);
+    close(fd);
+}

@@ -65,3 +65,8 @@ TEST(AttachedObjects, WhoSubmitsMoreThanAGpuQueueHoldsWaits)
 {
     expect_printed("rows", NULL, "1 0\n");
 }
+
+TEST(AttachedObjects, AKernelComputesInTheMemoryOfItsGpu)
+{
+    expect_printed("kernel", NULL, "10 11 ");
+}

@@ -139,6 +139,17 @@ TEST(PollPolicy, ALoopOverWordsEndsWithAWriteToOneAlone)
     EXPECT_TRUE(write_to(&loop, WORD + 3, NULL, 0));
 }
 
+TEST(PollPolicy, AWordIsSeenInALargerWriteThatBeginsBeforeIt)
+{
+    const struct attach_args_poll args = {
+        .polled = {.word_count = 1, .words = {{.address = WORD, .bytes = 4, .pinned = 1}}}};
+    struct poll_loop loop = poll_loop_of(&args, 25000, 10000);
+    struct poll_write write = {.pinned = true, .address = WORD - 60, .bytes = 60};
+    EXPECT_FALSE(poll_loop_sees(&loop, &write));
+    write.bytes = 61;
+    EXPECT_TRUE(poll_loop_sees(&loop, &write));
+}
+
 TEST(PollPolicy, NumbersOfAHostileProgramAreBounded)
 {
     struct attach_args_poll args = {.iterations = UINT64_MAX, .iteration_ps = UINT64_MAX};

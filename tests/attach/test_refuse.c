@@ -62,19 +62,43 @@ TEST(AttachedRefusal, NamesProgramsWithTheRightsOfAnother)
     expect_refused(script, sizeof script - 1, S_ISUID | 0700, "set-uid");
 }
 
-TEST(AttachedRefusal, LooksAtAScriptsInterpreter)
+static void file_make(const char *path, const void *data, size_t bytes)
 {
-    char path[64], script[128];
-    Elf64_Ehdr header = header_make();
-    snprintf(path, sizeof path, "/tmp/tcasim-interpreter-%d", (int)getpid());
     FILE *file = fopen(path, "w");
     ASSERT_NOT_NULL(file);
-    (void)fwrite(&header, sizeof header, 1, file);
+    (void)fwrite(data, bytes, 1, file);
     fclose(file);
     EXPECT_EQ(chmod(path, 0700), 0);
-    snprintf(script, sizeof script, "#! %s -x\n", path);
+}
+
+// A script whose interpreter is a script, and so on: so many of them before the program.
+static void expect_found_behind(unsigned scripts)
+{
+    char paths[4][64], script[128];
+    const Elf64_Ehdr header = header_make();
+    for (unsigned i = 0; i < scripts; i++) {
+        snprintf(paths[i], sizeof paths[i], "/tmp/tcasim-interpreter-%d-%u", (int)getpid(), i);
+        if (i == 0) {
+            file_make(paths[i], &header, sizeof header);
+        } else {
+            snprintf(script, sizeof script, "#!%s\n", paths[i - 1]);
+            file_make(paths[i], script, strlen(script));
+        }
+    }
+    snprintf(script, sizeof script, "#! %s -x\n", paths[scripts - 1]);
     expect_refused(script, strlen(script), 0700, "statically linked");
-    (void)unlink(path);
+    for (unsigned i = 0; i < scripts; i++) {
+        (void)unlink(paths[i]);
+    }
+}
+
+// As many levels as execve(2) allows.
+TEST(AttachedRefusal, LooksAtTheInterpretersOfScripts)
+{
+    for (unsigned scripts = 1; scripts <= 4; scripts++) {
+        TEST_TRACE("%u scripts", scripts);
+        expect_found_behind(scripts);
+    }
 }
 
 static void expect_stranger_refused(size_t message_bytes)

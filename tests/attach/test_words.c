@@ -47,16 +47,28 @@ TEST(AttachedQuiet, WritesWakeNobodyWhoWaitsForEvents)
     EXPECT_EQ(wakes("events"), 1); // the deadline
 }
 
-TEST(AttachedWord, IsWokenByAWriteOfItsUpperHalf)
+// Node 0 writes the upper half of a word after 200 us; node 1 tells when it came.
+static void expect_half_comes(const char *killed, int status)
 {
     struct attach_fixture fixture;
     attach_fixture_init(&fixture);
     attach_fixture_add(&fixture, 1, "word", "half", NULL);
-    attach_fixture_add(&fixture, 0, "word", "half", NULL);
+    attach_fixture_add(&fixture, 0, "word", "half", killed, NULL);
     attach_fixture_run(&fixture);
     char *text = attach_fixture_output(&fixture, 0);
     EXPECT_EQ(fixture.result.statuses[0], 0);
+    EXPECT_EQ(fixture.result.statuses[1], status);
     EXPECT_BETWEEN(atoi(text), 200, 202);
     free(text);
     attach_fixture_fini(&fixture);
+}
+
+TEST(AttachedWord, IsWokenByAWriteOfItsUpperHalf)
+{
+    expect_half_comes(NULL, 0);
+}
+
+TEST(AttachedLife, WhatAProgramStoredBeforeItWasKilledArrives)
+{
+    expect_half_comes("killed", 128 + 9);
 }

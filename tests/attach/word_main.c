@@ -1,7 +1,8 @@
 // Waits for a word of pinned memory that has the awaited value already, and for one that has not: prints the attach
 // calls of each. "half" on two nodes: node 0 writes the upper four bytes of a word after 200 us; node 1 waits for a bit of
-// them and prints the microseconds.
+// them and prints the microseconds. "half killed": node 0 is killed before it does anything else.
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +11,14 @@
 
 enum { US_PS = 1000000, WRITE_AT_US = 200, GIVE_UP_US = 5000 };
 
-static int half_write(struct backend_process *process, const struct backend_buffer *buffer)
+static int half_write(struct backend_process *process, const struct backend_buffer *buffer, bool killed)
 {
     const uint32_t one = 1;
     (void)attach_wait(0, (uint64_t)WRITE_AT_US * US_PS);
     // Both sides' first buffers have the same address.
     uint64_t remote = peach2_window_address(process->board, 1, buffer->bus_address);
-    return peach2_pio_write(process->board, remote + sizeof one, &one, sizeof one);
+    int error = peach2_pio_write(process->board, remote + sizeof one, &one, sizeof one);
+    return killed ? raise(SIGKILL) : error;
 }
 
 static int half_wait(struct backend_process *process, const struct backend_buffer *buffer)
@@ -37,7 +39,8 @@ int main(int argc, char **argv)
         return 3;
     }
     if (argc > 1 && strcmp(argv[1], "half") == 0) {
-        return attach_environment()->node_index == 1 ? half_wait(process, &buffer) : half_write(process, &buffer);
+        return attach_environment()->node_index == 1 ? half_wait(process, &buffer)
+                                                     : half_write(process, &buffer, argc > 2);
     }
     *(volatile uint64_t *)buffer.address = 7;
     uint64_t begin_ps = attach_now_ps();

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/shim/test.h"
@@ -32,10 +33,19 @@ static void sleeper_main(pid_t parent)
     }
 }
 
+// A run of attached programs in this process has ended them with all its children.
+static bool sleeps(pid_t sleeper)
+{
+    return sleeper != 0 && waitpid(sleeper, NULL, WNOHANG) == 0;
+}
+
 static void sleepers_start(void)
 {
     pid_t parent = getpid();
-    for (unsigned i = 0; i < ASKERS && sleepers[ASKERS - 1] == 0; i++) {
+    for (unsigned i = 0; i < ASKERS; i++) {
+        if (sleeps(sleepers[i])) {
+            continue;
+        }
         sleepers[i] = fork();
         if (sleepers[i] == 0) {
             sleeper_main(parent);

@@ -23,7 +23,7 @@ struct askers {
 };
 
 // Threads of both processes on node 0 of the scenario of that path. They run body; it ends with askers_leave.
-// The first call of a program starts the processes that sleep.
+// Starts the processes that sleep, unless they still do.
 void askers_init(struct askers *askers, const char *scenario, void (*body)(void *attach_thread));
 // Runs until all threads have ended. Processes whose threads wait for what never comes are ended, and with them their
 // waits. Checks that everything was given back: pinned memory, packets, objects. false: a text says what was not.
