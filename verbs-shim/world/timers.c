@@ -170,9 +170,11 @@ static struct timer *timer_take(enum kind kind, clockid_t clock)
 
 // --- alarm and setitimer --------------------------------------------------------------------------------------------
 
+// Rounded up, as 0 means that the timer is off.
 static struct timeval timeval_of(struct timespec time)
 {
-    return (struct timeval){.tv_sec = time.tv_sec, .tv_usec = (time.tv_nsec + 999) / 1000 % 1000000};
+    long us = (time.tv_nsec + 999) / 1000;
+    return (struct timeval){.tv_sec = time.tv_sec + us / 1000000, .tv_usec = us % 1000000};
 }
 
 int setitimer(__itimer_which_t which, const struct itimerval *restrict asked, struct itimerval *restrict before)

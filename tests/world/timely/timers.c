@@ -89,6 +89,20 @@ static long by_getitimer(struct timely_scene *scene)
     return left.it_value.tv_usec;
 }
 
+// What is left is rounded up to microseconds: a second, of which half a microsecond is over.
+static long by_getitimer_of_second(struct timely_scene *scene)
+{
+    const struct itimerval once = {.it_value.tv_sec = 1}, off = {0};
+    const struct timespec half = {.tv_nsec = 500};
+    struct itimerval left = {0};
+    (void)scene;
+    (void)setitimer(ITIMER_REAL, &once, NULL);
+    (void)nanosleep(&half, NULL);
+    (void)getitimer(ITIMER_REAL, &left);
+    (void)setitimer(ITIMER_REAL, &off, NULL);
+    return left.it_value.tv_sec * 1000000 + left.it_value.tv_usec;
+}
+
 // --- timer_create ---------------------------------------------------------------------------------------------------
 
 static timer_t timer_make(void)
@@ -248,6 +262,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "setitimer", by_setitimer, 2, .at_us = FIRST_US + INTERVAL_US),
     TIMELY_ROW(FUNCTION, "setitimer", by_setitimer_of_threads, FIRST_US, .at_us = 2 * FIRST_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "getitimer", by_getitimer, FIRST_US - REST_US, .at_us = REST_US),
+    TIMELY_ROW(FUNCTION, "getitimer", by_getitimer_of_second, 1000000, .late_ns = 500),
     TIMELY_ROW(FUNCTION, "timer_create", by_timer_create, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_settime, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_of_threads, 1, .at_us = FIRST_US),
