@@ -373,3 +373,13 @@ void world_timer_closed(int fd)
         }
     }
 }
+
+// fork(2): a child has none of its parent's timers. What both know by a descriptor goes off in the parent.
+void world_timers_forked(void)
+{
+    for (unsigned i = 0; i < TIMERS_MAX; i++) {
+        timers[i].kind = timers[i].kind == KIND_POSIX ? KIND_UNUSED : timers[i].kind;
+        timers[i].deadline_ps = ATTACH_NEVER_PS;
+        timers[i].interval_ps = 0;
+    }
+}

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,6 +102,45 @@ static long by_getitimer_of_second(struct timely_scene *scene)
     (void)getitimer(ITIMER_REAL, &left);
     (void)setitimer(ITIMER_REAL, &off, NULL);
     return left.it_value.tv_sec * 1000000 + left.it_value.tv_usec;
+}
+
+// fork(2): "The child does not inherit timers from its parent (setitimer(2), alarm(2), timer_create(2))".
+static int has_alarm(void *unused)
+{
+    (void)unused;
+    const struct itimerval once = {.it_value.tv_usec = FIRST_US};
+    struct itimerval left = {0};
+    timer_t timer;
+    (void)getitimer(ITIMER_REAL, &left);
+    if (left.it_value.tv_sec != 0 || left.it_value.tv_usec != 0) {
+        return 1;
+    }
+    (void)timer_create(CLOCK_MONOTONIC, NULL, &timer);
+    signals_had = 0;
+    (void)setitimer(ITIMER_REAL, &once, NULL); // its own alone ends the pause
+    (void)pause();
+    return 10 * signals_had;
+}
+
+static long by_fork_with_timers(struct timely_scene *scene)
+{
+    const struct itimerval far = {.it_value.tv_sec = 100}, off = {0};
+    const struct itimerspec often = after(INTERVAL_US, INTERVAL_US), never = {0};
+    timer_t timer;
+    int status = 0;
+    handle(SIGALRM);
+    (void)timer_create(CLOCK_MONOTONIC, NULL, &timer);
+    (void)setitimer(ITIMER_REAL, &far, NULL);
+    (void)timer_settime(timer, 0, &often, NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(has_alarm(scene));
+    }
+    (void)timer_settime(timer, 0, &never, NULL);
+    (void)waitpid(child, &status, 0);
+    (void)setitimer(ITIMER_REAL, &off, NULL);
+    (void)timer_delete(timer);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 // --- timer_create ---------------------------------------------------------------------------------------------------
@@ -263,6 +303,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "setitimer", by_setitimer_of_threads, FIRST_US, .at_us = 2 * FIRST_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "getitimer", by_getitimer, FIRST_US - REST_US, .at_us = REST_US),
     TIMELY_ROW(FUNCTION, "getitimer", by_getitimer_of_second, 1000000, .late_ns = 500),
+    TIMELY_ROW(FUNCTION, "fork", by_fork_with_timers, 10, .at_us = FIRST_US, .late_ns = TIMELY_END_US * 1000),
     TIMELY_ROW(FUNCTION, "timer_create", by_timer_create, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_settime, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_of_threads, 1, .at_us = FIRST_US),
