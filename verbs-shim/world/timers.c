@@ -365,10 +365,10 @@ int timerfd_gettime(int fd, struct itimerspec *now)
     return timer != NULL ? 0 : -1;
 }
 
-void world_timer_closed(int fd)
+void world_timers_closed(unsigned first, unsigned last)
 {
     for (unsigned i = 0; i < TIMERS_MAX; i++) {
-        if (timers[i].kind == KIND_DESCRIPTOR && timers[i].fd == fd) {
+        if (timers[i].kind == KIND_DESCRIPTOR && (unsigned)timers[i].fd >= first && (unsigned)timers[i].fd <= last) {
             timers[i].kind = KIND_UNUSED;
         }
     }

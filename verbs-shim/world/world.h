@@ -137,8 +137,8 @@ bool world_spin_shared_stepped(greg_t *registers);
 
 // --- timers (timers.c) ----------------------------------------------------------------------------------------------
 
-void world_timer_closed(int fd); // the descriptor may be that of a timer
-void world_timers_forked(void);  // in the child
+void world_timers_closed(unsigned first, unsigned last); // some of the descriptors may be those of timers
+void world_timers_forked(void);                          // in the child
 
 // --- memory that is polled without a call (spin.c) ------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -268,6 +270,37 @@ static long by_timerfd_settime(struct timely_scene *scene)
     return status == 0 ? times : timely_result(status);
 }
 
+// The file that gets the number of a closed timer is not written to.
+static long size_of_next(int (*end)(int))
+{
+    const struct itimerspec often = after(INTERVAL_US, INTERVAL_US);
+    struct stat about = {.st_size = -1};
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    (void)timerfd_settime(fd, 0, &often, NULL);
+    int status = end(fd), file = memfd_create("text", 0);
+    (void)usleep(FIRST_US);
+    (void)fstat(file, &about);
+    (void)close(file);
+    return status == 0 && file == fd ? about.st_size : -1;
+}
+
+static int close_range_of(int fd)
+{
+    return close_range((unsigned)fd, (unsigned)fd, 0);
+}
+
+static long by_close_of_timer(struct timely_scene *scene)
+{
+    (void)scene;
+    return size_of_next(close);
+}
+
+static long by_close_range_of_timer(struct timely_scene *scene)
+{
+    (void)scene;
+    return size_of_next(close_range_of);
+}
+
 // Several expirations are read at once.
 static long by_timerfd_often(struct timely_scene *scene)
 {
@@ -314,6 +347,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_settime, 1,
                .at_us = 2 * INTERVAL_US + INTERVAL_US / 2 + FIRST_US),
     TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_often, 30 + 1, .at_us = 4 * INTERVAL_US),
+    TIMELY_ROW(FUNCTION, "close", by_close_of_timer, 0, .at_us = FIRST_US),
+    TIMELY_ROW(FUNCTION, "close_range", by_close_range_of_timer, 0, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timerfd_gettime", by_timerfd_gettime, FIRST_US - REST_US, .at_us = REST_US),
 };
 TIMELY_THEME(timers, rows);
