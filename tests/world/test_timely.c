@@ -173,3 +173,8 @@ TEST(Timely, PathsAreTheNodesAndOnlyFifosWait)
 {
     theme_check(&timely_paths);
 }
+
+TEST(Timely, FutexesWakeAndMoveTheirSleepersInOrder)
+{
+    theme_check(&timely_futexes);
+}
