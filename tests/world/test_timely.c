@@ -174,6 +174,11 @@ TEST(Timely, PathsAreTheNodesAndOnlyFifosWait)
     theme_check(&timely_paths);
 }
 
+TEST(Timely, CallsTellWhatTheyHaveMovedWhateverElseHappensMeanwhile)
+{
+    theme_check(&timely_streams);
+}
+
 TEST(Timely, FutexesWakeAndMoveTheirSleepersInOrder)
 {
     theme_check(&timely_futexes);

@@ -180,6 +180,20 @@ static long by_timer_settime(struct timely_scene *scene)
     return status == 0 ? signals_had : timely_result(status);
 }
 
+// The time is one of the timer's clock.
+static long by_timer_settime_monotonic(struct timely_scene *scene)
+{
+    long ns = scene->began_ns + FIRST_US * 1000;
+    const struct itimerspec until = {.it_value = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}};
+    timer_t timer;
+    handle(SIGALRM);
+    (void)timer_create(CLOCK_MONOTONIC, NULL, &timer);
+    int status = timer_settime(timer, TIMER_ABSTIME, &until, NULL);
+    (void)pause();
+    (void)timer_delete(timer);
+    return status == 0 ? signals_had : timely_result(status);
+}
+
 // The same of a timer whose other thread goes on when it goes off.
 static long by_timer_of_threads(struct timely_scene *scene)
 {
@@ -270,6 +284,47 @@ static long by_timerfd_settime(struct timely_scene *scene)
     return status == 0 ? times : timely_result(status);
 }
 
+// A setting for once ends an earlier one for ever.
+static long by_timerfd_once_after_often(struct timely_scene *scene)
+{
+    const struct itimerspec often = after(INTERVAL_US, INTERVAL_US), once = after(INTERVAL_US, 0);
+    struct itimerspec before = {0};
+    (void)scene;
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    (void)timerfd_settime(fd, 0, &often, NULL);
+    (void)timerfd_settime(fd, 0, &once, &before);
+    (void)usleep(FIRST_US + INTERVAL_US / 2);
+    long times = expirations(fd);
+    (void)close(fd);
+    return 1000 * (before.it_interval.tv_nsec / 1000) + times;
+}
+
+static long by_timerfd_absolute(struct timely_scene *scene)
+{
+    long ns = scene->began_ns + FIRST_US * 1000;
+    const struct itimerspec until = {.it_value = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}};
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    (void)timerfd_settime(fd, TFD_TIMER_ABSTIME, &until, NULL);
+    long times = expirations(fd);
+    (void)close(fd);
+    return times;
+}
+
+// A thread that computes is late for its timer; the next expirations are at their times nevertheless.
+static long by_timerfd_late(struct timely_scene *scene)
+{
+    const struct itimerspec often = after(INTERVAL_US, INTERVAL_US);
+    long until_ns = scene->began_ns + 3 * INTERVAL_US * 1000 + INTERVAL_US * 500;
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0);
+    (void)timerfd_settime(fd, 0, &often, NULL);
+    while (timely_now_ns() < until_ns) {
+    }
+    long times = 10 * expirations(fd); // does not wait
+    times += expirations(fd);          // for the fourth
+    (void)close(fd);
+    return times;
+}
+
 // The file that gets the number of a closed timer is not written to.
 static long size_of_next(int (*end)(int))
 {
@@ -339,6 +394,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "fork", by_fork_with_timers, 10, .at_us = FIRST_US, .late_ns = TIMELY_END_US * 1000),
     TIMELY_ROW(FUNCTION, "timer_create", by_timer_create, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_settime, 1, .at_us = FIRST_US),
+    TIMELY_ROW(FUNCTION, "timer_settime", by_timer_settime_monotonic, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_settime", by_timer_of_threads, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timer_gettime", by_timer_gettime, FIRST_US - REST_US, .at_us = REST_US),
     TIMELY_ROW(FUNCTION, "timer_getoverrun", by_timer_getoverrun, 4, .at_us = 5 * INTERVAL_US + INTERVAL_US / 2),
@@ -347,6 +403,10 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_settime, 1,
                .at_us = 2 * INTERVAL_US + INTERVAL_US / 2 + FIRST_US),
     TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_often, 30 + 1, .at_us = 4 * INTERVAL_US),
+    TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_late, 30 + 1, .at_us = 4 * INTERVAL_US),
+    TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_once_after_often, 1000 * INTERVAL_US + 1,
+               .at_us = FIRST_US + INTERVAL_US / 2),
+    TIMELY_ROW(FUNCTION, "timerfd_settime", by_timerfd_absolute, 1, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "close", by_close_of_timer, 0, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "close_range", by_close_range_of_timer, 0, .at_us = FIRST_US),
     TIMELY_ROW(FUNCTION, "timerfd_gettime", by_timerfd_gettime, FIRST_US - REST_US, .at_us = REST_US),
