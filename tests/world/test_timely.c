@@ -183,3 +183,8 @@ TEST(Timely, FutexesWakeAndMoveTheirSleepersInOrder)
 {
     theme_check(&timely_futexes);
 }
+
+TEST(Timely, LoopsOverMemoryAreLeftByTheStoreThatTheyWaitFor)
+{
+    theme_check(&timely_loops);
+}

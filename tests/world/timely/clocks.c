@@ -139,6 +139,16 @@ static long by_fork(struct timely_scene *scene)
     return timely_in_child(processor_time_is_wrong, scene);
 }
 
+// RDTSC sets EAX and EDX, and no other register (Intel's manual, volume 2).
+static long by_rdtsc(struct timely_scene *scene)
+{
+    const uint64_t pattern = UINT64_C(0x123456789abcdef) ^ (uint64_t)scene->process;
+    uint64_t rcx = pattern, rbx = pattern, rsi = pattern, rdi = pattern, low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high), "+c"(rcx), "+b"(rbx), "+S"(rsi), "+D"(rdi));
+    return low <= UINT32_MAX && high <= UINT32_MAX && rcx == pattern && rbx == pattern && rsi == pattern &&
+           rdi == pattern;
+}
+
 // --- system calls ---------------------------------------------------------------------------------------------------
 
 #define CALL(name, a, b) scene->call(SYS_##name, (long)(a), (long)(b), 0L, 0L, 0L, 0L)
@@ -197,6 +207,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "time", by_time, SLEEP_S, SLEPT_S),
     TIMELY_ROW(FUNCTION, "times", by_times, SLEEP_US / 10000, SLEPT),
     TIMELY_ROW(FUNCTION, "fork", by_fork, 0, .at_us = SLEEP_US + TIMELY_END_US, .late_ns = READS_NS),
+    TIMELY_ROW(LIBRARY, "rdtsc", by_rdtsc, 1, .late_ns = READS_NS),
     TIMELY_ROW(CALL, "clock_gettime", by_call_clock_gettime, SLEEP_US, SLEPT),
     TIMELY_ROW(CALL, "gettimeofday", by_call_gettimeofday, SLEEP_US, SLEPT),
     TIMELY_ROW(CALL, "time", by_call_time, SLEEP_S, SLEPT_S),
