@@ -166,7 +166,7 @@ static void group_start(pid_t members[MEMBERS])
     }
 }
 
-// How many of them a wait finds that a signal has ended. whom: one after another, or always the same.
+// Waits for as many children. The number of those that SIGTERM has ended. whom: as of waitpid(2); 0: each by its number.
 static long ended_of(const pid_t members[MEMBERS], pid_t whom)
 {
     long ended = 0;
