@@ -1,5 +1,6 @@
-// Loops that read memory without a call until another process has stored there (verbs-shim/world/spin.c, spin_shared.c):
-// each is left by the store that it waits for, and by no earlier one.
+// Loops that read memory until another process has stored there, without a call (spin.c and spin_shared.c of
+// verbs-shim/world/) or with one (shared.c): each is left by the store that it waits for, and by no earlier one.
+#include <sched.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -9,7 +10,7 @@
 
 // --- how the loop is closed -----------------------------------------------------------------------------------------
 
-enum { BOUND = 5 };
+enum { BOUND = 5, PAGE_BYTES = 4096, WALK_PAGES = 3 };
 
 // Compares the word with BOUND and repeats that while the condition of the jump holds.
 #define LOOP(condition)                                                                                                \
@@ -22,12 +23,17 @@ enum { BOUND = 5 };
                          : "cc", "memory");                                                                            \
     }
 
+static void *shared_pages(size_t count)
+{
+    return mmap(NULL, count * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
 // The word is `first`, then `second`, which change nothing, and then `last`. The result is when the loop is left, in us;
 // with another value: its negative.
 static long left_by(const struct timely_scene *scene, void (*loop)(const volatile int32_t *), int32_t first,
                     int32_t second, int32_t last)
 {
-    volatile int32_t *word = mmap(NULL, sizeof *word, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    volatile int32_t *word = shared_pages(WALK_PAGES);
     *word = first;
     pid_t child = fork();
     if (child == 0) {
@@ -42,7 +48,7 @@ static long left_by(const struct timely_scene *scene, void (*loop)(const volatil
     int32_t seen = *word;
     long us = (timely_now_ns() - scene->began_ns) / 1000;
     (void)waitpid(child, NULL, 0);
-    (void)munmap((void *)(uintptr_t)word, sizeof *word);
+    (void)munmap((void *)(uintptr_t)word, WALK_PAGES * PAGE_BYTES);
     return seen == last ? us : -(long)seen;
 }
 
@@ -68,6 +74,64 @@ LOOP_ROW(l, INT32_MIN, INT32_MIN + 1, BOUND)
 LOOP_ROW(ge, BOUND, INT32_MAX, INT32_MIN)
 LOOP_ROW(le, INT32_MIN, BOUND, BOUND + 1)
 LOOP_ROW(g, BOUND + 1, INT32_MAX, INT32_MIN)
+
+// Reads a word of each of three pages; the address is in a register, which the loop changes.
+static void walk(const volatile int32_t *word)
+{
+    __asm__ volatile("1: mov %0, %%rsi\n"
+                     "   cmpl %1, (%%rsi)\n"
+                     "   je 2f\n"
+                     "   add %2, %%rsi\n"
+                     "   cmpl %1, (%%rsi)\n"
+                     "   je 2f\n"
+                     "   add %2, %%rsi\n"
+                     "   cmpl %1, (%%rsi)\n"
+                     "   jne 1b\n"
+                     "2:"
+                     :
+                     : "r"(word), "i"(BOUND), "i"(PAGE_BYTES)
+                     : "cc", "memory", "rsi");
+}
+
+static long by_walk(struct timely_scene *scene)
+{
+    return left_by(scene, walk, 0, 1, BOUND);
+}
+
+// --- loops with a call ----------------------------------------------------------------------------------------------
+
+// Each iteration reads a word of each page. The result is when the loop is left, in us.
+static long polled(const struct timely_scene *scene, volatile char *pages, unsigned count, useconds_t store_us)
+{
+    unsigned found = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)usleep(store_us);
+        pages[(count - 1) * PAGE_BYTES] = 1;
+        (void)usleep(TIMELY_WOKEN_US);
+        _exit(0);
+    }
+    while (found == 0) {
+        for (unsigned i = 0; i < count; i++) {
+            found += pages[i * PAGE_BYTES] != 0;
+        }
+        (void)sched_yield();
+    }
+    long us = (timely_now_ns() - scene->began_ns) / 1000;
+    (void)waitpid(child, NULL, 0);
+    return us;
+}
+
+// Two pages beside each other, of which only the second one may be written to: it may still be after the loop.
+static long by_rights(struct timely_scene *scene)
+{
+    char *pages = shared_pages(2);
+    (void)mprotect(pages, PAGE_BYTES, PROT_READ);
+    long us = polled(scene, pages, 2, TIMELY_WOKEN_US);
+    *(volatile char *)(pages + PAGE_BYTES) = 2;
+    (void)munmap(pages, 2 * PAGE_BYTES);
+    return us;
+}
 
 // --- a loop that gives up -------------------------------------------------------------------------------------------
 
@@ -129,6 +193,9 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(LIBRARY, "jge", by_ge, TIMELY_AGAIN_US, LEFT),
     TIMELY_ROW(LIBRARY, "jle", by_le, TIMELY_AGAIN_US, LEFT),
     TIMELY_ROW(LIBRARY, "jg", by_g, TIMELY_AGAIN_US, LEFT),
+    TIMELY_ROW(LIBRARY, "walk", by_walk, TIMELY_AGAIN_US, LEFT),
+    TIMELY_ROW(FUNCTION, "mprotect", by_rights, TIMELY_WOKEN_US, .at_us = 2 * TIMELY_WOKEN_US + TIMELY_END_US,
+               .late_ns = READ_NS),
     TIMELY_ROW(LIBRARY, "tries", by_tries, 0, .at_us = TIMELY_WOKEN_US + TIMELY_END_US, .late_ns = READ_NS),
 };
 TIMELY_THEME(loops, rows);
