@@ -108,7 +108,11 @@ int64_t attach_serve_futex_wait(struct attach_thread *thread, const struct attac
     if (state == ATTACH_FUTEX_WOKEN) {
         return 0;
     }
-    return state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= deadline_ps ? -ETIMEDOUT : -EINTR;
+    if (state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= deadline_ps) {
+        return -ETIMEDOUT;
+    }
+    // The call would wait for its own word again, which nobody wakes any more: a spurious wake-up instead (futex(2)).
+    return thread->futex.moved ? 0 : -EINTR;
 }
 
 static uint64_t wake(const struct attach_process *process, const struct attach_futex *futex, uint64_t most)
@@ -148,10 +152,10 @@ int64_t attach_serve_futex_requeue(struct attach_thread *thread, const struct at
     uint64_t before = thread->process->server->futex_order + 1, moved = 0;
     struct attach_thread *waiter;
     while (moved < args->most_moved && (waiter = waiter_first(thread->process, &futex, before)) != NULL) {
-        // The address is only valid in the process that requests this. A waiter of another process checks its word
-        // again.
+        // The address is only valid in the process that requests this. A waiter of another process is woken instead.
         bool own = waiter->process == thread->process;
         waiter->futex.address = own ? args->to : waiter->futex.address;
+        waiter->futex.moved = true;
         waiter->futex.order = ++thread->process->server->futex_order;
         if (!own) {
             let_go(waiter, ATTACH_FUTEX_INTERRUPTED);

@@ -41,6 +41,7 @@ enum attach_futex_state { ATTACH_FUTEX_NONE, ATTACH_FUTEX_WAITS, ATTACH_FUTEX_WO
 struct attach_futex {
     enum attach_futex_state state;
     bool shared; // perhaps with other processes
+    bool moved;  // to another word than that of the call
     uint32_t bitset;
     uint64_t address, order;
 };

@@ -173,3 +173,18 @@ TEST(Timely, PathsAreTheNodesAndOnlyFifosWait)
 {
     theme_check(&timely_paths);
 }
+
+TEST(Timely, CallsTellWhatTheyHaveMovedWhateverElseHappensMeanwhile)
+{
+    theme_check(&timely_streams);
+}
+
+TEST(Timely, FutexesWakeAndMoveTheirSleepersInOrder)
+{
+    theme_check(&timely_futexes);
+}
+
+TEST(Timely, LoopsOverMemoryAreLeftByTheStoreThatTheyWaitFor)
+{
+    theme_check(&timely_loops);
+}

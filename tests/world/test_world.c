@@ -395,6 +395,16 @@ TEST(World, SharedMemoryAndTemporaryFilesAreTheRunsAndGoWithIt)
     }
 }
 
+TEST(World, ObjectsOfOneKeyAreOtherOnesOnEachNode)
+{
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "keys", NULL);
+    attach_fixture_add(&fixture, 1, WORLD "keys", NULL);
+    play(&fixture);
+    attach_fixture_fini(&fixture);
+}
+
 TEST(World, AProcessWaitsForItsFirstTurnAsLongAsItTakes)
 {
     struct attach_fixture fixture;

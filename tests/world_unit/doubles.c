@@ -41,11 +41,11 @@ uint32_t attach_thread_id(void)
 uint32_t attach_id_of(uint32_t pid)
 {
     doubles.asked++;
-    return pid == DOUBLE_OTHER_REAL ? DOUBLE_OTHER_ID : 0;
+    return pid == DOUBLE_OTHER_REAL ? DOUBLE_OTHER_ID : pid == DOUBLE_SIMULATOR_REAL ? ATTACH_ID_BASE : 0;
 }
 
 uint32_t attach_id_real(uint32_t id)
 {
     doubles.asked++;
-    return id == DOUBLE_OTHER_ID ? DOUBLE_OTHER_REAL : 0;
+    return id == DOUBLE_OTHER_ID ? DOUBLE_OTHER_REAL : id == ATTACH_ID_BASE ? DOUBLE_SIMULATOR_REAL : 0;
 }

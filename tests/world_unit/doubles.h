@@ -16,3 +16,5 @@ void doubles_reset(void);
 // The other process of the run that the simulator knows.
 #define DOUBLE_OTHER_ID   (ATTACH_ID_BASE + 77)
 #define DOUBLE_OTHER_REAL 4321
+// The simulator.
+#define DOUBLE_SIMULATOR_REAL 4300

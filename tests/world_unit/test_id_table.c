@@ -22,6 +22,14 @@ TEST(WorldIds, OfOtherProcessesOfTheRunAreAskedFor)
     EXPECT_EQ(doubles.asked, 2);
 }
 
+TEST(WorldIds, TheLowestOneOfTheRunIsTheSimulators)
+{
+    doubles_reset();
+    EXPECT_EQ(world_id_real((pid_t)ATTACH_ID_BASE), DOUBLE_SIMULATOR_REAL);
+    EXPECT_EQ((uint64_t)world_id_real_signed(-(pid_t)ATTACH_ID_BASE), (uint64_t)-DOUBLE_SIMULATOR_REAL);
+    EXPECT_EQ(world_id_of(DOUBLE_SIMULATOR_REAL), ATTACH_ID_BASE);
+}
+
 TEST(WorldIds, OfProcessesOutsideOfTheRunStay)
 {
     doubles_reset();

@@ -112,6 +112,7 @@ TEST(Instruction, OfOnesThatDoMoreNothingIsKnown)
         {0xc3},                         // ret
         {0xa5},                         // movsl
         {0xf0, 0x0f, 0xb1, 0x0a},       // lock cmpxchg %ecx,(%rdx)
+        {0x67, 0x8b, 0x06},             // mov (%esi),%eax: the upper half of the register is no part of the address
     };
     gregset_t registers;
     struct world_instruction instruction;

@@ -323,6 +323,11 @@ static void vdso_patch(uintptr_t base)
     (void)mprotect((void *)base, bytes, PROT_READ | PROT_EXEC);
 }
 
+void world_clocks_forked(void)
+{
+    process_began_ps = attach_now_ps();
+}
+
 void world_clocks_start(void)
 {
     process_began_ps = attach_now_ps();

@@ -180,7 +180,7 @@ int close(int fd)
     }
     if (status == 0 && world_timed()) {
         attach_may_wake();
-        world_timer_closed(fd);
+        world_timers_closed((unsigned)fd, (unsigned)fd);
     }
     return status;
 }
@@ -199,6 +199,9 @@ int close_range(unsigned first, unsigned last, int flags)
     int own = attach_descriptor(), status = 0;
     if (world_timed()) {
         attach_may_wake();
+        if ((flags & CLOSE_RANGE_CLOEXEC) == 0) {
+            world_timers_closed(first, last);
+        }
     }
     if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
         return WORLD_REAL(close_range)(first, last, flags);

@@ -39,6 +39,8 @@ pid_t fork(void)
     if (child == 0) {
         attach_forked();
         if (timed) {
+            world_clocks_forked();
+            world_timers_forked();
             world_spin_start();
         }
     } else if (child > 0 && timed) {

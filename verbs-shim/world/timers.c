@@ -170,9 +170,11 @@ static struct timer *timer_take(enum kind kind, clockid_t clock)
 
 // --- alarm and setitimer --------------------------------------------------------------------------------------------
 
+// Rounded up, as 0 means that the timer is off.
 static struct timeval timeval_of(struct timespec time)
 {
-    return (struct timeval){.tv_sec = time.tv_sec, .tv_usec = (time.tv_nsec + 999) / 1000 % 1000000};
+    long us = (time.tv_nsec + 999) / 1000;
+    return (struct timeval){.tv_sec = time.tv_sec + us / 1000000, .tv_usec = us % 1000000};
 }
 
 int setitimer(__itimer_which_t which, const struct itimerval *restrict asked, struct itimerval *restrict before)
@@ -363,11 +365,21 @@ int timerfd_gettime(int fd, struct itimerspec *now)
     return timer != NULL ? 0 : -1;
 }
 
-void world_timer_closed(int fd)
+void world_timers_closed(unsigned first, unsigned last)
 {
     for (unsigned i = 0; i < TIMERS_MAX; i++) {
-        if (timers[i].kind == KIND_DESCRIPTOR && timers[i].fd == fd) {
+        if (timers[i].kind == KIND_DESCRIPTOR && (unsigned)timers[i].fd >= first && (unsigned)timers[i].fd <= last) {
             timers[i].kind = KIND_UNUSED;
         }
+    }
+}
+
+// fork(2): a child has none of its parent's timers. What both know by a descriptor goes off in the parent.
+void world_timers_forked(void)
+{
+    for (unsigned i = 0; i < TIMERS_MAX; i++) {
+        timers[i].kind = timers[i].kind == KIND_POSIX ? KIND_UNUSED : timers[i].kind;
+        timers[i].deadline_ps = ATTACH_NEVER_PS;
+        timers[i].interval_ps = 0;
     }
 }

@@ -45,6 +45,7 @@ uint64_t world_deadline_after(const struct timespec *delay);
 uint64_t world_deadline_after_ms(int milliseconds);
 bool world_time_valid(const struct timespec *time); // of a duration, or of a clock
 void world_clocks_start(void);
+void world_clocks_forked(void); // in the child
 
 // --- signals (signals.c) --------------------------------------------------------------------------------------------
 
@@ -136,7 +137,8 @@ bool world_spin_shared_stepped(greg_t *registers);
 
 // --- timers (timers.c) ----------------------------------------------------------------------------------------------
 
-void world_timer_closed(int fd); // the descriptor may be that of a timer
+void world_timers_closed(unsigned first, unsigned last); // some of the descriptors may be those of timers
+void world_timers_forked(void);                          // in the child
 
 // --- memory that is polled without a call (spin.c) ------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 // Clocks: by how much they go on during a sleep.
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -96,6 +97,58 @@ static long by_times(struct timely_scene *scene)
     return times(&ignored) - before;
 }
 
+static long us_of(clockid_t clock)
+{
+    struct timespec now = {.tv_sec = -1};
+    (void)clock_gettime(clock, &now);
+    return us_of_timespec(&now);
+}
+
+// fork(2): "Process resource utilizations (...) and CPU time counters are reset to zero in the child". All clocks of the
+// child and of its thread show the time since then. The first one that does not, counted from 1; 0: none.
+static int processor_time_is_wrong(void *unused)
+{
+    clockid_t of_process, of_thread;
+    struct rusage usage;
+    struct tms ticks;
+    (void)unused;
+    (void)clock_getcpuclockid(0, &of_process);
+    (void)pthread_getcpuclockid(pthread_self(), &of_thread);
+    (void)usleep(SLEEP_US);
+    const long own = us_of(CLOCK_PROCESS_CPUTIME_ID), by_id = us_of(of_process), by_thread = us_of(of_thread);
+    const long by_clock = clock();
+    (void)getrusage(RUSAGE_SELF, &usage);
+    (void)times(&ticks);
+    const long shown[] = {own,
+                          by_id,
+                          by_thread,
+                          us_of(CLOCK_THREAD_CPUTIME_ID),
+                          us_of_timeval(&usage.ru_utime),
+                          by_clock,
+                          ticks.tms_utime * 10000};
+    for (unsigned i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        if (passed(0, shown[i]) != SLEEP_US) {
+            return (int)i + 1;
+        }
+    }
+    return 0;
+}
+
+static long by_fork(struct timely_scene *scene)
+{
+    return timely_in_child(processor_time_is_wrong, scene);
+}
+
+// RDTSC sets EAX and EDX, and no other register (Intel's manual, volume 2).
+static long by_rdtsc(struct timely_scene *scene)
+{
+    const uint64_t pattern = UINT64_C(0x123456789abcdef) ^ (uint64_t)scene->process;
+    uint64_t rcx = pattern, rbx = pattern, rsi = pattern, rdi = pattern, low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high), "+c"(rcx), "+b"(rbx), "+S"(rsi), "+D"(rdi));
+    return low <= UINT32_MAX && high <= UINT32_MAX && rcx == pattern && rbx == pattern && rsi == pattern &&
+           rdi == pattern;
+}
+
 // --- system calls ---------------------------------------------------------------------------------------------------
 
 #define CALL(name, a, b) scene->call(SYS_##name, (long)(a), (long)(b), 0L, 0L, 0L, 0L)
@@ -153,6 +206,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "gettimeofday", by_gettimeofday, SLEEP_US, SLEPT),
     TIMELY_ROW(FUNCTION, "time", by_time, SLEEP_S, SLEPT_S),
     TIMELY_ROW(FUNCTION, "times", by_times, SLEEP_US / 10000, SLEPT),
+    TIMELY_ROW(FUNCTION, "fork", by_fork, 0, .at_us = SLEEP_US + TIMELY_END_US, .late_ns = READS_NS),
+    TIMELY_ROW(LIBRARY, "rdtsc", by_rdtsc, 1, .late_ns = READS_NS),
     TIMELY_ROW(CALL, "clock_gettime", by_call_clock_gettime, SLEEP_US, SLEPT),
     TIMELY_ROW(CALL, "gettimeofday", by_call_gettimeofday, SLEEP_US, SLEPT),
     TIMELY_ROW(CALL, "time", by_call_time, SLEEP_S, SLEPT_S),

@@ -1,6 +1,7 @@
 // Calls that let a waiter at the other end go on, and reads and writes of files, which wait for nothing.
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -36,6 +37,21 @@ static long end_of(const struct timely_scene *scene, void (*action)(void *), boo
     timely_later_end();
     (void)close(ends.waits);
     return got;
+}
+
+// The same. The other thread goes on for as long again, so that its end wakes nobody. Returns when the end is seen, in us.
+static long end_seen_of(const struct timely_scene *scene, void (*action)(void *))
+{
+    int fds[2];
+    char byte;
+    (void)!pipe(fds);
+    struct ends ends = {.waits = fds[0], .acts = fds[1], .stream = fdopen(fds[1], "w")};
+    timely_later(scene, TIMELY_WOKEN_US, action, &ends);
+    long got = timely_result(read(ends.waits, &byte, 1));
+    long us = (timely_now_ns() - scene->began_ns) / 1000;
+    timely_later_end();
+    (void)close(ends.waits);
+    return got == 0 ? us : got;
 }
 
 static void close_it(void *arg)
@@ -79,6 +95,19 @@ static long by_fclose(struct timely_scene *scene)
     return end_of(scene, close_stream, true, 0);
 }
 
+static void close_stream_and_go_on(void *arg)
+{
+    close_stream(arg);
+    const long until_ns = timely_now_ns() + TIMELY_WOKEN_US * 1000;
+    while (timely_now_ns() < until_ns) {
+    }
+}
+
+static long by_fclose_seen(struct timely_scene *scene)
+{
+    return end_seen_of(scene, close_stream_and_go_on);
+}
+
 // What is still in the stream's buffer arrives then: one byte.
 static void write_and_close_stream(void *arg)
 {
@@ -89,6 +118,24 @@ static void write_and_close_stream(void *arg)
 static long by_fclose_written(struct timely_scene *scene)
 {
     return end_of(scene, write_and_close_stream, true, 0);
+}
+
+// A process that closes every descriptor one by one keeps the connection to the simulator, which is the only one left.
+static int close_each(void *unused)
+{
+    int left = 0;
+    (void)unused;
+    for (unsigned fd = 0; fd < HIGH_FD; fd++) {
+        (void)close_range(fd, fd, 0);
+        left += fcntl((int)fd, F_GETFD) >= 0;
+    }
+    (void)usleep(TIMELY_WOKEN_US);
+    return left;
+}
+
+static long by_close_range_of_each(struct timely_scene *scene)
+{
+    return timely_in_child(close_each, scene);
 }
 
 static void shut_down(void *arg)
@@ -214,15 +261,18 @@ FILE_ROW(by_pwrite, pwrite)
 FILE_ROW(by_pwrite64, pwrite64)
 
 #define WAKES .at_us = TIMELY_WOKEN_US
+enum { LOOP_NS = 2000 }; // a loop of clock reads may be late by a hundredth
 
 static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "bind", by_bind, 1, WAKES),
     TIMELY_ROW(FUNCTION, "close", by_close, 0, WAKES),
     TIMELY_ROW(FUNCTION, "close_range", by_close_range, 0, WAKES),
+    TIMELY_ROW(FUNCTION, "close_range", by_close_range_of_each, 1, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
     TIMELY_ROW(FUNCTION, "closefrom", by_closefrom, 0, WAKES),
     TIMELY_ROW(FUNCTION, "connect", by_connect, 0, WAKES),
     TIMELY_ROW(FUNCTION, "connect", by_connect_to_full, 0, WAKES),
     TIMELY_ROW(FUNCTION, "fclose", by_fclose, 0, WAKES),
+    TIMELY_ROW(FUNCTION, "fclose", by_fclose_seen, TIMELY_WOKEN_US, .at_us = 2 * TIMELY_WOKEN_US, .late_ns = LOOP_NS),
     TIMELY_ROW(FUNCTION, "fclose", by_fclose_written, 1, WAKES),
     TIMELY_ROW(FUNCTION, "shutdown", by_shutdown, 0, WAKES),
     TIMELY_ROW(FUNCTION, "pread", by_pread, 3),

@@ -1,6 +1,7 @@
 // What a program sees of its node: names and addresses, processors, and memory and keys that processes share. Played on
 // node0 of two nodes.
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -125,6 +126,59 @@ static long by_ioctl(struct timely_scene *scene)
     return status == 0 && (long)ntohl(address.sin_addr.s_addr) == address_of("node0");
 }
 
+// As many interfaces as there are; each has the node's address.
+static long by_ioctl_of_list(struct timely_scene *scene)
+{
+    enum { ROOM = 64 };
+    struct ifreq entries[ROOM];
+    struct ifconf list = {.ifc_len = sizeof entries, .ifc_req = entries};
+    long own = address_of("node0"), others = 0;
+    (void)scene;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0), status = ioctl(fd, SIOCGIFCONF, &list);
+    for (size_t i = 0; status == 0 && i < (size_t)list.ifc_len / sizeof *entries; i++) {
+        struct sockaddr_in address;
+        memcpy(&address, &entries[i].ifr_addr, sizeof address);
+        others += (long)ntohl(address.sin_addr.s_addr) != own;
+    }
+    (void)close(fd);
+    return status == 0 && list.ifc_len > 0 && others == 0;
+}
+
+// gethostname(2): ENAMETOOLONG if the name and its end do not fit. Nothing is written behind the room.
+static long by_gethostname_of_room(struct timely_scene *scene)
+{
+    char name[] = "0123456789";
+    (void)scene;
+    errno = 0;
+    bool refused = gethostname(name, strlen("node0")) == -1 && errno == ENAMETOOLONG;
+    bool fits = name[strlen("node0")] == '5' && gethostname(name, strlen("node0") + 1) == 0;
+    return refused && fits && strcmp(name, "node0") == 0 && name[strlen("node0") + 1] == '6';
+}
+
+// A connection comes from the node's address: accept, getpeername and the other end's getsockname say so.
+static long by_connect(struct timely_scene *scene)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)}, seen[3] = {0};
+    socklen_t bytes = sizeof at, rooms[] = {sizeof at, sizeof at, sizeof at};
+    long own = address_of("node0"), others = 0;
+    (void)scene;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    (void)bind(listener, (const struct sockaddr *)&at, sizeof at);
+    (void)getsockname(listener, (struct sockaddr *)&at, &bytes);
+    (void)listen(listener, 1);
+    int status = connect(client, (const struct sockaddr *)&at, sizeof at);
+    int server = accept(listener, (struct sockaddr *)&seen[0], &rooms[0]);
+    (void)getpeername(server, (struct sockaddr *)&seen[1], &rooms[1]);
+    (void)getsockname(client, (struct sockaddr *)&seen[2], &rooms[2]);
+    for (unsigned i = 0; i < 3; i++) {
+        others += (long)ntohl(seen[i].sin_addr.s_addr) != own;
+    }
+    (void)close(listener);
+    (void)close(client);
+    (void)close(server);
+    return status == 0 && server >= 0 && others == 0;
+}
+
 // --- processors -----------------------------------------------------------------------------------------------------
 
 static void first_of(cpu_set_t *one, const cpu_set_t *all)
@@ -158,6 +212,19 @@ static long by_pthread_affinity(struct timely_scene *scene)
     (void)pthread_getaffinity_np(pthread_self(), sizeof now, &now);
     (void)pthread_setaffinity_np(pthread_self(), sizeof all, &all);
     return error == 0 && CPU_EQUAL(&now, &one);
+}
+
+// sched_setaffinity(2): processors that the thread cannot have are left out of the set.
+static long by_affinity_of_all(struct timely_scene *scene)
+{
+    cpu_set_t all, more, now;
+    (void)scene;
+    (void)sched_getaffinity(0, sizeof all, &all);
+    memset(&more, 0xff, sizeof more);
+    int status = sched_setaffinity(0, sizeof more, &more);
+    (void)sched_getaffinity(0, sizeof now, &now);
+    (void)sched_setaffinity(0, sizeof all, &all);
+    return status == 0 && CPU_EQUAL(&now, &all);
 }
 
 // --- shared memory: a child stores, and this process sees it in a loop without a call -------------------------------
@@ -270,12 +337,16 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "gethostid", by_gethostid, TRUE),
     TIMELY_ROW(FUNCTION, "gethostname", by_gethostname, TRUE),
     TIMELY_ROW(FUNCTION, "getifaddrs", by_getifaddrs, TRUE, .late_ns = READ_NS),
+    TIMELY_ROW(FUNCTION, "gethostname", by_gethostname_of_room, TRUE),
     TIMELY_ROW(FUNCTION, "ioctl", by_ioctl, TRUE),
+    TIMELY_ROW(FUNCTION, "ioctl", by_ioctl_of_list, TRUE),
+    TIMELY_ROW(FUNCTION, "connect", by_connect, TRUE),
     TIMELY_ROW(FUNCTION, "uname", by_uname, TRUE),
     TIMELY_ROW(FUNCTION, "pthread_getaffinity_np", by_pthread_affinity, TRUE),
     TIMELY_ROW(FUNCTION, "pthread_setaffinity_np", by_pthread_affinity, TRUE),
     TIMELY_ROW(FUNCTION, "sched_getaffinity", by_sched_affinity, TRUE),
     TIMELY_ROW(FUNCTION, "sched_setaffinity", by_sched_affinity, TRUE),
+    TIMELY_ROW(FUNCTION, "sched_setaffinity", by_affinity_of_all, TRUE),
     TIMELY_ROW(FUNCTION, "mmap", by_mmap, TIMELY_WOKEN_US, STORED),
     TIMELY_ROW(FUNCTION, "mmap64", by_mmap64, TIMELY_WOKEN_US, STORED),
     TIMELY_ROW(FUNCTION, "mprotect", by_mprotect, TIMELY_WOKEN_US, STORED),

@@ -149,6 +149,91 @@ static long by_killpg(struct timely_scene *scene)
     return timely_in_child(wait_in_group, scene);
 }
 
+// --- groups of processes --------------------------------------------------------------------------------------------
+
+enum { MEMBERS = 2 };
+
+// Children in a group of their own, whose number is the first one's. They sleep.
+static void group_start(pid_t members[MEMBERS])
+{
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        members[i] = fork();
+        if (members[i] == 0) {
+            (void)sleep(100);
+            _exit(0);
+        }
+        (void)setpgid(members[i], members[0]);
+    }
+}
+
+// Waits for as many children. The number of those that SIGTERM has ended. whom: as of waitpid(2); 0: each by its number.
+static long ended_of(const pid_t members[MEMBERS], pid_t whom)
+{
+    long ended = 0;
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        int status = 0;
+        pid_t child = waitpid(whom != 0 ? whom : members[i], &status, 0);
+        ended += (child == members[0] || child == members[1]) && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+    }
+    return ended;
+}
+
+static long by_setpgid(struct timely_scene *scene)
+{
+    pid_t members[MEMBERS];
+    (void)scene;
+    group_start(members);
+    bool same = getpgid(members[0]) == members[0] && getpgid(members[1]) == members[0];
+    (void)kill(members[0], SIGTERM);
+    (void)kill(members[1], SIGTERM);
+    return same && ended_of(members, 0) == MEMBERS;
+}
+
+static long by_killpg_of_members(struct timely_scene *scene)
+{
+    pid_t members[MEMBERS];
+    (void)scene;
+    group_start(members);
+    (void)usleep(TIMELY_WOKEN_US);
+    (void)killpg(members[0], SIGTERM);
+    return ended_of(members, 0);
+}
+
+static long by_kill_of_group(struct timely_scene *scene)
+{
+    pid_t members[MEMBERS];
+    (void)scene;
+    group_start(members);
+    (void)usleep(TIMELY_WOKEN_US);
+    (void)kill(-members[0], SIGTERM);
+    return ended_of(members, 0);
+}
+
+static long by_waitpid_of_group(struct timely_scene *scene)
+{
+    pid_t members[MEMBERS];
+    (void)scene;
+    group_start(members);
+    (void)usleep(TIMELY_WOKEN_US);
+    (void)killpg(members[0], SIGTERM);
+    return ended_of(members, -members[0]);
+}
+
+static long by_waitid_of_group(struct timely_scene *scene)
+{
+    pid_t members[MEMBERS];
+    siginfo_t first = {0}, second = {0};
+    (void)scene;
+    group_start(members);
+    (void)usleep(TIMELY_WOKEN_US);
+    (void)killpg(members[0], SIGTERM);
+    (void)waitid(P_PGID, (id_t)members[0], &first, WEXITED);
+    (void)waitid(P_PGID, (id_t)members[0], &second, WEXITED);
+    return first.si_pid + second.si_pid == members[0] + members[1];
+}
+
+// --- signals to sleeping processes ----------------------------------------------------------------------------------
+
 static void on_signal(int number)
 {
     (void)number;
@@ -200,6 +285,29 @@ static long by_kill_of_sleeper(struct timely_scene *scene)
     (void)kill(child, SIGTERM);
     (void)waitpid(child, &status, 0);
     return WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+}
+
+// sigqueue(3) by the number of its system call. The child ends by the signal's handler.
+static int pause_alone(void *unused)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    (void)unused;
+    (void)sigaction(SIGUSR1, &action, NULL);
+    return pause() == -1 && errno == EINTR;
+}
+
+static long by_sigqueue_number(struct timely_scene *scene)
+{
+    siginfo_t info = {.si_signo = SIGUSR1, .si_code = SI_QUEUE};
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(pause_alone(scene));
+    }
+    (void)usleep(TIMELY_WOKEN_US);
+    (void)syscall(SYS_rt_sigqueueinfo, child, SIGUSR1, &info);
+    (void)waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 static long by_pidfd_open(struct timely_scene *scene)
@@ -288,6 +396,35 @@ static long by_getpriority(struct timely_scene *scene)
 OWNER_ROW(by_fcntl, fcntl)
 OWNER_ROW(by_fcntl64, fcntl64)
 
+static struct flock whole(short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET};
+}
+
+// fcntl(2): F_GETLK tells who holds the lock. Here a child does, until it is told to end.
+static long by_fcntl_of_lock(struct timely_scene *scene)
+{
+    char name[] = "/dev/shm/timely-ids-XXXXXX", byte;
+    int fd = mkstemp(name), ends[2];
+    struct flock held = whole(F_WRLCK), asked = whole(F_WRLCK);
+    (void)scene;
+    (void)!pipe(ends);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)fcntl(fd, F_SETLK, &held);
+        _exit((int)read(ends[0], &byte, 1));
+    }
+    (void)usleep(TIMELY_WOKEN_US);
+    int status = fcntl(fd, F_GETLK, &asked);
+    (void)!write(ends[1], "x", 1);
+    (void)waitpid(child, NULL, 0);
+    (void)unlink(name);
+    (void)close(fd);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return status == 0 && asked.l_type == F_WRLCK && asked.l_pid == child;
+}
+
 static long by_getsockopt(struct timely_scene *scene)
 {
     int ends[2];
@@ -304,6 +441,8 @@ static long by_getsockopt(struct timely_scene *scene)
 #define WAKES .at_us = TIMELY_WOKEN_US
 // Who has sent a signal may see the end before it is told of it.
 #define KILLS WAKES, .late_ns = TIMELY_END_US * 1000
+enum { READ_NS = 100 }; // the C library reads a clock for the letters of a temporary name
+#define ENDS .late_ns = TIMELY_END_US * 1000
 
 static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "getpid", by_getpid, FIRST_ID),
@@ -320,6 +459,12 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "kill", by_kill_of_threads, TRUE, KILLS),
     TIMELY_ROW(FUNCTION, "kill", by_kill_of_sleeper, SIGTERM, KILLS),
     TIMELY_ROW(FUNCTION, "killpg", by_killpg, SIGUSR1, KILLS),
+    TIMELY_ROW(FUNCTION, "setpgid", by_setpgid, TRUE, ENDS),
+    TIMELY_ROW(FUNCTION, "killpg", by_killpg_of_members, MEMBERS, KILLS),
+    TIMELY_ROW(FUNCTION, "kill", by_kill_of_group, MEMBERS, KILLS),
+    TIMELY_ROW(FUNCTION, "waitpid", by_waitpid_of_group, MEMBERS, KILLS),
+    TIMELY_ROW(FUNCTION, "waitid", by_waitid_of_group, TRUE, KILLS),
+    TIMELY_ROW(FUNCTION, "syscall", by_sigqueue_number, TRUE, KILLS),
     TIMELY_ROW(FUNCTION, "tgkill", by_tgkill, SIGUSR1, WAKES),
     TIMELY_ROW(FUNCTION, "sigqueue", by_sigqueue, SIGUSR1, WAKES),
     TIMELY_ROW(FUNCTION, "pidfd_open", by_pidfd_open, 1, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
@@ -335,6 +480,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "setpriority", by_getpriority, TRUE, CHILD),
     TIMELY_ROW(FUNCTION, "fcntl", by_fcntl, TRUE),
     TIMELY_ROW(FUNCTION, "fcntl64", by_fcntl64, TRUE),
+    TIMELY_ROW(FUNCTION, "fcntl", by_fcntl_of_lock, TRUE, .at_us = TIMELY_WOKEN_US + TIMELY_END_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "getsockopt", by_getsockopt, TRUE),
 };
 TIMELY_THEME(ids, rows);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/msg.h>
@@ -83,6 +84,57 @@ static long by_nanosleep(struct timely_scene *scene)
 {
     const struct timespec time = {.tv_sec = scene->limit_us != 0 ? 0 : 100, .tv_nsec = scene->limit_us * 1000};
     return timely_result(nanosleep(&time, NULL));
+}
+
+// nanosleep(2): "The value in the tv_nsec field was not in the range [0, 999999999]".
+static long by_nanosleep_of_second(struct timely_scene *scene)
+{
+    const struct timespec time = {.tv_nsec = 1000000000}, negative = {.tv_nsec = -1};
+    (void)scene;
+    long result = timely_result(nanosleep(&negative, NULL));
+    return result == -EINVAL ? timely_result(nanosleep(&time, NULL)) : result;
+}
+
+static long by_clock_nanosleep_of_second(struct timely_scene *scene)
+{
+    const struct timespec time = {.tv_nsec = 1000000000};
+    (void)scene;
+    return -clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+static void signal_it(void *scene)
+{
+    (void)tgkill(((struct timely_scene *)scene)->process, ((struct timely_scene *)scene)->thread, SIGUSR1);
+}
+
+// A sleep that a signal ends tells how much of it is left, here in us.
+static long by_nanosleep_left(struct timely_scene *scene)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    const struct timespec time = {.tv_sec = 3, .tv_nsec = TIMELY_AGAIN_US * 1000};
+    struct timespec left = {0};
+    (void)sigaction(SIGUSR1, &action, NULL);
+    timely_later(scene, TIMELY_WOKEN_US, signal_it, scene);
+    long result = timely_result(nanosleep(&time, &left));
+    timely_later_end();
+    return result == -EINTR ? left.tv_sec * 1000000 + left.tv_nsec / 1000 : result;
+}
+
+static long by_clock_nanosleep_left(struct timely_scene *scene)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    const struct timespec time = {.tv_nsec = TIMELY_AGAIN_US * 1000};
+    struct timespec left = {0};
+    (void)sigaction(SIGUSR1, &action, NULL);
+    timely_later(scene, TIMELY_WOKEN_US, signal_it, scene);
+    int error = clock_nanosleep(CLOCK_REALTIME, 0, &time, &left);
+    timely_later_end();
+    return error == EINTR ? left.tv_sec * 1000000 + left.tv_nsec / 1000 : -error;
 }
 
 static long by_clock_nanosleep(struct timely_scene *scene)
@@ -204,6 +256,43 @@ static long by_mq_timedreceive(struct timely_scene *scene)
     return timely_result(mq_timedreceive(scene->queue, &byte, 1, NULL, &time));
 }
 
+// The first of two operations does not wait (IPC_NOWAIT), and it cannot be done: so neither waits.
+static long by_semop_at_once(struct timely_scene *scene)
+{
+    struct sembuf take[] = {{.sem_num = 0, .sem_op = -1, .sem_flg = IPC_NOWAIT}, {.sem_num = 1, .sem_op = -1}};
+    (void)scene;
+    int id = semget(IPC_PRIVATE, 2, 0600);
+    long result = timely_result(semop(id, take, 2));
+    (void)semctl(id, 0, IPC_RMID);
+    return result;
+}
+
+// A lock that another thread releases while it goes on is taken at that time, in us.
+static void unlock_and_go_on(void *arg)
+{
+    const int *fds = arg;
+    (void)flock(fds[1], LOCK_UN);
+    const long until_ns = timely_now_ns() + TIMELY_WOKEN_US * 1000;
+    while (timely_now_ns() < until_ns) {
+    }
+}
+
+static long by_flock_seen(struct timely_scene *scene)
+{
+    char name[] = "/dev/shm/timely-library-XXXXXX";
+    int fds[2] = {mkstemp(name)};
+    fds[1] = open(name, O_RDWR);
+    (void)unlink(name);
+    (void)flock(fds[1], LOCK_EX);
+    timely_later(scene, TIMELY_WOKEN_US, unlock_and_go_on, fds);
+    long result = timely_result(flock(fds[0], LOCK_EX));
+    long us = (timely_now_ns() - scene->began_ns) / 1000;
+    timely_later_end();
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    return result == 0 ? us : result;
+}
+
 // --- threads: by futexes --------------------------------------------------------------------------------------------
 
 static void *nap(void *unused)
@@ -270,6 +359,8 @@ static long by_pthread_cond_timedwait(struct timely_scene *scene)
 }
 
 #define LIMIT(result) .has_limit = true, .limit_result = (result)
+#define WOKEN         .at_us = TIMELY_WOKEN_US
+enum { LOOP_NS = 2000 }; // a loop of clock reads may be late by a hundredth
 
 static const struct timely_row rows[] = {
     TIMELY_ROW(LIBRARY, "recvmmsg", by_recvmmsg, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
@@ -281,6 +372,10 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(LIBRARY, "usleep", by_usleep, -EINTR, .stage = &timely_handled_signal, LIMIT(0)),
     TIMELY_ROW(LIBRARY, "nanosleep", by_nanosleep, -EINTR, .stage = &timely_handled_signal, LIMIT(0)),
     TIMELY_ROW(LIBRARY, "clock_nanosleep", by_clock_nanosleep, -EINTR, .stage = &timely_handled_signal, LIMIT(0)),
+    TIMELY_ROW(LIBRARY, "nanosleep", by_nanosleep_of_second, -EINVAL),
+    TIMELY_ROW(LIBRARY, "clock_nanosleep", by_clock_nanosleep_of_second, -EINVAL),
+    TIMELY_ROW(LIBRARY, "nanosleep", by_nanosleep_left, 3000000 + TIMELY_AGAIN_US - TIMELY_WOKEN_US, WOKEN),
+    TIMELY_ROW(LIBRARY, "clock_nanosleep", by_clock_nanosleep_left, TIMELY_AGAIN_US - TIMELY_WOKEN_US, WOKEN),
     TIMELY_ROW(LIBRARY, "pause", by_pause, -EINTR, .stage = &timely_handled_signal),
     TIMELY_ROW(LIBRARY, "sigsuspend", by_sigsuspend, -EINTR, .stage = &timely_blocked_signal),
     TIMELY_ROW(LIBRARY, "sigwait", by_sigwait, SIGUSR1, .stage = &timely_blocked_signal),
@@ -291,6 +386,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(LIBRARY, "fcntl", by_fcntl, 0, .stage = &timely_file_lock),
     TIMELY_ROW(LIBRARY, "semop", by_semop, 0, .stage = &timely_semaphore),
     TIMELY_ROW(LIBRARY, "semtimedop", by_semtimedop, 0, .stage = &timely_semaphore, LIMIT(-EAGAIN)),
+    TIMELY_ROW(LIBRARY, "semop", by_semop_at_once, -EAGAIN),
+    TIMELY_ROW(LIBRARY, "flock", by_flock_seen, TIMELY_WOKEN_US, .at_us = 2 * TIMELY_WOKEN_US, .late_ns = LOOP_NS),
     TIMELY_ROW(LIBRARY, "msgsnd", by_msgsnd, 0, .stage = &timely_full_messages),
     TIMELY_ROW(LIBRARY, "msgrcv", by_msgrcv, 1, .stage = &timely_message),
     TIMELY_ROW(LIBRARY, "mq_send", by_mq_send, 0, .stage = &timely_full_queue),

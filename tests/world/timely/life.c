@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "timely.h"
 
@@ -16,7 +17,7 @@ extern char **environ;
 #define PATH "/proc/self/exe"
 #define NAME "world_timely"
 #define NAP  "nap"
-enum { STATUS = 5 };
+enum { STATUS = 5, MHZ = 2800 };
 
 static char *nap_argv[] = {NAME, NAP, NULL};
 
@@ -72,6 +73,39 @@ EXEC_ROW(execve, execve(PATH, nap_argv, environ))
 EXEC_ROW(execvp, execvp(NAME, nap_argv))
 EXEC_ROW(execvpe, execvpe(NAME, nap_argv, environ))
 
+// A launcher hands its environment on, although it may be on another node: the program is on the node of the process that
+// has started it, and its environment says so.
+static int become_launched(void *unused)
+{
+    static char *launched_argv[] = {NAME, "whose", NULL};
+    const char *folder = getenv("TCASIM_SYSFS");
+    char other[1024];
+    (void)unused;
+    (void)snprintf(other, sizeof other, "%s/../node1", folder != NULL ? folder : "");
+    (void)setenv("TCASIM_NODE", "node1", 1);
+    (void)setenv("TCASIM_HOME", "node1", 1);
+    (void)setenv("TCASIM_SYSFS", other, 1);
+    (void)execv(PATH, launched_argv);
+    return 1;
+}
+
+static long by_execv_of_launcher(struct timely_scene *scene)
+{
+    (void)scene;
+    return timely_in_child(become_launched, NULL);
+}
+
+// After an exec that has failed the program goes on in simulated time: a cycle is that of the configured processor.
+static long by_failed_exec(struct timely_scene *scene)
+{
+    (void)scene;
+    int status = execv("/nonexistent/program", nap_argv);
+    uint64_t before = __rdtsc();
+    (void)usleep(TIMELY_WOKEN_US);
+    uint64_t cycles = __rdtsc() - before;
+    return status == -1 ? (long)(cycles / (TIMELY_WOKEN_US * MHZ / 100)) : status;
+}
+
 static long by_posix_spawn(struct timely_scene *scene)
 {
     pid_t child;
@@ -111,6 +145,15 @@ static long by_pclose(struct timely_scene *scene)
     FILE *stream = popen("exec " NAME " " NAP, "r");
     int status = stream != NULL ? pclose(stream) : -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// The child of the second one does not hold the end of the first one's pipe: the first one's command comes to its end.
+static long by_pclose_of_two(struct timely_scene *scene)
+{
+    (void)scene;
+    FILE *first = popen("exec /bin/cat", "w"), *second = popen("exec /bin/cat", "w");
+    int status = first != NULL ? pclose(first) : -1, other = second != NULL ? pclose(second) : -1;
+    return status == 0 && other == 0 ? STATUS : -1;
 }
 
 static void *nap(void *arg)
@@ -154,6 +197,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "execle", by_execle, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "execlp", by_execlp, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "execv", by_execv, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execv", by_execv_of_launcher, STATUS, .at_us = TIMELY_EXIT_US + TIMELY_END_US),
+    TIMELY_ROW(FUNCTION, "execv", by_failed_exec, 100, .at_us = TIMELY_WOKEN_US, .late_ns = 100),
     TIMELY_ROW(FUNCTION, "execve", by_execve, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "execvp", by_execvp, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "execvpe", by_execvpe, STATUS, EXITS),
@@ -162,6 +207,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "system", by_system, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "popen", by_popen, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "pclose", by_pclose, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "pclose", by_pclose_of_two, STATUS, .at_us = 2 * (TIMELY_EXIT_US + TIMELY_END_US)),
     TIMELY_ROW(FUNCTION, "pthread_create", by_pthread_create, STATUS, .at_us = TIMELY_WOKEN_US),
     TIMELY_ROW(FUNCTION, "thrd_create", by_thrd_create, STATUS, .at_us = TIMELY_WOKEN_US),
 };

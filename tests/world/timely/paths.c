@@ -86,6 +86,20 @@ ROW(openat64_2, is_file(__openat64_2(AT_FDCWD, PATH, O_RDONLY)))
 ROW(creat, is_file(creat(PATH, MODE)))
 ROW(creat64, is_file(creat64(PATH, MODE)))
 
+// open(2): the mode counts for O_TMPFILE as for O_CREAT.
+static long mode_of(int fd)
+{
+    struct stat about = {0};
+    bool there = fd >= 0 && fstat(fd, &about) == 0;
+    (void)close(fd);
+    return there ? (long)(about.st_mode & 07777) : -1;
+}
+
+ROW_WITHOUT(open_unnamed, 0, mode_of(open("/dev/shm", O_TMPFILE | O_RDWR, OTHER_MODE)))
+ROW_WITHOUT(open64_unnamed, 0, mode_of(open64("/dev/shm", O_TMPFILE | O_RDWR, OTHER_MODE)))
+ROW_WITHOUT(openat_unnamed, 0, mode_of(openat(AT_FDCWD, "/dev/shm", O_TMPFILE | O_RDWR, OTHER_MODE)))
+ROW_WITHOUT(openat64_unnamed, 0, mode_of(openat64(AT_FDCWD, "/dev/shm", O_TMPFILE | O_RDWR, OTHER_MODE)))
+
 static long is_stream_of_file(FILE *stream)
 {
     return stream != NULL && fgetc(stream) == 't' && fclose(stream) == 0;
@@ -364,11 +378,15 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "mkstemps", by_mkstemps, 1, MADE),
     TIMELY_ROW(FUNCTION, "mkstemps64", by_mkstemps64, 1, MADE),
     TIMELY_ROW(FUNCTION, "open", by_open, 1),
+    TIMELY_ROW(FUNCTION, "open", by_open_unnamed, OTHER_MODE),
     TIMELY_ROW(FUNCTION, "open64", by_open64, 1),
+    TIMELY_ROW(FUNCTION, "open64", by_open64_unnamed, OTHER_MODE),
     TIMELY_ROW(FUNCTION, "__open64_2", by_open64_2, 1),
     TIMELY_ROW(FUNCTION, "__open_2", by_open_2, 1),
     TIMELY_ROW(FUNCTION, "openat", by_openat, 1),
+    TIMELY_ROW(FUNCTION, "openat", by_openat_unnamed, OTHER_MODE),
     TIMELY_ROW(FUNCTION, "openat64", by_openat64, 1),
+    TIMELY_ROW(FUNCTION, "openat64", by_openat64_unnamed, OTHER_MODE),
     TIMELY_ROW(FUNCTION, "__openat64_2", by_openat64_2, 1),
     TIMELY_ROW(FUNCTION, "__openat_2", by_openat_2, 1),
     TIMELY_ROW(FUNCTION, "opendir", by_opendir, 1),

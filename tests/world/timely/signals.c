@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "timely.h"
 
@@ -92,6 +93,74 @@ static long by_sigprocmask(struct timely_scene *scene)
 static long by_pthread_sigmask(struct timely_scene *scene)
 {
     return unblock_later(scene, pthread_sigmask);
+}
+
+// sigsuspend(2): "If the signal terminates the process, then sigsuspend() does not return".
+static int suspend_with_pending(void *unused)
+{
+    sigset_t set, none;
+    (void)unused;
+    (void)sigemptyset(&none);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)raise(SIGTERM);
+    (void)usleep(ALARM_US); // blocked: it does not end the process
+    return sigsuspend(&none);
+}
+
+static long by_sigsuspend(struct timely_scene *scene)
+{
+    return timely_in_child(suspend_with_pending, scene);
+}
+
+// A thread that blocks every signal still reads clocks and the time stamp counter, and sleeps.
+static int block_all(int (*mask)(int, const sigset_t *, sigset_t *), int how)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    int error = mask(how, &all, &before);
+    uint64_t first = __rdtsc();
+    (void)usleep(ALARM_US);
+    uint64_t second = __rdtsc();
+    (void)mask(SIG_SETMASK, &before, NULL);
+    return error == 0 && second > first;
+}
+
+static int block_all_by_thread(void *unused)
+{
+    (void)unused;
+    return block_all(pthread_sigmask, SIG_BLOCK) == 1 && block_all(pthread_sigmask, SIG_SETMASK) == 1;
+}
+
+static int block_all_by_process(void *unused)
+{
+    (void)unused;
+    return block_all(sigprocmask, SIG_BLOCK) == 1 && block_all(sigprocmask, SIG_SETMASK) == 1;
+}
+
+static long by_pthread_sigmask_of_all(struct timely_scene *scene)
+{
+    return timely_in_child(block_all_by_thread, scene);
+}
+
+static long by_sigprocmask_of_all(struct timely_scene *scene)
+{
+    return timely_in_child(block_all_by_process, scene);
+}
+
+// signal(2): "returns the previous value of the signal handler"; also of the signals that the simulator uses itself.
+static long by_signal_before(struct timely_scene *scene)
+{
+    static const int numbers[] = {SIGUSR2, SIGSEGV, SIGTRAP, SIGSYS};
+    (void)scene;
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (signal(numbers[i], on_signal) != SIG_DFL || signal(numbers[i], SIG_IGN) != on_signal ||
+            signal(numbers[i], SIG_DFL) != SIG_IGN) {
+            return -numbers[i];
+        }
+    }
+    return 0;
 }
 
 // --- threads --------------------------------------------------------------------------------------------------------
@@ -221,6 +290,8 @@ static long by_cancel_of_condition(struct timely_scene *scene)
 }
 
 enum { READ_NS = 100 }; // of the clock, in the handler
+// Two sleeps, and reads of the counter.
+#define BLOCKED_ALL .at_us = 2 * ALARM_US + TIMELY_END_US, .late_ns = 4 * READ_NS
 
 static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "sigaction", by_sigaction, ALARM_US, .at_us = ALARM_US, .late_ns = READ_NS),
@@ -228,6 +299,10 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "signal", by_signal, ALARM_US, .at_us = ALARM_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "sigprocmask", by_sigprocmask, UNBLOCK_US, .at_us = UNBLOCK_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "pthread_sigmask", by_pthread_sigmask, UNBLOCK_US, .at_us = UNBLOCK_US, .late_ns = READ_NS),
+    TIMELY_ROW(LIBRARY, "sigsuspend", by_sigsuspend, -SIGTERM, .at_us = ALARM_US, .late_ns = TIMELY_END_US * 1000),
+    TIMELY_ROW(FUNCTION, "pthread_sigmask", by_pthread_sigmask_of_all, 1, BLOCKED_ALL),
+    TIMELY_ROW(FUNCTION, "sigprocmask", by_sigprocmask_of_all, 1, BLOCKED_ALL),
+    TIMELY_ROW(FUNCTION, "signal", by_signal_before, 0),
     TIMELY_ROW(FUNCTION, "pthread_kill", by_pthread_kill, -EINTR, .at_us = ALARM_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "pthread_sigqueue", by_pthread_sigqueue, -EINTR, .at_us = ALARM_US, .late_ns = READ_NS),
     TIMELY_ROW(FUNCTION, "pthread_cancel", by_cancel_of_read, 1, .at_us = ALARM_US),

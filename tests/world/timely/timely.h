@@ -19,7 +19,7 @@
 enum timely_kind {
     TIMELY_FUNCTION, // of calls.def
     TIMELY_CALL,     // of calls.def: by syscall(2), and by an instruction of the program's own
-    TIMELY_LIBRARY   // no row of calls.def: a function of the C library that waits by a CALL
+    TIMELY_LIBRARY   // no row of calls.def: a function of the C library that waits by a CALL, or an instruction
 };
 enum timely_way { TIMELY_BY_NAME, TIMELY_BY_SYSCALL, TIMELY_BY_INSTRUCTION, TIMELY_WAYS };
 enum timely_waker { TIMELY_THREAD, TIMELY_PROCESS, TIMELY_WAKERS };
@@ -106,10 +106,11 @@ struct timely_theme {
     unsigned count;
 };
 
-enum { TIMELY_THEMES = 12 };
+enum { TIMELY_THEMES = 15 };
 extern const struct timely_theme *const timely_themes[TIMELY_THEMES];
 extern const struct timely_theme timely_reads, timely_writes, timely_calls, timely_library, timely_clocks,
-    timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_paths;
+    timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_paths,
+    timely_streams, timely_futexes, timely_loops;
 
 // One way in which a row is played.
 struct timely_case {
