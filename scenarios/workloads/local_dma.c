@@ -118,7 +118,7 @@ static int point_measure(struct local_dma *l)
                                     .min_ps = UINT64_MAX};
     uint64_t transfers = (uint64_t)w->warmup + w->iterations;
     for (uint64_t i = 0; i < transfers; i++) {
-        uint64_t time_ps;
+        uint64_t time_ps = 0;
         int error = transfer_run(l, &time_ps);
         if (error != 0) {
             return error;
