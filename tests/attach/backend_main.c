@@ -150,6 +150,7 @@ int main(int argc, char **argv)
                  {"helper", backend_helper},
                  {"records", backend_records},
                  {"regions", backend_regions},
+                 {"watch", backend_watch},
                  {"library", library}};
     if (process == NULL || argc < 2) {
         return 3;

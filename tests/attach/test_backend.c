@@ -194,3 +194,20 @@ TEST(AttachedBackend, EachRegionIsReportedWhoseMemoryIsFreedAndNoOther)
     EXPECT_EQ(fixture.result.findings, 2);
     attach_fixture_fini(&fixture);
 }
+
+// The first and the last bytes, and not what is behind them. Not every machine lets a user have breakpoints.
+TEST(AttachedBackend, AnAccessToTheEndsOfAWatchedBufferIsNoticed)
+{
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.check = true;
+    attach_fixture_add(&fixture, 0, "backend", "watch", NULL);
+    attach_fixture_run(&fixture);
+    expect_good(&fixture);
+    char *text = attach_fixture_output(&fixture, 0);
+    if (strcmp(text, "none\n") != 0) {
+        EXPECT_STREQ(text, "64: 1 1 0\n61: 1 1 0\n9: 1 1 0\n8: 1 1 0\n3: 1 1 0\n");
+    }
+    free(text);
+    attach_fixture_fini(&fixture);
+}
