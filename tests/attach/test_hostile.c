@@ -70,18 +70,44 @@ static void expect_survived(unsigned seed)
     attach_fixture_fini(&fixture);
 }
 
-// Another process asks for the board without success, and reads nothing of it, until the first process has ended.
-TEST(AttachedHostile, TheBoardIsOutOfReachWhileAnotherProcessHasIt)
+// Another process asks for the board without success, and reads nothing of it, until the first process is done with it.
+static void expect_out_of_reach(const char *holder)
 {
     struct attach_fixture fixture;
     char expected[32];
     attach_fixture_init(&fixture);
-    attach_fixture_add(&fixture, 0, "board", "hold", NULL);
+    attach_fixture_add(&fixture, 0, "board", holder, NULL);
     attach_fixture_add(&fixture, 0, "board", "ask", NULL);
     attach_fixture_run(&fixture);
     EXPECT_EQ(fixture.result.statuses[0], 0);
-    snprintf(expected, sizeof expected, "%d %d\n0 0\n", -EBUSY, -EINVAL);
+    snprintf(expected, sizeof expected, "%d %d 1\n0 0 0\n", -EBUSY, -EINVAL);
     char *text = attach_fixture_output(&fixture, 1);
+    EXPECT_STREQ(text, expected);
+    free(text);
+    attach_fixture_fini(&fixture);
+}
+
+TEST(AttachedHostile, TheBoardIsOutOfReachWhileAnotherProcessHasIt)
+{
+    expect_out_of_reach("hold");
+}
+
+TEST(AttachedHostile, TheBoardIsOutOfReachUntilItIsReleasedAsOftenAsItWasClaimed)
+{
+    expect_out_of_reach("close");
+}
+
+TEST(AttachedHostile, TheBoardOfAParentIsOutOfReachForItsChild)
+{
+    struct attach_fixture fixture;
+    char expected[32];
+    attach_fixture_init(&fixture);
+    attach_fixture_add(&fixture, 0, "board", "child", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_STREQ(fixture.result.text, "");
+    EXPECT_EQ(fixture.result.statuses[0], 0);
+    snprintf(expected, sizeof expected, "%d %d 1\n", -EBUSY, -EINVAL);
+    char *text = attach_fixture_output(&fixture, 0);
     EXPECT_STREQ(text, expected);
     free(text);
     attach_fixture_fini(&fixture);

@@ -109,6 +109,29 @@ TEST(AttachedLoops, OfAProcessThatSharesMemoryAreSkippedWhenOneKnowsWhatTheyRead
     EXPECT_GT(poll(1), 0);
 }
 
+// The 1st, 2nd, 4th, 8th ... skip after which nothing was written.
+TEST(AttachedLoops, ThatGoOnForLongLearnTheirPagesAgainMoreAndMoreRarely)
+{
+    const struct loop_pages pages = {0};
+    unsigned learned = 0, skips = 0;
+    memset(&loop, 0, sizeof loop);
+    learn(8);
+    loop.shares = true;
+    while (skips < 100) {
+        bool before = loop_learns(&loop);
+        uint64_t iterations = poll(1);
+        learned += loop_learns(&loop) && !before;
+        if (before && !loop_learns(&loop)) {
+            struct loop_pages others = pages;
+            others.list[others.count++] = UINT64_C(4096) * learned; // others each time: nothing is kept
+            loop_pages_learned(&loop, &others);
+        }
+        skips += iterations != 0;
+        loop_skipped(&loop, iterations, false);
+    }
+    EXPECT_BETWEEN(learned, 7, 8); // before the first skip, and after 1, 2, 4, 8, 16, 32 and 64
+}
+
 TEST(AttachedLoops, EndWhereAnotherProcessHasStoredWhatTheyRead)
 {
     memset(&loop, 0, sizeof loop);

@@ -1,6 +1,7 @@
 // Waits for a word of pinned memory that has the awaited value already, and for one that has not: prints the attach
 // calls of each. "half" on two nodes: node 0 writes the upper four bytes of a word after 200 us; node 1 waits for a bit of
-// them and prints the microseconds. "half killed": node 0 is killed before it does anything else.
+// them and prints the microseconds. "half killed": node 0 is killed before it does anything else. "clock": as "half", but
+// node 1 only reads the word and the clock in turns.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,15 @@ static int half_wait(struct backend_process *process, const struct backend_buffe
     return error == 0 ? 0 : 1;
 }
 
+static int clock_read(struct backend_process *process, const struct backend_buffer *buffer)
+{
+    const volatile uint64_t *word = buffer->address;
+    while (*word == 0 && process->backend.ops->time_ps(process->backend.ctx) < (uint64_t)GIVE_UP_US * US_PS) {
+    }
+    printf("%u\n", (unsigned)(attach_now_ps() / US_PS));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct backend_process *process = backend_current();
@@ -41,6 +51,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "half") == 0) {
         return attach_environment()->node_index == 1 ? half_wait(process, &buffer)
                                                      : half_write(process, &buffer, argc > 2);
+    }
+    if (argc > 1 && strcmp(argv[1], "clock") == 0) {
+        return clock_read(process, &buffer);
     }
     *(volatile uint64_t *)buffer.address = 7;
     uint64_t begin_ps = attach_now_ps();

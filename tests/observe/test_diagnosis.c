@@ -292,6 +292,24 @@ TEST(Diagnosis, OfARefusedCallHasItsReasonWithNumbers)
     fixture_close(&fixture);
 }
 
+TEST(Diagnosis, OfARefusedCallTellsTooManySegmentsFromAMissingAddressHandle)
+{
+    struct journal_record record = {.call = JOURNAL_POST_SEND,
+                                    .error = EINVAL,
+                                    .reason = JOURNAL_WHY_SEGMENTS,
+                                    .a = 5,
+                                    .b = 4,
+                                    .send = {.qp = 1, .wr_id = 5, .opcode = IBV_WR_SEND, .bytes = 300}};
+    connected();
+    fixture_note(fixture.node0, 2000, &record);
+    EXPECT_CONTAINS(fixture.lines, "fails with EINVAL: 5 segments, the queue was created with 4\n");
+    record.reason = JOURNAL_WHY_ADDRESS_HANDLE;
+    fixture_note(fixture.node0, 3000, &record);
+    EXPECT_CONTAINS(fixture.lines,
+                    "fails with EINVAL: a datagram needs an address handle of the queue pair's protection domain\n");
+    fixture_close(&fixture);
+}
+
 // Each call with every bit set, and with an unknown reason: no value of a record is used as an index.
 TEST(Records, MayBeAnything)
 {

@@ -1,5 +1,6 @@
 // Verbs calls between the trace points of devices, and the counts of calls.
 #include <infiniband/verbs.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fixture.h"
@@ -44,6 +45,21 @@ TEST(VerbsTrace, IsInTheOrderOfSimulatedTimeHoweverTheCallsBecomeKnown)
     fixture_close(&fixture);
 }
 
+TEST(VerbsTrace, ShowsTheRegionThatEndsAsItShowedItsBeginning)
+{
+    struct journal_record record = {.call = JOURNAL_REG_MR,
+                                    .mr = {.handle = 7, .address = 0x5000, .bytes = 4096, .lkey = 0x11, .rkey = 0x22}};
+    fixture_open(&fixture, &(struct observe_options){0});
+    fixture_note(fixture.node0, 100, &record);
+    record.call = JOURNAL_DEREG_MR;
+    fixture_note(fixture.node0, 200, &record);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "100 t.verbs ibv_reg_mr handle=7 address=20480 length_bytes=4096 lkey=17 rkey=34");
+    EXPECT_CONTAINS(fixture.traced,
+                    "200 t.verbs ibv_dereg_mr handle=7 address=20480 length_bytes=4096 lkey=17 rkey=34");
+    fixture_close(&fixture);
+}
+
 static char *summary_of(observe_t *observe)
 {
     static char text[8192];
@@ -77,6 +93,47 @@ TEST(VerbsSummary, IsOfProgramsThatUseADeviceOnly)
     EXPECT_LACKS(summary_of(fixture.observe), "node: node0");
     EXPECT_CONTAINS(summary_of(fixture.observe), "node: node1");
     fixture_close(&fixture);
+}
+
+// A receive request that code of that file posts, and a message that comes into it.
+static void receive_of(const char *file, uint64_t bytes)
+{
+    struct journal_record record = {.call = JOURNAL_POST_RECV, .receive = {.queue = 1, .wr_id = 3, .bytes = 4096}};
+    for (unsigned i = 0; i + 1 < sizeof record.receive.poster && file[i] != '\0'; i++) {
+        record.receive.poster[i] = file[i];
+    }
+    fixture_connect(fixture.node0, 1, 2, 0x100);
+    fixture_note(fixture.node0, 2000, &record);
+    record = (struct journal_record){
+        .call = JOURNAL_POLL_CQ,
+        .completion = {.cq = 3, .qp = 1, .wr_id = 3, .opcode = IBV_WC_RECV, .bytes = bytes, .is_receive = true}};
+    fixture_note(fixture.node0, 2100, &record);
+}
+
+// The file's name is kept up to its 15th character.
+TEST(VerbsSummary, NamesTheLibraryWhoseBuffersMessagesCameInto)
+{
+    static const struct {
+        const char *file, *library;
+    } posters[] = {{"libuct_ib.so.0.0.0", "UCX"},
+                   {"mca_btl_openib.so", "Open MPI's openib"},
+                   {"libfabric.so.1.18.1", "libfabric"},
+                   {"libuct.so.0", NULL},
+                   {"a.out", NULL}};
+    for (unsigned i = 0; i < sizeof posters / sizeof posters[0]; i++) {
+        char expected[128];
+        TEST_TRACE("posted by %s", posters[i].file);
+        fixture_open(&fixture, &(struct observe_options){.summary = true});
+        receive_of(posters[i].file, 100 + i);
+        if (posters[i].library != NULL) {
+            snprintf(expected, sizeof expected, "eager: [{library: %s, count: 1, bytes: %u}]", posters[i].library,
+                     100 + i);
+            EXPECT_CONTAINS(summary_of(fixture.observe), expected);
+        } else {
+            EXPECT_LACKS(summary_of(fixture.observe), "eager");
+        }
+        fixture_close(&fixture);
+    }
 }
 
 TEST(Times, AreWrittenForPeople)

@@ -95,7 +95,7 @@ static bool was_hit(const struct breakpoint *breakpoint)
 
 // --- watches --------------------------------------------------------------------------------------------------------
 
-// The largest aligned piece at this address, at most 8 bytes.
+// The largest aligned piece that begins or ends at this address, at most 8 bytes.
 static unsigned piece_bytes(uintptr_t address, size_t bytes)
 {
     unsigned most = 8;
@@ -131,15 +131,14 @@ int attach_watch(void *ctx, const void *memory, size_t bytes)
         return -1;
     }
     unsigned first_bytes = piece_bytes(first, bytes);
-    uintptr_t last_piece = last & ~(uintptr_t)7;
-    last_piece = last_piece < first + first_bytes ? last : last_piece;
+    unsigned last_bytes = bytes > first_bytes ? piece_bytes(last + 1, bytes - first_bytes) : 0;
     struct breakpoint *ends = watches[watch].ends;
     if (!breakpoint_set(&ends[0], first, first_bytes)) {
         refused();
         return -1;
     }
-    if (last_piece >= first + first_bytes) {
-        (void)breakpoint_set(&ends[1], last_piece, piece_bytes(last_piece, last - last_piece + 1));
+    if (last_bytes != 0) {
+        (void)breakpoint_set(&ends[1], last + 1 - last_bytes, last_bytes);
     }
     watches[watch].owner = &attach_own;
     in_use++;
