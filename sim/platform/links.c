@@ -79,6 +79,19 @@ static enum sim_status cable_check(const plat_machine_t *machine, const struct s
     return SIM_OK;
 }
 
+// An end of a board at a cable. Rings keep moving because each free place fits any packet of the ring
+// (docs/decisions/0005-whole-board.md). So the receive buffer announces no more packets than it has data for at the
+// largest payload: short packets would leave places that are too small for a long one.
+static struct pcie_end_config cable_end(const struct scn_board *board, uint32_t mps_bytes)
+{
+    struct pcie_end_config end = plat_board_end(board);
+    uint32_t packets = end.data[PCIE_POSTED] / (mps_bytes / 16);
+    if (packets < end.headers[PCIE_POSTED]) {
+        end.headers[PCIE_POSTED] = packets;
+    }
+    return end;
+}
+
 static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, struct plat_error *error)
 {
     const struct scn_cable *cable = &machine->scenario->cables[index];
@@ -91,9 +104,9 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
     snprintf(name, sizeof name, "%s.%s-%s.%s", from->config->name, scn_port_name(cable->from_port), to->config->name,
              scn_port_name(cable->to_port));
     uint32_t from_mps = from->config->host.mps_bytes, to_mps = to->config->host.mps_bytes;
-    struct pcie_link_config link =
-        plat_link_config(&cable->link, from_mps < to_mps ? from_mps : to_mps, plat_board_end(&from->config->board),
-                         plat_board_end(&to->config->board));
+    uint32_t mps_bytes = from_mps < to_mps ? from_mps : to_mps;
+    struct pcie_link_config link = plat_link_config(&cable->link, mps_bytes, cable_end(&from->config->board, mps_bytes),
+                                                    cable_end(&to->config->board, mps_bytes));
     link.is_cable = true;
     status = pcie_link_create(machine->sim, machine->pool, name, &link, &machine->cables[index]);
     if (status != SIM_OK) {

@@ -298,7 +298,8 @@ static const struct scn_key board_keys[] = {
      .min = 1,
      .max = 127,
      SCN_FIELD(struct scn_board, posted_header_credits),
-     .doc = "receive buffer of the hard IP: credits for posted headers"},
+     .doc = "receive buffer of the hard IP: credits for posted headers; at cables at most one for each largest packet "
+            "that posted_data_credits hold"},
     {.name = "posted_data_credits",
      .unit = SCN_UNIT_INTEGER,
      .min = 8,
