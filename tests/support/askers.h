@@ -9,7 +9,7 @@
 enum { ASKERS = 2, ASKER_THREADS = 2 };
 
 // Of the sleepers, and of nothing else in this process.
-#define ASKERS_MEMORY       UINT64_C(0x100000000)
+#define ASKERS_MEMORY       UINT64_C(0x200000000000) // above the memory that AddressSanitizer keeps for itself
 #define ASKERS_MEMORY_BYTES UINT64_C(0x10000)
 
 struct askers {
