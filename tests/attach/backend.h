@@ -10,3 +10,4 @@ int backend_helper(const struct backend *backend);
 int backend_records(const struct backend *backend);
 int backend_regions(const struct backend *backend);
 int backend_watch(const struct backend *backend);
+int backend_signals(const struct backend *backend);

@@ -1,11 +1,11 @@
 // "backend WHAT" uses operations of its backend and prints what came of it:
-// "costs": the ps of one of each cost, of a million of the bytes; "settle": the attach calls for a store to each GPU's
-// window, and for nothing; "alarm": the us of a wait of 10 us during which an alarm is due every 4 us, and the alarms;
-// "library", where computing costs time: whether what the program computes costs as much, and a call of a
-// library less;
+// "costs": the ps of one of each cost, of a million of the bytes;
+// "alarm": the us of a wait of 10 us during which an alarm is due every 4 us, and the alarms;
+// "library", where computing costs time: does what the program computes cost as much, and a call of a library less?
+// "settle": the attach calls for a store to each GPU's window, and for nothing;
 // "many" and "long" on two nodes: node 0 makes many small stores to node 1's memory, or one long store that begins
-// within a line; node 1 prints how many words are wrong. The others are in backend_gpu.c, backend_helper.c and
-// backend_journal.c.
+// within a line; node 1 prints how many words are wrong.
+// The rest is in backend_gpu.c, backend_helper.c, backend_journal.c and backend_signals.c.
 #include "backend.h"
 
 #include <errno.h>
@@ -151,7 +151,8 @@ int main(int argc, char **argv)
                  {"records", backend_records},
                  {"regions", backend_regions},
                  {"watch", backend_watch},
-                 {"library", library}};
+                 {"library", library},
+                 {"signals", backend_signals}};
     if (process == NULL || argc < 2) {
         return 3;
     }

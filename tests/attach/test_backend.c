@@ -88,6 +88,13 @@ TEST(AttachedBackend, WhoOnlyReadsAClockSeesItsMemoryNoOlderThanAMicrosecond)
     attach_fixture_fini(&fixture);
 }
 
+// A signal ends a wait if the program handles it (signal(7)): not if it ignores or blocks it.
+TEST(AttachedBackend, SignalsThatTheProgramHandlesInterruptItsWaits)
+{
+    expect_of_one("signals", "handled in a sleep: 1 1\nhandled in a wait for a word: 1 1\nhandled, to go on: 1 0\n"
+                             "ignored: 0 0\nblocked: 0 0\n");
+}
+
 // --- stores ---------------------------------------------------------------------------------------------------------
 
 static void writes_count(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
