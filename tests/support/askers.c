@@ -23,9 +23,7 @@ static pid_t sleepers[ASKERS];
 static void sleeper_main(pid_t parent)
 {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    void *memory = mmap((void *)(uintptr_t)ASKERS_MEMORY, ASKERS_MEMORY_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (memory == MAP_FAILED || getppid() != parent) {
+    if (getppid() != parent) {
         _exit(1);
     }
     for (;;) {
@@ -39,9 +37,13 @@ static bool sleeps(pid_t sleeper)
     return sleeper != 0 && waitpid(sleeper, NULL, WNOHANG) == 0;
 }
 
+// They inherit their memory, so it is there as soon as they are.
 static void sleepers_start(void)
 {
     pid_t parent = getpid();
+    void *memory = mmap((void *)(uintptr_t)ASKERS_MEMORY, ASKERS_MEMORY_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    ASSERT_NE((uintptr_t)memory, (uintptr_t)MAP_FAILED);
     for (unsigned i = 0; i < ASKERS; i++) {
         if (sleeps(sleepers[i])) {
             continue;
@@ -52,6 +54,7 @@ static void sleepers_start(void)
         }
         ASSERT_GT(sleepers[i], 0);
     }
+    (void)munmap(memory, ASKERS_MEMORY_BYTES);
 }
 
 // --- the run ---------------------------------------------------------------------------------------------------------
