@@ -145,6 +145,38 @@ static void matched(int bytes, int way)
     other_is(bytes, 1, "a matched message");
 }
 
+// A persistent receive whose first message a probe has taken; its status is queried before it is started, and once
+// before it is complete.
+static void again(void)
+{
+    MPI_Request request;
+    int flag;
+    for (int i = 0; i < 3 && rank == 0; i++) {
+        memset(host, 20 + i, RTS);
+        MPI_Send(host, 8, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+        MPI_Send(host, i < 1 ? RTS : 8, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        return;
+    }
+    MPI_Recv_init(other, 8, MPI_BYTE, 0, 6, MPI_COMM_WORLD, &request);
+    for (int i = 0; i < 3; i++) {
+        MPI_Probe(0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        THAT(MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag);
+        MPI_Start(&request);
+        for (flag = i != 1; !flag;) {
+            MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CUDA(cudaMemcpy(seen, other, 8, cudaMemcpyDeviceToHost));
+        THAT(seen[0] == 20 + i && seen[7] == 20 + i);
+        MPI_Recv(host, RTS, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Request_free(&request);
+}
+
 // --- requests -------------------------------------------------------------------------------------------------------
 
 // Both ranks send before either receives; a request's status can be queried before it is complete.
@@ -251,7 +283,6 @@ static void at_once(int bytes)
 static void freed(int bytes)
 {
     MPI_Request request;
-    int flag = 0;
     clear();
     if (rank == 0) {
         fill(bytes, 8);
@@ -262,9 +293,9 @@ static void freed(int bytes)
         fill(bytes, 9);
         MPI_Send(device, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
     } else {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 1; i >= 0; i--) { // the first message last
             MPI_Irecv(other, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &request);
-            for (flag = 0; !flag;) {
+            for (int flag = 0; !flag;) {
                 MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
             }
             other_is(bytes, 8 + i, "a message whose request was freed");
@@ -331,7 +362,6 @@ static void part(int bytes)
 
 static void truncated(int bytes)
 {
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (rank == 0) {
         fill(bytes, 2);
         MPI_Send(device, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
@@ -347,7 +377,6 @@ static void truncated(int bytes)
         CUDA(cudaMemcpy(seen, other + bytes - 1, 64, cudaMemcpyDeviceToHost));
         THAT(seen[0] == 0xee && seen[63] == 0xee && host[1000] == 0xee);
     }
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 int main(int argc, char **argv)
@@ -373,7 +402,10 @@ int main(int argc, char **argv)
         part(lengths[i]);
         at_once(lengths[i] / 2);
         freed(lengths[i]);
+        again();
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         truncated(lengths[i]);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     }
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
