@@ -145,6 +145,29 @@ static void matched(int bytes, int way)
     other_is(bytes, 1, "a matched message");
 }
 
+// A communicator in which the ranks have each other's numbers.
+static void reversed(int bytes)
+{
+    MPI_Comm comm;
+    MPI_Status status;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    if (rank == 0) {
+        fill(bytes, 10);
+        MPI_Send(device, bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        fill(bytes, 11);
+        MPI_Send(device, bytes, MPI_BYTE, 0, 2, comm);
+    } else {
+        MPI_Probe(0, 2, MPI_COMM_WORLD, &status);
+        clear();
+        MPI_Recv(other, bytes, MPI_BYTE, MPI_ANY_SOURCE, 2, comm, &status);
+        THAT(status.MPI_SOURCE == 1);
+        other_is(bytes, 11, "a message of another communicator");
+        MPI_Recv(other, bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        other_is(bytes, 10, "a probed message");
+    }
+    MPI_Comm_free(&comm);
+}
+
 // A persistent receive whose first message a probe has taken; its status is queried before it is started, and once
 // before it is complete.
 static void again(void)
@@ -279,6 +302,43 @@ static void at_once(int bytes)
     is(seen, bytes, 1 - rank, "a long one beside it");
 }
 
+// The short message is complete when the chunks of the long one, to the memory of another device, begin to come.
+static void some(int bytes)
+{
+    MPI_Request requests[2];
+    int done, indices[2], left = 2, devices = 1, current = -1;
+    char *far = other;
+    if (rank == 0) {
+        fill(bytes, 12);
+        MPI_Isend(device, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Send(device, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        return;
+    }
+    CUDA(cudaGetDeviceCount(&devices));
+    CUDA(cudaSetDevice(devices - 1));
+    CUDA(cudaMalloc((void **)&far, (size_t)bytes));
+    CUDA(cudaSetDevice(0));
+    clear();
+    MPI_Irecv(far, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(other, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    while (left > 0) {
+        MPI_Waitsome(2, requests, &done, indices, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < done; i++) {
+            THAT(requests[indices[i]] == MPI_REQUEST_NULL);
+        }
+        left -= done;
+    }
+    CUDA(cudaGetDevice(&current));
+    THAT(current == 0);
+    other_is(8, 12, "a short message of some");
+    CUDA(cudaMemcpy(seen, far, (size_t)bytes, cudaMemcpyDeviceToHost));
+    is(seen, bytes, 12, "a long message of some");
+    CUDA(cudaFree(far));
+}
+
 // A send request that is freed before it is complete; and data that are there when the request's status reports it.
 static void freed(int bytes)
 {
@@ -379,6 +439,26 @@ static void truncated(int bytes)
     }
 }
 
+// A message that goes on in the middle of a chunk beyond the end of its memory: both ends are told. And one of two requests that fails.
+static void refused(int bytes)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    if (rank == 0) {
+        THAT(MPI_Send(device + ROOM - bytes / 2 - 100, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+        fill(RTS, 14);
+        MPI_Send(device, RTS, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        MPI_Send(device, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+    } else {
+        THAT(MPI_Recv(other, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+        MPI_Irecv(other, RTS / 2, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(other + RTS, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[1]);
+        THAT(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
+        THAT(statuses[0].MPI_ERROR != MPI_SUCCESS);
+        THAT(statuses[1].MPI_ERROR == MPI_SUCCESS);
+    }
+}
+
 int main(int argc, char **argv)
 {
     double us = 0;
@@ -402,9 +482,12 @@ int main(int argc, char **argv)
         part(lengths[i]);
         at_once(lengths[i] / 2);
         freed(lengths[i]);
+        reversed(lengths[i]);
         again();
+        some(lengths[i]);
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         truncated(lengths[i]);
+        refused(lengths[i]);
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     }
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
