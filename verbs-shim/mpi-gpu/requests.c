@@ -197,7 +197,6 @@ static int bring(struct mpi_gpu_request *request, void *status)
     if (request->incoming == NULL) {
         bool wanted = request->receives && !request->brought;
         int error = wanted ? mpi_gpu_buffer_write(&request->receive.staged, mpi_gpu_received(status)) : MPI_OK;
-        request->brought = false;
         return error == MPI_OK ? MPI_OK
                                : mpi_gpu_fail(request->receive.comm, error, "a receive", request->receive.buffer);
     }
@@ -318,6 +317,9 @@ int MPI_Request_get_status(mpi_handle request, int *flag, void *status)
         memcpy(status, known->incoming->status, mpi_abi()->status_bytes);
         return *flag ? mpi_gpu_incoming_bring(known->incoming, &known->receive) : MPI_OK;
     }
+    if (!*flag) {
+        return MPI_OK; // MPI is not asked again: what has come meanwhile may be an RTS
+    }
     int error = CALL Request_get_status(mpi_gpu_request_stand_in(known), flag, status);
     if (*flag && !known->brought && error == MPI_OK) {
         known->brought = true;
@@ -341,6 +343,7 @@ static int receive_start(struct mpi_gpu_request *known, void *request)
     _Alignas(16) char handle[sizeof(mpi_handle)];
     struct mpi_gpu_probed *probed = mpi_gpu_probed_take(known->from, known->tag, receive->comm);
     int error = MPI_OK;
+    known->brought = false; // set by the last message, or by a query while it was not active
     if (probed == NULL) {
         return CALL Start(request);
     }

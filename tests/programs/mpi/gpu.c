@@ -1,80 +1,9 @@
 // Device pointers in calls of MPI: messages of all kinds and lengths, datatypes with gaps, collectives and one-sided
 // calls. Every byte is checked, and those beside it. At least two ranks; each rank has its own device memory. Prints
 // "LENGTH B half a round trip's us", and how many bytes were wrong.
-#include <cuda_runtime.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "gpu_check.h"
 
-enum { ROOM = 1 << 20, AROUND = 64, INTS = 1000, COLUMNS = 40, ROWS = 30, TURNS = 10 };
-
-static int rank, ranks;
-static long wrong;
-static char *device, *other; // two buffers
-static unsigned char host[ROOM + 2 * AROUND], seen[ROOM + 2 * AROUND];
-
-static void cuda(cudaError_t error, int line)
-{
-    if (error != cudaSuccess) {
-        fprintf(stderr, "line %d: %s\n", line, cudaGetErrorString(error));
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-#define CUDA(call) cuda(call, __LINE__)
-
-static unsigned char byte_of(int from, size_t index, int seed)
-{
-    return (unsigned char)((index * 7 + index / 251 + (size_t)from * 31 + (size_t)seed * 17) & 0xff);
-}
-
-static void fill(char *to, size_t bytes, int from, int seed)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        host[i] = byte_of(from, i, seed);
-    }
-    CUDA(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice));
-    CUDA(cudaDeviceSynchronize());
-}
-
-static void clear(char *to, size_t bytes)
-{
-    CUDA(cudaMemset(to, 0xee, bytes));
-    CUDA(cudaDeviceSynchronize());
-}
-
-static void expect(const char *from, size_t bytes, int sender, int seed, const char *what)
-{
-    long before = wrong;
-    CUDA(cudaMemcpy(seen, from, bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < bytes; i++) {
-        wrong += seen[i] != byte_of(sender, i, seed);
-    }
-    if (wrong != before) {
-        fprintf(stderr, "rank %d: %s of %zu B: %ld wrong\n", rank, what, bytes, wrong - before);
-    }
-}
-
-static void untouched(const char *from, size_t bytes, const char *what)
-{
-    CUDA(cudaMemcpy(seen, from, bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < bytes; i++) {
-        if (seen[i] != 0xee) {
-            fprintf(stderr, "rank %d: %s went beyond its end\n", rank, what);
-            wrong++;
-            return;
-        }
-    }
-}
-
-static void that(int holds, const char *what)
-{
-    if (!holds) {
-        fprintf(stderr, "rank %d: %s does not hold\n", rank, what);
-        wrong++;
-    }
-}
-#define THAT(condition) that(condition, #condition)
+enum { INTS = 1000, COLUMNS = 40, ROWS = 30, TURNS = 10, LONG_INTS = 65536 };
 
 // --- messages -------------------------------------------------------------------------------------------------------
 
@@ -87,7 +16,7 @@ static void one_way(size_t bytes)
         MPI_Send(device, (int)bytes, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
     } else {
         clear(device, bytes + AROUND);
-        MPI_Recv(device, (int)bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        MPI_Recv(device, (int)bytes + AROUND, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
         MPI_Get_count(&status, MPI_BYTE, &count);
         THAT((size_t)count == bytes && status.MPI_SOURCE == 0 && status.MPI_TAG == 3);
         expect(device, bytes, 0, 1, "a message");
@@ -175,7 +104,22 @@ static void persistent(size_t bytes)
     MPI_Request_free(&requests[1]);
 }
 
-static double round_trip(size_t bytes)
+// What replaces the buffer is there before the other end asks for what was sent from it.
+static void replaced(size_t bytes)
+{
+    fill(device, bytes, rank, 50);
+    clear(other, bytes);
+    if (rank == 0) {
+        MPI_Sendrecv_replace(device, (int)bytes, MPI_BYTE, 1, 6, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect(device, bytes, 1, 50, "what replaces a buffer");
+    } else {
+        MPI_Send(device, (int)bytes, MPI_BYTE, 0, 7, MPI_COMM_WORLD);
+        MPI_Recv(other, (int)bytes, MPI_BYTE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        expect(other, bytes, 0, 50, "a replaced buffer");
+    }
+}
+
+static double round_trip(char *memory, size_t bytes)
 {
     double start = 0;
     for (int i = 0; i < TURNS + 2; i++) {
@@ -184,13 +128,38 @@ static double round_trip(size_t bytes)
         }
         for (int side = 0; side < 2; side++) {
             if (rank == side) {
-                MPI_Send(device, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD);
+                MPI_Send(memory, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD);
             } else {
-                MPI_Recv(device, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                MPI_Recv(memory, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             }
         }
     }
     return (MPI_Wtime() - start) * 1e6 / (2.0 * TURNS);
+}
+
+// Memory that is freed, and allocated again at the same address: what the library knows of it is made anew, so that a
+// message takes no longer.
+static void reallocated(void)
+{
+    char *first = NULL, *again;
+    double first_us = 0;
+    for (int i = 0; i < 3; i++) {
+        CUDA(cudaMalloc((void **)&again, 100 + AROUND));
+        THAT(first == NULL || again == first);
+        first = again;
+        if (rank == 0) {
+            fill(again, 100, 0, 60 + i);
+            MPI_Send(again, 100, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+        } else {
+            clear(again, 100 + AROUND);
+            MPI_Recv(again, 100, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            expect(again, 100, 0, 60 + i, "a message to memory that is allocated again");
+        }
+        double us = round_trip(again, 100);
+        first_us = i == 0 ? us : first_us;
+        THAT(us < first_us + 1);
+        CUDA(cudaFree(again));
+    }
 }
 
 // --- datatypes ------------------------------------------------------------------------------------------------------
@@ -204,8 +173,9 @@ static void type_check(MPI_Datatype type, int count, const char *what)
     MPI_Type_commit(&type);
     MPI_Type_size(type, &size);
     MPI_Type_get_extent(type, &lower, &extent);
-    size_t span = (size_t)(extent * count) + 2 * sizeof(float) * ROWS * COLUMNS; // a datatype may reach beyond its extent
-    fill(device, span, 0, 30); // the host has the same
+    size_t span =
+        (size_t)(extent * count) + 2 * sizeof(float) * ROWS * COLUMNS; // a datatype may reach beyond its extent
+    fill(device, span, 0, 30);                                         // the host has the same
     MPI_Pack(host, count, type, wanted, ROOM, &position, MPI_COMM_SELF);
     THAT(position == size * count);
     if (rank == 0) {
@@ -250,39 +220,19 @@ static void types(void)
     type_check(resized, 4, "columns side by side");
     MPI_Type_create_hindexed_block(3, 2, bytes, MPI_INT, &row);
     type_check(row, 2, "blocks of one length");
+    MPI_Type_create_indexed_block(3, 2, displacements, MPI_INT, &row);
+    type_check(row, 2, "blocks of one length by their elements");
+    MPI_Type_create_hvector(5, 2, 20, MPI_INT, &row); // 20 B
+    type_check(row, 2, "pairs by their bytes");
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &row);
+    type_check(row, 5, "elements with room between them");
 }
 
 // --- collectives ----------------------------------------------------------------------------------------------------
 
-static void ints_put(char *to, int count, int seed)
+static void reductions(void)
 {
-    int *numbers = (int *)(void *)host;
-    for (int i = 0; i < count; i++) {
-        numbers[i] = seed + i;
-    }
-    CUDA(cudaMemcpy(to, numbers, (size_t)count * sizeof *numbers, cudaMemcpyHostToDevice));
-    CUDA(cudaDeviceSynchronize());
-}
-
-static void ints_expect(const char *from, int count, int begin, int step, const char *what)
-{
-    int *numbers = (int *)(void *)seen;
-    long before = wrong;
-    CUDA(cudaMemcpy(numbers, from, (size_t)count * sizeof *numbers, cudaMemcpyDeviceToHost));
-    for (int i = 0; i < count; i++) {
-        wrong += numbers[i] != begin + i * step;
-    }
-    if (wrong != before) {
-        fprintf(stderr, "rank %d: %s is wrong\n", rank, what);
-    }
-}
-
-static void collectives(void)
-{
-    int sum = ranks * (ranks - 1) / 2, counts[64], displacements[64];
-    ints_put(device, INTS, rank == 1 ? 5 : 0);
-    MPI_Bcast(device, INTS, MPI_INT, 1, MPI_COMM_WORLD);
-    ints_expect(device, INTS, 5, 1, "MPI_Bcast");
+    int sum = ranks * (ranks - 1) / 2;
     ints_put(device, INTS, rank);
     clear(other, INTS * sizeof(int));
     MPI_Allreduce(device, other, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -296,6 +246,25 @@ static void collectives(void)
     }
     MPI_Scan(device, other, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     ints_expect(other, INTS, rank * (rank + 1) / 2, rank + 1, "MPI_Scan");
+    clear(other, INTS * sizeof(int));
+    MPI_Exscan(device, other, INTS, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank > 0) {
+        ints_expect(other, INTS, rank * (rank - 1) / 2, rank, "MPI_Exscan");
+    } else {
+        untouched(other, INTS * sizeof(int), "MPI_Exscan of the first rank");
+    }
+    clear(other, INTS * sizeof(int));
+    ints_put(device, INTS, rank + 500); // nothing that an earlier call has seen
+    MPI_Reduce_scatter_block(device, other, INTS / ranks, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    ints_expect(other, INTS / ranks, sum + ranks * (500 + rank * (INTS / ranks)), ranks, "MPI_Reduce_scatter_block");
+}
+
+static void collectives(void)
+{
+    int counts[64], displacements[64];
+    ints_put(device, INTS, rank == 1 ? 5 : 0);
+    MPI_Bcast(device, INTS, MPI_INT, 1, MPI_COMM_WORLD);
+    ints_expect(device, INTS, 5, 1, "MPI_Bcast");
     ints_put(device, INTS, INTS * rank);
     MPI_Allgather(device, INTS, MPI_INT, other, INTS, MPI_INT, MPI_COMM_WORLD);
     ints_expect(other, INTS * ranks, 0, 1, "MPI_Allgather");
@@ -329,6 +298,27 @@ static void collectives(void)
         ints_expect(other + i * (INTS / ranks) * (int)sizeof(int), INTS / ranks, INTS * i + rank * (INTS / ranks), 1,
                     "MPI_Alltoall");
     }
+}
+
+// Of a datatype whose declared lower bound is before its data.
+static void bounds(void)
+{
+    enum { COUNT = 10, STEP = 4 };
+    MPI_Datatype spaced;
+    int numbers[COUNT * STEP];
+    for (int i = 0; i < COUNT * STEP; i++) {
+        numbers[i] = rank == 1 ? 70 + i : -1;
+    }
+    MPI_Type_create_resized(MPI_INT, -2 * (MPI_Aint)sizeof(int), STEP * sizeof(int), &spaced);
+    MPI_Type_commit(&spaced);
+    CUDA(cudaMemcpy(device + AROUND, numbers, sizeof numbers, cudaMemcpyHostToDevice));
+    CUDA(cudaDeviceSynchronize());
+    MPI_Bcast(device + AROUND, COUNT, spaced, 1, MPI_COMM_WORLD);
+    CUDA(cudaMemcpy(numbers, device + AROUND, sizeof numbers, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < COUNT * STEP; i++) {
+        wrong += numbers[i] != (rank == 1 || i % STEP == 0 ? 70 + i : -1);
+    }
+    MPI_Type_free(&spaced);
 }
 
 // --- one-sided ------------------------------------------------------------------------------------------------------
@@ -366,6 +356,43 @@ static void one_sided(void)
     MPI_Win_free(&win);
 }
 
+static int *long_window(MPI_Win *win)
+{
+    int *memory;
+    MPI_Win_allocate(LONG_INTS * sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, win);
+    for (int i = 0; i < LONG_INTS; i++) {
+        memory[i] = 1000 * rank + i;
+    }
+    return memory;
+}
+
+// What one rank, or one window, has been waited for says nothing of another.
+static void two_windows(void)
+{
+    MPI_Win win, beside;
+    (void)long_window(&win);
+    (void)long_window(&beside);
+    MPI_Barrier(MPI_COMM_WORLD);
+    clear(other, LONG_INTS * sizeof(int));
+    MPI_Win_lock_all(0, win);
+    MPI_Get(device, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+    MPI_Get(other, LONG_INTS, MPI_INT, 1, 0, LONG_INTS, MPI_INT, win);
+    MPI_Win_flush(0, win);
+    ints_expect(device, 1, 0, 1, "MPI_Get from the first rank");
+    MPI_Win_flush(1, win);
+    ints_expect(other, LONG_INTS, 1000, 1, "MPI_Get from the second rank");
+    MPI_Win_unlock_all(win);
+    MPI_Win_fence(0, win);
+    MPI_Win_fence(0, beside);
+    clear(other, LONG_INTS * sizeof(int));
+    MPI_Get(other, LONG_INTS, MPI_INT, 1, 0, LONG_INTS, MPI_INT, beside);
+    MPI_Win_fence(0, win);
+    MPI_Win_fence(0, beside);
+    ints_expect(other, LONG_INTS, 1000, 1, "MPI_Get in the window beside another one's fence");
+    MPI_Win_free(&win);
+    MPI_Win_free(&beside);
+}
+
 // --- mistakes -------------------------------------------------------------------------------------------------------
 
 static void mistakes(void)
@@ -392,6 +419,7 @@ static void mistakes(void)
 int main(int argc, char **argv)
 {
     static const size_t lengths[] = {0, 1, 8, 100, 4096, 8192, 8193, 20000, 65536, 300001, ROOM};
+    double us = 0, before_us;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -404,17 +432,25 @@ int main(int argc, char **argv)
             exchange(lengths[i], way);
         }
         persistent(lengths[i]);
-        double us = round_trip(lengths[i]);
+        replaced(lengths[i]);
+        before_us = us;
+        us = round_trip(device, lengths[i]);
         if (rank == 0) {
             printf("%zu B %.3f us\n", lengths[i], us);
         }
+        // The longest copy by the processor, and the shortest by the device (TCASIM_MPI_GPU_GDRCOPY_BYTES).
+        THAT(lengths[i] != 8193 || us < before_us - 1 || us > before_us + 1);
     }
     if (rank < 2) {
+        reallocated();
         types();
         mistakes();
     }
+    reductions();
     collectives();
+    bounds();
     one_sided();
+    two_windows();
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
         printf("%d ranks, %ld wrong\n", ranks, wrong);

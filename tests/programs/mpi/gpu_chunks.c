@@ -145,6 +145,61 @@ static void matched(int bytes, int way)
     other_is(bytes, 1, "a matched message");
 }
 
+// A communicator in which the ranks have each other's numbers.
+static void reversed(int bytes)
+{
+    MPI_Comm comm;
+    MPI_Status status;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+    if (rank == 0) {
+        fill(bytes, 10);
+        MPI_Send(device, bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        fill(bytes, 11);
+        MPI_Send(device, bytes, MPI_BYTE, 0, 2, comm);
+    } else {
+        MPI_Probe(0, 2, MPI_COMM_WORLD, &status);
+        clear();
+        MPI_Recv(other, bytes, MPI_BYTE, MPI_ANY_SOURCE, 2, comm, &status);
+        THAT(status.MPI_SOURCE == 1);
+        other_is(bytes, 11, "a message of another communicator");
+        MPI_Recv(other, bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        other_is(bytes, 10, "a probed message");
+    }
+    MPI_Comm_free(&comm);
+}
+
+// A persistent receive whose first message a probe has taken; its status is queried before it is started, and once
+// before it is complete.
+static void again(void)
+{
+    MPI_Request request;
+    int flag;
+    for (int i = 0; i < 3 && rank == 0; i++) {
+        memset(host, 20 + i, RTS);
+        MPI_Send(host, 8, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+        MPI_Send(host, i < 1 ? RTS : 8, MPI_BYTE, 1, 7, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (rank == 0) {
+        return;
+    }
+    MPI_Recv_init(other, 8, MPI_BYTE, 0, 6, MPI_COMM_WORLD, &request);
+    for (int i = 0; i < 3; i++) {
+        MPI_Probe(0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        THAT(MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag);
+        MPI_Start(&request);
+        for (flag = i != 1; !flag;) {
+            MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CUDA(cudaMemcpy(seen, other, 8, cudaMemcpyDeviceToHost));
+        THAT(seen[0] == 20 + i && seen[7] == 20 + i);
+        MPI_Recv(host, RTS, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Request_free(&request);
+}
+
 // --- requests -------------------------------------------------------------------------------------------------------
 
 // Both ranks send before either receives; a request's status can be queried before it is complete.
@@ -247,11 +302,47 @@ static void at_once(int bytes)
     is(seen, bytes, 1 - rank, "a long one beside it");
 }
 
+// The short message is complete when the chunks of the long one, to the memory of another device, begin to come.
+static void some(int bytes)
+{
+    MPI_Request requests[2];
+    int done, indices[2], left = 2, devices = 1, current = -1;
+    char *far = other;
+    if (rank == 0) {
+        fill(bytes, 12);
+        MPI_Isend(device, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Send(device, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        return;
+    }
+    CUDA(cudaGetDeviceCount(&devices));
+    CUDA(cudaSetDevice(devices - 1));
+    CUDA(cudaMalloc((void **)&far, (size_t)bytes));
+    CUDA(cudaSetDevice(0));
+    clear();
+    MPI_Irecv(far, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(other, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    while (left > 0) {
+        MPI_Waitsome(2, requests, &done, indices, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < done; i++) {
+            THAT(requests[indices[i]] == MPI_REQUEST_NULL);
+        }
+        left -= done;
+    }
+    CUDA(cudaGetDevice(&current));
+    THAT(current == 0);
+    other_is(8, 12, "a short message of some");
+    CUDA(cudaMemcpy(seen, far, (size_t)bytes, cudaMemcpyDeviceToHost));
+    is(seen, bytes, 12, "a long message of some");
+    CUDA(cudaFree(far));
+}
+
 // A send request that is freed before it is complete; and data that are there when the request's status reports it.
 static void freed(int bytes)
 {
     MPI_Request request;
-    int flag = 0;
     clear();
     if (rank == 0) {
         fill(bytes, 8);
@@ -262,9 +353,9 @@ static void freed(int bytes)
         fill(bytes, 9);
         MPI_Send(device, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
     } else {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 1; i >= 0; i--) { // the first message last
             MPI_Irecv(other, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &request);
-            for (flag = 0; !flag;) {
+            for (int flag = 0; !flag;) {
                 MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
             }
             other_is(bytes, 8 + i, "a message whose request was freed");
@@ -331,7 +422,6 @@ static void part(int bytes)
 
 static void truncated(int bytes)
 {
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (rank == 0) {
         fill(bytes, 2);
         MPI_Send(device, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
@@ -347,7 +437,26 @@ static void truncated(int bytes)
         CUDA(cudaMemcpy(seen, other + bytes - 1, 64, cudaMemcpyDeviceToHost));
         THAT(seen[0] == 0xee && seen[63] == 0xee && host[1000] == 0xee);
     }
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+// A message that goes on in the middle of a chunk beyond the end of its memory: both ends are told. And one of two requests that fails.
+static void refused(int bytes)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    if (rank == 0) {
+        THAT(MPI_Send(device + ROOM - bytes / 2 - 100, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD) != MPI_SUCCESS);
+        fill(RTS, 14);
+        MPI_Send(device, RTS, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        MPI_Send(device, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+    } else {
+        THAT(MPI_Recv(other, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+        MPI_Irecv(other, RTS / 2, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(other + RTS, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[1]);
+        THAT(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
+        THAT(statuses[0].MPI_ERROR != MPI_SUCCESS);
+        THAT(statuses[1].MPI_ERROR == MPI_SUCCESS);
+    }
 }
 
 int main(int argc, char **argv)
@@ -373,7 +482,13 @@ int main(int argc, char **argv)
         part(lengths[i]);
         at_once(lengths[i] / 2);
         freed(lengths[i]);
+        reversed(lengths[i]);
+        again();
+        some(lengths[i]);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         truncated(lengths[i]);
+        refused(lengths[i]);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     }
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
