@@ -97,6 +97,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                   path);
         return false;
     }
+    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO); // trying the folder makes it
     return job->scenario != NULL && directory_choose(job, given->out, several) &&
            cli_output_directory_usable(job->directory);
 }
