@@ -63,7 +63,7 @@ static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint
     if (channel->completed_edge >= from) { // its last beat would have left after the error
         channel->completed--;
         channel->completed_edge = 0;
-        channel->twin->interrupt.pending &= ~channel->raised;
+        twin_interrupt_withdraw(channel->twin, channel->raised);
     }
     twin_fetch_stop(fetch_of(channel));
     twin_writer_plan(channel->twin);

@@ -391,6 +391,8 @@ void twin_registers_init(peach2_twin_t *twin);
 
 // Requests interrupts at that edge. Returns the bits that were not pending.
 uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
+// Takes back bits that it returned, before the edge of the request.
+void twin_interrupt_withdraw(peach2_twin_t *twin, uint32_t bits);
 // CLEAR, or another register but RAISE, is written at that edge.
 void twin_interrupt_clear(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
 void twin_interrupt_written(peach2_twin_t *twin, uint64_t edge);

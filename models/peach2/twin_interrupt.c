@@ -43,6 +43,11 @@ uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge)
     return new;
 }
 
+void twin_interrupt_withdraw(peach2_twin_t *twin, uint32_t bits)
+{
+    twin->interrupt.pending &= ~bits;
+}
+
 void twin_interrupt_clear(peach2_twin_t *twin, uint32_t bits, uint64_t edge)
 {
     struct twin_interrupt *interrupt = &twin->interrupt;

@@ -125,7 +125,6 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
         return cli_side_run(jobs, count, given->job_count);
     }
     const char *trace_path = given->trace;
-    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
     if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {
         return CLI_EXIT_INPUT;
     }
