@@ -9,7 +9,6 @@ void cli_interrupt_init(void);
 
 // What is lost if the program is stopped now, for the message: a static text, NULL for nothing.
 void cli_interrupt_loss_set(const char *text);
-#define CLI_LOSS_OF_SCENARIO "the scenario that was running leaves no results"
 
 // A slot for a trace, and for a waveform and its scratch file of each series and node.
 #define CLI_INTERRUPT_SLOTS 1025

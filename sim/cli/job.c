@@ -275,6 +275,13 @@ static void suite_end(struct running *running)
     }
 }
 
+void cli_job_loss_set(const struct cli_job *job)
+{
+    cli_interrupt_loss_set(job->scenario->sweep != NULL
+                               ? "finished points are kept, and the same command continues from there"
+                               : "the scenario that was running leaves no results");
+}
+
 enum cli_exit cli_job_run(const struct cli_job *job)
 {
     struct running running = {.job = job};
@@ -291,7 +298,7 @@ enum cli_exit cli_job_run(const struct cli_job *job)
         report_add_set(running.report, job->sets->items[i]);
     }
     enum cli_exit result = CLI_EXIT_INPUT;
-    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO);
+    cli_job_loss_set(job);
     if (!job->trace_rtl || cli_waves_init(&running.waves, job->directory)) {
         result = report_run(&running);
     }

@@ -31,4 +31,7 @@ enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
 // Runs one series into the report, with a testcase. junit: NULL: none.
 enum cli_exit cli_job_series_measure(const struct cli_job *job, uint32_t run_index, report_t *report, junit_t *junit);
 
+// From now on an interruption says what it costs: a sweep keeps its finished points, any other scenario has no results.
+void cli_job_loss_set(const struct cli_job *job);
+
 enum cli_exit cli_job_run(const struct cli_job *job);

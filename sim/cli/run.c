@@ -88,18 +88,20 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .trace_rtl = given->trace_rtl,
                             .update_baseline = given->update_baseline};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
-    if (job->scenario != NULL && job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
+    if (job->scenario == NULL) {
+        return false;
+    }
+    if (job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
         cli_error("%s: a sweep cannot be traced", path);
         return false;
     }
-    if (job->scenario != NULL && scn_series(job->scenario, 0) == NULL && !cli_printing_is_asked(job->scenario)) {
+    if (scn_series(job->scenario, 0) == NULL && !cli_printing_is_asked(job->scenario)) {
         cli_error("%s: it has no runs, and no program with results or expectations; `tcasim exec` runs programs on it",
                   path);
         return false;
     }
-    cli_interrupt_loss_set(CLI_LOSS_OF_SCENARIO); // trying the folder makes it
-    return job->scenario != NULL && directory_choose(job, given->out, several) &&
-           cli_output_directory_usable(job->directory);
+    cli_job_loss_set(job); // trying the folder makes it
+    return directory_choose(job, given->out, several) && cli_output_directory_usable(job->directory);
 }
 
 // Two scenarios of the same name would overwrite each other's results.

@@ -217,7 +217,6 @@ enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct 
         cli_error("out of memory");
         return result;
     }
-    cli_interrupt_loss_set("finished points are kept, and the same command continues from there");
     if (points_name(&sweep) && points_measure(&sweep)) {
         cli_progress_fini(progress);
         strangers_remove(&sweep);

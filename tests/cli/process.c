@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -123,18 +124,26 @@ static void words_split(char *words, char *argv[WORDS_MAX])
     argv[count] = NULL;
 }
 
-// Waits at most half a minute for a new entry, and sends the signal; 0: lets the program run.
-static void stop(const struct process *process, pid_t child, unsigned entries, int signal_number)
+static bool file_exists(const struct process *process, const char *pattern)
 {
-    for (unsigned i = 0; signal_number != 0 && i < 3000 && process_entries(process) <= entries; i++) {
-        usleep(10000);
-    }
-    if (signal_number != 0) {
-        (void)kill(child, signal_number);
-    }
+    char path[512];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", process->directory, pattern);
+    bool exists = glob(path, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return exists;
 }
 
-void process_run_stopped(struct process *process, const char *words, int signal_number)
+// Waits at most half a minute for the file, and sends the signal.
+static void stop(const struct process *process, pid_t child, int signal_number, const char *pattern)
+{
+    for (unsigned i = 0; i < 3000 && !file_exists(process, pattern); i++) {
+        usleep(10000);
+    }
+    (void)kill(child, signal_number);
+}
+
+void process_run_stopped(struct process *process, const char *words, int signal_number, const char *pattern)
 {
     free(process->output);
     free(process->errors);
@@ -143,13 +152,14 @@ void process_run_stopped(struct process *process, const char *words, int signal_
     words_split(copy, argv);
     FILE *output = tmpfile();
     FILE *errors = tmpfile();
-    unsigned entries = process_entries(process);
     pid_t child;
     int status = 0;
     if (spawn(process, argv, output, errors, &child) != 0) {
         FAIL("%s cannot be run", PROCESS_PROGRAM);
     }
-    stop(process, child, entries, signal_number);
+    if (pattern != NULL) {
+        stop(process, child, signal_number, pattern);
+    }
     if (waitpid(child, &status, 0) < 0) {
         FAIL("%s cannot be waited for", PROCESS_PROGRAM);
     }
@@ -165,5 +175,5 @@ void process_run_stopped(struct process *process, const char *words, int signal_
 
 void process_run(struct process *process, const char *words)
 {
-    process_run_stopped(process, words, 0);
+    process_run_stopped(process, words, 0, NULL);
 }

@@ -18,8 +18,9 @@ void process_fini(struct process *process);
 // Runs `tcasim <words>`; words are separated by blanks, and '_' stands for a blank within a word.
 void process_run(struct process *process, const char *words);
 
-// The same, but stops the program by a signal as soon as it has made a new entry in its scratch directory.
-void process_run_stopped(struct process *process, const char *words, int signal_number);
+// The same, but stops the program by a signal as soon as a file of that name exists (a pattern of glob(7), relative to
+// the scratch directory; NULL: lets the program run).
+void process_run_stopped(struct process *process, const char *words, int signal_number, const char *pattern);
 
 // Writes a file into the scratch directory.
 void process_file_write(const struct process *process, const char *name, const char *text);

@@ -224,7 +224,7 @@ TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
     process_file_write(&process, "f.yaml", HARDWARE);
     // A sleep would end at once, because its time is simulated.
     process_run_stopped(
-        &process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'", SIGINT);
+        &process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'", SIGINT, "pid");
     EXPECT_EQ(process.status, 130);
     char *text = process_file_read(&process, "pid");
     ASSERT_NOT_NULL(text);

@@ -201,7 +201,7 @@ TEST(SweepRun, GoesOnWhereItWasStopped)
 {
     struct process process;
     start(&process, HEAD "sweep: {runs.0.iterations: [2, 20000000]}\n" RUNS);
-    process_run_stopped(&process, "run s.yaml --jobs 1", SIGINT);
+    process_run_stopped(&process, "run s.yaml --jobs 1", SIGINT, "results/s/points/*.csv");
     EXPECT_EQ(process.status, 128 + SIGINT);
     EXPECT_CONTAINS(process.errors, "tcasim: interrupted; finished points are kept, and the same command continues "
                                     "from there\n");

@@ -132,7 +132,7 @@ TEST(Interrupt, SaysSoAndLeavesNothingBehind)
     struct process process;
     start(&process);
     process_run_stopped(&process, "run small.yaml --trace trace.csv --trace-rtl --set runs.0.iterations=1000000",
-                        SIGINT);
+                        SIGINT, "results");
     EXPECT_EQ(process.status, 128 + SIGINT);
     EXPECT_CONTAINS(process.errors, "tcasim: interrupted; the scenario that was running leaves no results\n");
     char *trace = process_file_read(&process, "trace.csv");
