@@ -206,9 +206,12 @@ module peach2_dmac_channel #(
     assign notify_misaligned = route_address[2:0] != 3'd0;
     assign notify_wanted = state_q == CHANNEL_NOTIFY_LOCAL ? notify_local_q
                                                            : notify_remote_q && error_q == peach2_regs_pkg::DMA_OK;
-    assign notify_valid_o = notify_state && notify_wanted && routable && !notify_misaligned;
+    // A status word is offered until it has left, by the route of the first cycle: routes may change meanwhile.
+    logic notify_held_q;
+    logic [peach2_pkg::DESTS-1:0] notify_dest_q;
+    assign notify_valid_o = notify_held_q || (notify_state && notify_wanted && routable && !notify_misaligned);
     assign notify_address_o = route_address;
-    assign notify_dest_o = route_dest;
+    assign notify_dest_o = notify_held_q ? notify_dest_q : route_dest;
     assign notify_data_o = notify_word;
 
     assign fetch_begin_o = state_q == CHANNEL_START && wait_q == cfg_fetch_left_i && chained && mode_q != 2'd3;
@@ -386,6 +389,7 @@ module peach2_dmac_channel #(
             row_destination_q <= destination_q;
             row_left_q <= stride_q && {6'd0, width_q} < left_q ? {6'd0, width_q} : left_q;
         end
+        notify_dest_q <= notify_dest_o;
         if (moves) begin
             source_q <= source_q + {54'd0, segment_bytes};
             destination_q <= destination_q + {54'd0, segment_bytes};
@@ -425,7 +429,9 @@ module peach2_dmac_channel #(
             completed_q <= 32'd0;
             outstanding_q <= '0;
             ignored_q <= 8'd0;
+            notify_held_q <= 1'b0;
         end else begin
+            notify_held_q <= notify_valid_o && !notify_ready_i;
             state_q <= state_d;
             wait_q <= wait_d;
             error_q <= error_d;

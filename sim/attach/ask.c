@@ -42,7 +42,7 @@ struct journal_state *attach_ask(struct attach_process *process, unsigned *count
     return states;
 }
 
-bool attach_receives(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out)
+bool attach_receives(void *ctx, void *tag, uint32_t context, uint32_t qp, struct observe_receives *receives_out)
 {
     const struct attach_server *server = ctx;
     struct attach_process *process = server->processes;
@@ -53,7 +53,7 @@ bool attach_receives(void *ctx, void *tag, uint32_t qp, struct observe_receives 
     struct journal_state *states = process != NULL ? attach_ask(process, &count) : NULL;
     bool found = false;
     for (unsigned i = 0; i < count && !found; i++) {
-        found = !states[i].is_cq && states[i].number == qp;
+        found = !states[i].is_cq && states[i].context == context && states[i].number == qp;
         if (found) {
             *receives_out = (struct observe_receives){states[i].qp.receives_posted, states[i].qp.last_receive_ps,
                                                       states[i].qp.receives_outstanding};

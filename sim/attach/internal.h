@@ -230,7 +230,8 @@ void attach_notes_over(struct attach_thread *thread); // the thread ends
 
 // How the queues of a process stand; the caller frees the result. NULL: the process cannot be asked now.
 struct journal_state *attach_ask(struct attach_process *process, unsigned *count_out);
-bool attach_receives(void *server, void *process, uint32_t qp, struct observe_receives *receives_out); // for observe
+// For observe.
+bool attach_receives(void *server, void *process, uint32_t context, uint32_t qp, struct observe_receives *receives_out);
 
 // --- memory.c --------------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ struct sim_counter_desc {
     const char *doc;
 };
 
-// component is copied; descs must be static; values must live until sim_destroy or sim_counters_unregister.
+// component is copied; descs must be static; values must live until sim_destroy or sim_counters_unregister. EXISTS: the
+// component has a counter of one of these names, or the values are registered already.
 enum sim_status sim_counters_register(sim_t *sim, const char *component, const struct sim_counter_desc *descs,
                                       const uint64_t *values, unsigned count);
 void sim_counters_unregister(sim_t *sim, const uint64_t *values);

@@ -87,11 +87,11 @@ void sim_queue_fini(struct sim_queue *queue);
 
 // --- the simulation --------------------------------------------------------------------------------------------------
 
-struct sim_counter_table {
-    char *component;
-    const struct sim_counter_desc *descs;
-    const uint64_t *values;
-    unsigned count;
+struct sim_counter_table;
+
+struct sim_counters {
+    struct sim_counter_table *first, *last; // in the order of registration
+    void *by_component, *by_values;         // trees
 };
 
 struct sim {
@@ -129,8 +129,7 @@ struct sim {
     struct sim_thread *current; // the one that runs now
     unsigned thread_count;
 
-    struct sim_counter_table *counter_tables;
-    unsigned counter_table_count;
+    struct sim_counters counters;
     sim_trace_sink_fn trace_sink;
     void *trace_ctx;
 };

@@ -251,14 +251,12 @@ static void no_receive_explain(struct observe_text *text, const struct observe_o
     if (peer == NULL) {
         return;
     }
-    const struct observe_options *options = &peer->process->observe->options;
     bool shared = peer->qp.made.srq != 0;
     observe_text_add(text, ": %s of ", shared ? "shared receive queue" : "receive queue");
     observe_text_title(text, peer->process);
     observe_text_add(text, " qp %u empty", peer->number);
     struct observe_receives receives;
-    bool asks = options->receives != NULL && !shared && !peer->ended && !peer->process->ended;
-    if (asks && options->receives(options->receives_ctx, peer->process->tag, peer->number, &receives)) {
+    if (observe_receives_ask(peer, &receives)) {
         observe_text_add(text, " (%" PRIu64 " posted", receives.posted);
         if (receives.posted > 0) {
             observe_text_add(text, ", the last at ");

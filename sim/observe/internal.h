@@ -141,6 +141,8 @@ typedef void (*observe_visit_fn)(void *ctx, struct observe_object *object);
 void observe_objects_visit(const observe_process_t *process, observe_visit_fn visit, void *ctx);
 // The queue pair that this one is connected to. NULL: no known process has it.
 struct observe_object *observe_peer(struct observe_object *qp);
+// Asks a queue pair's process for its receive requests. false: it has ended, they are of an SRQ, or nobody can be asked.
+bool observe_receives_ask(const struct observe_object *qp, struct observe_receives *receives_out);
 // The name of a process in messages: "node1", with its number where its node has more than one.
 void observe_title(const observe_process_t *process, char *text, size_t room);
 

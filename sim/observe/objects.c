@@ -350,6 +350,13 @@ struct observe_object *observe_peer(struct observe_object *qp)
     return qp->qp.peer;
 }
 
+bool observe_receives_ask(const struct observe_object *qp, struct observe_receives *receives_out)
+{
+    const struct observe_options *options = &qp->process->observe->options;
+    return options->receives != NULL && qp->qp.made.srq == 0 && !qp->ended && !qp->process->ended &&
+           options->receives(options->receives_ctx, qp->process->tag, qp->context, qp->number, receives_out);
+}
+
 void observe_title(const observe_process_t *process, char *text, size_t room)
 {
     bool alone = true;

@@ -47,8 +47,9 @@ struct observe_options {
     void *trace_ctx;
     void (*line)(void *ctx, const char *text); // receives diagnoses, without a newline; NULL: none
     void *line_ctx;
-    // Queries the receive requests of a process by its tag. Returns false if they are not known. May be NULL.
-    bool (*receives)(void *ctx, void *tag, uint32_t qp, struct observe_receives *receives_out);
+    // Queries the receive requests of a queue pair (of a context, by its number) of the process with this tag. Returns
+    // false if they are not known. May be NULL.
+    bool (*receives)(void *ctx, void *tag, uint32_t context, uint32_t qp, struct observe_receives *receives_out);
     void *receives_ctx;
     bool summary;
     bool check; // reports mistakes that a real device cannot see, a line each

@@ -46,11 +46,8 @@ enum { RNR_FOR_EVER = 7 }; // of rnr_retry
 // A sender that retries without limit gets no error; this line reports it.
 static void receives_print(const struct observe_object *peer, FILE *out)
 {
-    const struct observe_options *options = &peer->process->observe->options;
     struct observe_receives receives;
-    bool asked = options->receives != NULL && peer->qp.made.srq == 0 && !peer->ended && !peer->process->ended;
-    if (asked && options->receives(options->receives_ctx, peer->process->tag, peer->number, &receives) &&
-        receives.outstanding == 0) {
+    if (observe_receives_ask(peer, &receives) && receives.outstanding == 0) {
         fprintf(out, "; no receive request is there (%" PRIu64 " were posted): the sender retries for ever (RNR)",
                 receives.posted);
     }

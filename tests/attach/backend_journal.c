@@ -52,7 +52,11 @@ int backend_regions(const struct backend *backend)
     region(backend, memory, PAGE, true);
     region(backend, memory + PAGE, PAGE, true);
     free(memory);
-    printf("2\n");
+    // One: a region's page goes.
+    pages = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    region(backend, pages, PAGE, true);
+    (void)munmap(pages, PAGE);
+    printf("3\n");
     return 0;
 }
 

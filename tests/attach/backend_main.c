@@ -3,8 +3,8 @@
 // "alarm": the us of a wait of 10 us during which an alarm is due every 4 us, and the alarms;
 // "library", where computing costs time: does what the program computes cost as much, and a call of a library less?
 // "settle": the attach calls for a store to each GPU's window, and for nothing;
-// "many" and "long" on two nodes: node 0 makes many small stores to node 1's memory, or one long store that begins
-// within a line; node 1 prints how many words are wrong.
+// "many" and "long" on two nodes: node 0 makes many small stores to node 1's memory, or four long stores that begin
+// within a line, the last one with the words; node 1 prints how many words are wrong.
 // The rest is in backend_gpu.c, backend_helper.c, backend_journal.c and backend_signals.c.
 #include "backend.h"
 
@@ -15,7 +15,14 @@
 
 #include "verbs-shim/peach2/peach2_driver.h"
 
-enum { BUFFER_BYTES = 65536, STORES = 600, LONG_WORDS = 5000, ALARMS_MAX = 20, COMPUTED_NS = 100000000 };
+enum {
+    BUFFER_BYTES = 65536,
+    STORES = 600,
+    LONG_WORDS = 5000,
+    LONG_STORES = 4,
+    ALARMS_MAX = 20,
+    COMPUTED_NS = 100000000
+};
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
@@ -115,7 +122,7 @@ static int words_check(const struct backend *backend, const struct backend_buffe
 static int store(struct backend_process *process, unsigned words, unsigned at_once)
 {
     const struct backend *backend = &process->backend;
-    static uint64_t list[LONG_WORDS];
+    static uint64_t list[LONG_WORDS], zeros[LONG_WORDS];
     struct backend_buffer buffer;
     if (backend->ops->alloc_pinned(backend->ctx, BUFFER_BYTES, &buffer) != 0) {
         return 3;
@@ -129,6 +136,9 @@ static int store(struct backend_process *process, unsigned words, unsigned at_on
         list[i] = i + 1;
     }
     (void)attach_wait(0, attach_now_ps() + 200 * (uint64_t)BACKEND_US_PS); // the other side has begun
+    for (unsigned i = 1; i < LONG_STORES && at_once == words; i++) {
+        backend->ops->write_combined(backend->ctx, BACKEND_BAR_WINDOW, offset, zeros, sizeof zeros);
+    }
     for (unsigned i = 0; i < words; i += at_once) {
         backend->ops->write_combined(backend->ctx, BACKEND_BAR_WINDOW, offset + i * sizeof list[0], &list[i],
                                      at_once * sizeof list[0]);

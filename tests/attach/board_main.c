@@ -1,6 +1,6 @@
 // "board hold" keeps the node's board for 10 ms, and ends with it; "board close" claims it twice, releases it at once, and
 // again after 10 ms, and goes on for 30 ms; "board child" has a child that asks for the board of its parent; "board ask"
-// claims it and reads a register, after 1 ms and after 20 ms.
+// claims it twice and reads a register, after 1 ms and after 20 ms.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 static void ask(struct backend *backend)
 {
     uint64_t value = 0;
-    int claim = backend_board_claim(backend);
+    int claim = backend_board_claim(backend), again = backend_board_claim(backend);
     int status = backend->ops->read(backend->ctx, BACKEND_BAR_REGISTERS, 0, 4, &value);
-    printf("%d %d %d\n", claim, status, value == UINT64_MAX);
+    printf("%d %d %d %d\n", claim, again, status, value == UINT64_MAX);
 }
 
 static int close_late(struct backend *backend)

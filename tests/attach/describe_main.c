@@ -1,6 +1,6 @@
 // What libibverbs reports of two connected queue pairs, without a device: node 0's request was refused as often as it
 // may be, because node 1 had posted no receive request. Asked how its queues stand, node 1 tells of a completion queue
-// and of a queue pair that have the same number.
+// and of two queue pairs of different contexts that have the same number.
 #include <infiniband/verbs.h>
 
 #include "models/hca/abi/hca_abi.h"
@@ -13,8 +13,9 @@ static unsigned queues_describe(void *arg, struct journal_state *states, unsigne
     (void)arg;
     (void)room; // for many more
     states[0] = (struct journal_state){.is_cq = 1, .number = NUMBER, .cq = {.taken = TAKEN, .taken_ps = TAKEN}};
-    states[1] = (struct journal_state){.number = NUMBER, .qp = {.receives_posted = POSTED}};
-    return 2;
+    states[1] = (struct journal_state){.context = 1, .number = NUMBER, .qp = {.receives_posted = TAKEN}};
+    states[2] = (struct journal_state){.number = NUMBER, .qp = {.receives_posted = POSTED}};
+    return 3;
 }
 
 static void pair_report(const struct backend *backend, uint32_t lid, uint32_t peer_lid)

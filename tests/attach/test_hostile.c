@@ -80,7 +80,7 @@ static void expect_out_of_reach(const char *holder)
     attach_fixture_add(&fixture, 0, "board", "ask", NULL);
     attach_fixture_run(&fixture);
     EXPECT_EQ(fixture.result.statuses[0], 0);
-    snprintf(expected, sizeof expected, "%d %d 1\n0 0 0\n", -EBUSY, -EINVAL);
+    snprintf(expected, sizeof expected, "%d %d %d 1\n0 0 0 0\n", -EBUSY, -EBUSY, -EINVAL);
     char *text = attach_fixture_output(&fixture, 1);
     EXPECT_STREQ(text, expected);
     free(text);
@@ -106,7 +106,7 @@ TEST(AttachedHostile, TheBoardOfAParentIsOutOfReachForItsChild)
     attach_fixture_run(&fixture);
     EXPECT_STREQ(fixture.result.text, "");
     EXPECT_EQ(fixture.result.statuses[0], 0);
-    snprintf(expected, sizeof expected, "%d %d 1\n", -EBUSY, -EINVAL);
+    snprintf(expected, sizeof expected, "%d %d %d 1\n", -EBUSY, -EBUSY, -EINVAL);
     char *text = attach_fixture_output(&fixture, 0);
     EXPECT_STREQ(text, expected);
     free(text);

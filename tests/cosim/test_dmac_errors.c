@@ -273,3 +273,39 @@ TEST(DmacErrors, UnroutableIsAStatusWordForTheBoardOutsideItsMemory)
         refuse_notification(false, chip_window(OWN_NODE, BLOCK_BOARD, offsets[i]), PEACH2_DMA_UNROUTABLE);
     }
 }
+
+static void route_east_enable(struct dmac *dmac, unsigned enable)
+{
+    uint32_t control = enable * PEACH2_ROUTE_CONTROL_ENABLE_MASK;
+    uint32_t offset = PEACH2_ROUTE_BASE + PORT_E * PEACH2_ROUTE_STRIDE + PEACH2_ROUTE_CONTROL;
+    chip_send(dmac->chip, PORT_N, BAR_REGISTERS,
+              pcie_tlp_write(dmac->chip->pool, REQUESTER_HOST, offset, sizeof control, &control));
+}
+
+// The route's end comes in any cycle, also between a status word's header and its payload: the word arrives whole, or
+// the channel says that it had no route.
+TEST(DmacErrors, ARouteThatEndsUnderAStatusWordLeavesItWhole)
+{
+    enum { CYCLES = 240, CHANNEL = 3 };
+    unsigned arrived = 0;
+    struct dmac *dmac = dmac_create(NULL);
+    struct dmac_order order = dmac_order(CHANNEL, dmac_copy(0, SPACE_WEST, 0, 16));
+    order.notify_local = false;
+    for (uint32_t cycle = 0; cycle < CYCLES; cycle++) {
+        TEST_TRACE("the route ends in cycle %u", cycle);
+        order.value = cycle + 1;
+        route_east_enable(dmac, 1);
+        dmac_prepare(dmac, &order);
+        dmac_run(dmac);
+        dmac_go(dmac, &order);
+        dmac_after(dmac, cycle, route_east_enable, 0);
+        uint32_t error = (dmac_status(dmac, CHANNEL) & PEACH2_DMAC_STATUS_ERROR_MASK) >> PEACH2_DMAC_STATUS_ERROR_LSB;
+        EXPECT_TRUE(error == PEACH2_DMA_OK || error == PEACH2_DMA_UNROUTABLE);
+        dmac_expect_end(dmac, &order, error);
+        arrived += error == PEACH2_DMA_OK;
+    }
+    EXPECT_BETWEEN(arrived, 1, CYCLES - 1);
+    dmac_expect(dmac, &order.transfer);
+    dmac_compare(dmac);
+    dmac_destroy(dmac);
+}

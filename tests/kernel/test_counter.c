@@ -89,3 +89,29 @@ TEST(Counters, LeaveWithTheirOwner)
     EXPECT_EQ(sim_counters_register(sim, "a", descs, a, 1), SIM_OK);
     sim_destroy(sim);
 }
+
+// A component's tables leave in any order, and what is left is found and visited in the order of registration.
+TEST(Counters, OfOneComponentLeaveInAnyOrder)
+{
+    static const struct sim_counter_desc names[3] = {{"a", "", ""}, {"b", "", ""}, {"c", "", ""}};
+    static const char *const left[3] = {"x.b=1 ;x.c=2 ;", "x.a=0 ;x.c=2 ;", "x.a=0 ;x.b=1 ;"};
+    const uint64_t values[3] = {0, 1, 2};
+    for (unsigned leaves = 0; leaves < 3; leaves++) {
+        sim_t *sim = helper_sim_create();
+        struct visited visited = {.used = 0};
+        for (unsigned i = 0; i < 3; i++) {
+            ASSERT_EQ(sim_counters_register(sim, "x", &names[i], &values[i], 1), SIM_OK);
+        }
+        sim_counters_unregister(sim, &values[leaves]);
+        sim_counters_visit(sim, visit, &visited);
+        EXPECT_STREQ(visited.text, left[leaves]);
+        for (unsigned i = 0; i < 3; i++) {
+            bool found = false;
+            (void)sim_counter_value(sim, "x", names[i].name, &found);
+            EXPECT_EQ(found, i != leaves);
+        }
+        EXPECT_EQ(sim_counters_register(sim, "x", &names[leaves], &values[leaves], 1), SIM_OK);
+        EXPECT_EQ(sim_counters_register(sim, "y", &names[leaves], &values[leaves], 1), SIM_ERR_EXISTS);
+        sim_destroy(sim);
+    }
+}

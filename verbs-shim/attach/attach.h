@@ -76,6 +76,8 @@ void attach_library_leave(void);
 
 // The descriptor of the connection, which the program must not close; -1: none.
 int attach_descriptor(void);
+// Gives the connection another descriptor; the old one, which stays open, is the program's.
+void attach_descriptor_move(void);
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 

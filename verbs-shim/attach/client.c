@@ -135,6 +135,12 @@ __attribute__((visibility("default"))) void attach_library_leave(void)
 
 // --- connecting -----------------------------------------------------------------------------------------------------
 
+// The same file out of the way of programs that count on small numbers; -errno.
+static int descriptor_high(int fd)
+{
+    return (int)kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900, 0, 0, 0);
+}
+
 static int socket_connect(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -147,8 +153,7 @@ static int socket_connect(const char *path)
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = -1;
     }
-    // Moved out of the way of programs that count on small numbers.
-    int high = fd >= 0 ? (int)kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 900, 0, 0, 0) : -1;
+    int high = fd >= 0 ? descriptor_high(fd) : -1;
     if (high >= 0) {
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
         fd = high;
@@ -181,6 +186,14 @@ static int message_receive(int socket, void *message, size_t bytes)
 __attribute__((visibility("default"))) int attach_descriptor(void)
 {
     return attach_client.socket;
+}
+
+__attribute__((visibility("default"))) void attach_descriptor_move(void)
+{
+    int high = descriptor_high(attach_client.socket);
+    if (high >= 0) {
+        attach_client.socket = high;
+    }
 }
 
 bool attach_descriptors_send(const int *fds, unsigned count)

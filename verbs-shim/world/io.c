@@ -1,5 +1,6 @@
 // The C library's functions that read and write, and those that close a descriptor.
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,23 +167,59 @@ static bool is_own(int fd)
     return fd >= 0 && fd == attach_descriptor();
 }
 
-// Only for a descriptor that exists: programs close every possible number.
+// Only for a descriptor that existed: programs close every possible number. packets: it was a socket that uses them.
+static void descriptor_closed(int fd, bool packets)
+{
+    if (packets) {
+        world_loopback_settle(WORLD_DATA_PACKETS);
+    }
+    if (world_timed()) {
+        attach_may_wake();
+        world_timers_closed((unsigned)fd, (unsigned)fd);
+    }
+}
+
 int close(int fd)
 {
     if (is_own(fd)) {
         errno = EBADF;
         return -1;
     }
-    bool packet = world_timed() && world_loopback_uses(fd);
+    bool packets = world_timed() && world_loopback_uses(fd);
     int status = WORLD_REAL(close)(fd);
-    if (packet) {
-        world_loopback_settle(WORLD_DATA_PACKETS);
-    }
-    if (status == 0 && world_timed()) {
-        attach_may_wake();
-        world_timers_closed((unsigned)fd, (unsigned)fd);
+    if (status == 0) {
+        descriptor_closed(fd, packets);
     }
     return status;
+}
+
+// A program may want the connection's number for itself.
+static int replace(int from, int to, int flags, bool by_dup3)
+{
+    if (is_own(from)) {
+        errno = EBADF;
+        return -1;
+    }
+    bool ends = from != to && fcntl(to, F_GETFD) >= 0;
+    bool packets = ends && world_timed() && world_loopback_uses(to);
+    if (is_own(to)) {
+        attach_descriptor_move();
+    }
+    int status = by_dup3 ? WORLD_REAL(dup3)(from, to, flags) : WORLD_REAL(dup2)(from, to);
+    if (status >= 0 && ends) {
+        descriptor_closed(to, packets);
+    }
+    return status;
+}
+
+int dup2(int from, int to)
+{
+    return replace(from, to, 0, false);
+}
+
+int dup3(int from, int to, int flags)
+{
+    return replace(from, to, flags, true);
 }
 
 int fclose(FILE *file)

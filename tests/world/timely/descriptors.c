@@ -75,6 +75,18 @@ static void close_stream(void *arg)
     (void)fclose(((struct ends *)arg)->stream);
 }
 
+static void replace_it(void *arg)
+{
+    const struct ends *ends = arg;
+    (void)dup2(ends->waits, ends->acts);
+}
+
+static void replace_it_closing_on_exec(void *arg)
+{
+    const struct ends *ends = arg;
+    (void)dup3(ends->waits, ends->acts, O_CLOEXEC);
+}
+
 static long by_close(struct timely_scene *scene)
 {
     return end_of(scene, close_it, false, 0);
@@ -136,6 +148,34 @@ static int close_each(void *unused)
 static long by_close_range_of_each(struct timely_scene *scene)
 {
     return timely_in_child(close_each, scene);
+}
+
+static long by_dup2(struct timely_scene *scene)
+{
+    return end_of(scene, replace_it, false, 0);
+}
+
+static long by_dup3(struct timely_scene *scene)
+{
+    return end_of(scene, replace_it_closing_on_exec, false, 0);
+}
+
+// A process that wants every number for itself gets it, also that of the connection, which goes on.
+static int replace_each(void *unused)
+{
+    unsigned refused = 0;
+    (void)unused;
+    int first = open("/dev/null", O_RDWR);
+    for (int fd = first + 1; fd < HIGH_FD; fd++) {
+        refused += (fd % 2 == 0 ? dup2(first, fd) : dup3(first, fd, 0)) != fd;
+    }
+    (void)usleep(TIMELY_WOKEN_US);
+    return refused != 0;
+}
+
+static long by_dup2_of_each(struct timely_scene *scene)
+{
+    return timely_in_child(replace_each, scene);
 }
 
 static void shut_down(void *arg)
@@ -268,6 +308,9 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "close", by_close, 0, WAKES),
     TIMELY_ROW(FUNCTION, "close_range", by_close_range, 0, WAKES),
     TIMELY_ROW(FUNCTION, "close_range", by_close_range_of_each, 1, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
+    TIMELY_ROW(FUNCTION, "dup2", by_dup2, 0, WAKES),
+    TIMELY_ROW(FUNCTION, "dup2", by_dup2_of_each, 0, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
+    TIMELY_ROW(FUNCTION, "dup3", by_dup3, 0, WAKES),
     TIMELY_ROW(FUNCTION, "closefrom", by_closefrom, 0, WAKES),
     TIMELY_ROW(FUNCTION, "connect", by_connect, 0, WAKES),
     TIMELY_ROW(FUNCTION, "connect", by_connect_to_full, 0, WAKES),
