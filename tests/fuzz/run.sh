@@ -4,9 +4,9 @@
 # coverage; an input that fails is kept in build/fuzz/found, and the status is 1. --fast: without sanitizers, for many
 # cases (build/fuzz-fast).
 set -eu
-name=fuzz sanitize=ON
+name=fuzz sanitize=ON schedule=
 if [ "${1-}" = --fast ]; then
-    name=fuzz-fast sanitize=OFF
+    name=fuzz-fast sanitize=OFF schedule=-entropic=0
     shift
 fi
 [ $# -ge 1 ] && [ "$1" -gt 0 ] 2>/dev/null || {
@@ -42,7 +42,7 @@ for target in "$@"; do
     status=0
     # A scenario is a large object: its memory is used again, and not given back to the kernel each time.
     (cd "$build" && GLIBC_TUNABLES=glibc.malloc.mmap_threshold=1000000000:glibc.malloc.trim_threshold=4000000000 \
-        "tests/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
+        "tests/fuzz/fuzz_$target" $schedule -max_total_time="$seconds" -timeout=60 -rss_limit_mb=4096 -print_final_stats=1 \
         -artifact_prefix="$build/found/$target-" "$kept" "$tree/tests/fuzz/corpus/$target") >"$log" 2>&1 || status=$?
     coverage=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' "$log" | tail -n 1)
     found=$(ls "$build/found" | grep -c "^$target-" || true)

@@ -92,15 +92,30 @@ static void process_start(struct askers *askers, unsigned index, void (*body)(vo
     }
 }
 
+// Loaded once: a program has many askers of one scenario.
+static struct scn_scenario *scenario_of(const char *path)
+{
+    static struct scn_scenario *kept;
+    static const char *kept_path;
+    if (kept == NULL || strcmp(kept_path, path) != 0) {
+        const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
+        struct scn_messages messages = {0};
+        scn_free(kept);
+        kept = NULL;
+        EXPECT_EQ(scn_load(path, &options, &kept, &messages), SIM_OK);
+        scn_messages_free(&messages);
+        kept_path = path;
+    }
+    return kept;
+}
+
 void askers_init(struct askers *askers, const char *scenario, void (*body)(void *attach_thread))
 {
     static char directory[] = "/tmp/tcasim-askers"; // only its last part is used, as a name
-    const struct scn_load_options options = {.configs_dir = TCASIM_SOURCE_DIR "/configs"};
-    struct scn_messages messages = {0};
     memset(askers, 0, sizeof *askers);
     sleepers_start();
-    ASSERT_EQ(scn_load(scenario, &options, &askers->scenario, &messages), SIM_OK);
-    scn_messages_free(&messages);
+    askers->scenario = scenario_of(scenario);
+    ASSERT_NOT_NULL(askers->scenario);
     struct attach_server *server = &askers->server;
     *server = (struct attach_server){.scenario = askers->scenario,
                                      .options = &askers->options,
@@ -177,7 +192,6 @@ void askers_fini(struct askers *askers)
     observe_destroy(server->observe);
     plat_machine_destroy(server->machine);
     free(server->ids.list);
-    scn_free(askers->scenario);
 }
 
 // --- requests --------------------------------------------------------------------------------------------------------

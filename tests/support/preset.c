@@ -1,6 +1,7 @@
 #include "preset.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/kernel/status.h"
 #include "sim/platform/configs.h"
@@ -23,7 +24,7 @@ static struct scn_scenario *node_load(const char *hca, const char *host)
     return scenario;
 }
 
-struct hca_config preset_hca(const char *name)
+static struct hca_config hca_load(const char *name)
 {
     struct scn_scenario *scenario = node_load(name, "core-i7-2600k");
     // The preset's own limits, not those of a host: the test chooses the host.
@@ -38,7 +39,7 @@ struct hca_config preset_hca(const char *name)
     return config;
 }
 
-struct preset_host preset_host(const char *name)
+static struct preset_host host_load(const char *name)
 {
     struct scn_scenario *scenario = node_load("connectx-qdr", name);
     const struct scn_host *host = &scenario->nodes[0].host;
@@ -48,4 +49,40 @@ struct preset_host preset_host(const char *name)
                                        .interrupt_ps = host->interrupt_ps};
     scn_free(scenario);
     return preset;
+}
+
+// A program loads few presets, and some of them very often.
+enum { KEPT = 8 };
+
+static unsigned kept_find(const char *const names[KEPT], const char *name)
+{
+    unsigned i = 0;
+    while (i < KEPT - 1 && names[i] != NULL && strcmp(names[i], name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+struct hca_config preset_hca(const char *name)
+{
+    static const char *names[KEPT];
+    static struct hca_config kept[KEPT];
+    unsigned i = kept_find(names, name);
+    if (names[i] == NULL || strcmp(names[i], name) != 0) {
+        names[i] = name;
+        kept[i] = hca_load(name);
+    }
+    return kept[i];
+}
+
+struct preset_host preset_host(const char *name)
+{
+    static const char *names[KEPT];
+    static struct preset_host kept[KEPT];
+    unsigned i = kept_find(names, name);
+    if (names[i] == NULL || strcmp(names[i], name) != 0) {
+        names[i] = name;
+        kept[i] = host_load(name);
+    }
+    return kept[i];
 }
