@@ -90,6 +90,13 @@ static bool is_idle(const struct attach_server *server)
     return server->result->outcome == SIM_RUN_STUCK && sim_next_due_ps(server->sim) == SIM_NEVER_PS;
 }
 
+// Ctrl-C and signals are noticed here while the simulation has much to do.
+static void busy_check(void *ctx)
+{
+    attach_devices_check(ctx);
+    attach_signals_check(ctx);
+}
+
 static void run(struct attach_server *server)
 {
     struct attach_node nodes[SCN_NODES_MAX];
@@ -100,7 +107,7 @@ static void run(struct attach_server *server)
         bool counts = server->scenario->nodes[i].host.compute == SCN_COMPUTE_SCALED;
         attach_outside_note(server, counts ? ATTACH_RUN_OUTSIDE_COMPUTE : 0);
     }
-    sim_set_poll(server->sim, attach_devices_check, server);
+    sim_set_poll(server->sim, busy_check, server);
     result->outcome = server->options->functional ? attach_functional_run(server) : plat_machine_run(server->machine);
     while (is_idle(server) && !attach_stopped(server) && attach_idle(server)) {
         result->outcome = sim_run(server->sim);

@@ -3,10 +3,11 @@
 // them. If nothing is left but to wait for a deadline, real time passes first, for whatever is outside the run.
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 
 #include "sim/attach/internal.h"
 
-enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2 };
+enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2, SIGNALS_MS = 100 };
 
 // Do all threads wait for the outside, with nothing due but one of their deadlines?
 static bool only_deadlines(const struct attach_server *server)
@@ -106,4 +107,39 @@ bool attach_idle(struct attach_server *server)
     attach_outside_wake(server, true);
     settled(server);
     return true;
+}
+
+// --- signals from outside the run -----------------------------------------------------------------------------------
+
+// Signals that are pending for the process as a whole; 0 also if it is gone.
+static uint64_t signals_pending(pid_t pid)
+{
+    char path[64], line[128];
+    unsigned long long pending = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL && sscanf(line, "ShdPnd: %llx", &pending) != 1) {
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return pending;
+}
+
+void attach_signals_check(struct attach_server *server)
+{
+    uint64_t now_ms = attach_real_ms();
+    bool found = false;
+    if (now_ms - server->settling.looked_ms < SIGNALS_MS) {
+        return;
+    }
+    server->settling.looked_ms = now_ms;
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        uint64_t pending = process->ended ? 0 : signals_pending(process->pid);
+        found = found || (pending & ~process->signals_seen) != 0;
+        process->signals_seen = pending;
+    }
+    if (found) {
+        attach_outside_wake(server, true);
+    }
 }

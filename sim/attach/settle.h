@@ -18,6 +18,7 @@ struct attach_settling {
     unsigned idle_asks; // checks at this time, while nothing but a deadline was due
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: some thread has work
+    uint64_t looked_ms;     // real time of the last look for signals
 };
 
 // --- settle.c -------------------------------------------------------------------------------------------------------
@@ -26,5 +27,8 @@ struct attach_settling {
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
 bool attach_all_blocked_outside(const struct attach_server *server); // do all threads wait for the outside?
 void attach_settle_init(struct attach_server *server);
+// Call now and then while the simulation is busy: lets a program that waits go on if it has a signal from outside the
+// run.
+void attach_signals_check(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: a thread may go on.
 bool attach_idle(struct attach_server *server);
