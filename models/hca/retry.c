@@ -47,6 +47,12 @@ void hca_retry_progress(struct hca_qp *qp)
     }
 }
 
+// A request that is read again may have become shorter, so that all are complete although PSNs are not acknowledged.
+static bool nothing_outstanding(const struct hca_sq *sq)
+{
+    return sq->una == sq->begun;
+}
+
 static void go_back(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
@@ -64,6 +70,9 @@ static void go_back(struct hca_qp *qp)
 void hca_retry_from(struct hca_qp *qp, bool spend)
 {
     struct hca_sq *sq = &qp->sq;
+    if (nothing_outstanding(sq)) {
+        return;
+    }
     if (spend && sq->retries_left == 0) {
         sq->fault = HCA_FAULT_NO_ANSWER;
         hca_requester_end(qp, HCA_RETRY_EXCEEDED);
@@ -79,6 +88,9 @@ void hca_retry_from(struct hca_qp *qp, bool spend)
 void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code)
 {
     struct hca_sq *sq = &qp->sq;
+    if (nothing_outstanding(sq)) {
+        return;
+    }
     if (qp->attr.rnr_retry != 7 && sq->rnr_left == 0) { // 9.7.5.2.8: 7 means no limit
         sq->fault = HCA_FAULT_NO_RECEIVE;
         hca_requester_end(qp, HCA_RNR_RETRY_EXCEEDED);
@@ -100,7 +112,7 @@ static void timer_run(void *ctx)
     if (sq->rnr_waiting) {
         sq->rnr_waiting = false;
         hca_sender_kick(qp);
-    } else if (sq->una_psn == sq->max_psn) {
+    } else if (sq->una_psn == sq->max_psn || nothing_outstanding(sq)) {
         return;
     } else if (sq->deadline_ps > sim_now_ps(qp->hca->sim)) {
         sim_event_schedule_at(qp->hca->sim, &sq->timer, sq->deadline_ps);
