@@ -169,6 +169,8 @@ void cli_slurm_folder_tidy(const struct cli_job *sweep, uint64_t job)
 
 // --- jobs of earlier runs ---------------------------------------------------------------------------------------------
 
+static const char this_sweep[] = "this sweep";
+
 static bool job_ended(const struct cli_slurm_record *record, const struct cli_sweep *sweep, const char *which)
 {
     const char *directory = sweep->job->directory;
@@ -177,9 +179,8 @@ static bool job_ended(const struct cli_slurm_record *record, const struct cli_sw
     case CLI_SLURM_JOB_ENDED:
         return true;
     case CLI_SLURM_JOB_ALIVE:
-        cli_error("%s: job %llu of %s still runs there; --resume collects it if it is of this sweep, and scancel %llu "
-                  "ends it",
-                  directory, job, which, job);
+        cli_error("%s: job %llu of %s still runs there; %sscancel %llu ends it", directory, job, which,
+                  which == this_sweep ? "--resume collects it, " : "", job);
         return false;
     case CLI_SLURM_JOB_UNKNOWN:
         cli_error("%s: job %llu of %s may still run there, and Slurm gives no answer; remove %s/slurm/" RECORD
@@ -201,7 +202,7 @@ bool cli_slurm_folder_free(const struct cli_sweep *sweep)
     if (free_now) {
         const char *which = strcmp(here.program, now.program) != 0 ? "another build of the program"
                             : strcmp(here.sweep, now.sweep) != 0   ? "another sweep"
-                                                                   : "this sweep";
+                                                                   : this_sweep;
         free_now = job_ended(&here, sweep, which);
         cli_slurm_record_fini(&now);
     }
