@@ -89,8 +89,13 @@ void cli_slurm_script_write(const struct cli_slurm_record *record, const struct 
         fputc('\n', out);
     }
     cases_write(record, sweep, out);
+    fputs("job=$SLURM_ARRAY_JOB_ID\n"
+          "for name in $(env | sed -n 's/^\\(SLURM[A-Za-z0-9_]*\\)=.*/\\1/p'); do\n"
+          "    unset \"$name\" # mpirun of a scenario's programs would start them by Slurm\n"
+          "done\n",
+          out);
     fputs("worst=0\nfor point in $points; do\n"
-          "    name=$folder/$SLURM_ARRAY_JOB_ID-${point%%:*}\n"
+          "    name=$folder/$job-${point%%:*}\n"
           "    log=$name.log\n"
           "    status=0\n",
           out);
@@ -165,13 +170,6 @@ static bool job_read(struct cli_tool *tool, uint64_t *job_out)
     if (!tool->found) {
         cli_error("--engine slurm: there is no sbatch in PATH");
     } else if (tool->status != 0) {
-        char *last = strrchr(tool->errors, '\n'); // the last line is the reason for which it gave up
-        while (last != NULL && last[1] == '\0') {
-            *last = '\0';
-            last = strrchr(tool->errors, '\n');
-        }
-        memmove(tool->errors, last != NULL ? last + 1 : tool->errors,
-                strlen(last != NULL ? last + 1 : tool->errors) + 1);
         cli_error("--engine slurm: sbatch refused the jobs: %s", cli_tool_reason(tool));
     } else if (!cli_number_read(tool->output, &end, job_out) || (*end != '\n' && *end != ';') || *job_out == 0) {
         tool->output[strcspn(tool->output, "\n")] = '\0';

@@ -139,11 +139,21 @@ void cli_tool_fini(struct cli_tool *tool)
 
 const char *cli_tool_reason(struct cli_tool *tool)
 {
-    char *line = tool->errors;
-    line[strcspn(line, "\n")] = '\0';
-    char *error = strstr(line, "error: ");
+    static const char *const kinds[] = {"error: ", "fatal: "};
+    size_t length = strlen(tool->errors);
+    while (length > 0 && tool->errors[length - 1] == '\n') {
+        tool->errors[--length] = '\0';
+    }
+    char *line = strrchr(tool->errors, '\n');
+    line = line != NULL ? line + 1 : tool->errors;
     if (line[0] == '\0') {
         return tool->status == 128 + SIGKILL ? "it was killed, or gave no answer in time" : "it gave no reason";
     }
-    return error != NULL ? error + strlen("error: ") : line;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char *found = strstr(line, kinds[i]);
+        if (found != NULL) {
+            return found + strlen(kinds[i]);
+        }
+    }
+    return line;
 }

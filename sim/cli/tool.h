@@ -14,5 +14,6 @@ struct cli_tool {
 bool cli_tool_run(const char *const *argv, unsigned seconds, struct cli_tool *tool);
 void cli_tool_fini(struct cli_tool *tool);
 
-// What it says went wrong: the first line of its errors without its name ("sbatch: error: "). Until cli_tool_fini.
+// What it says went wrong: the last line of its errors, which is why it gave up, without "sbatch: error: ". Until
+// cli_tool_fini.
 const char *cli_tool_reason(struct cli_tool *tool);

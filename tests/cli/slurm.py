@@ -228,7 +228,7 @@ CASES = [the_same_bytes, names_of_any_kind, a_point_that_fails, a_node_that_is_d
 
 
 def main():
-    program, name = sys.argv[1:]
+    program, name = os.path.abspath(sys.argv[1]), sys.argv[2]
     case, = [each for each in CASES if each.__name__ == name]
     with tempfile.TemporaryDirectory(prefix='tcasim-slurm-') as folder:
         os.chmod(folder, 0o755)

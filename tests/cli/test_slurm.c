@@ -1,5 +1,6 @@
 // Sweeps as jobs, on commands that stand for Slurm's: what is submitted, what is understood, and what is refused. The
 // script slurm.py runs them on a real Slurm.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,24 @@ TEST(SlurmRun, WaitsWhileSlurmGivesNoAnswer)
     EXPECT_EQ(process.status, 2);
     EXPECT_STREQ(process.errors, "tcasim: no answer from Slurm (down); still waiting\n"
                                  "tcasim: s.yaml: the point '125 MHz' failed: its job 77_1 ended as CANCELLED\n");
+    end(&process);
+}
+
+TEST(SlurmRun, SaysThatAnInterruptionCouldNotCancelTheJob)
+{
+    struct process process;
+    start(&process);
+    command_write(&process, "squeue", "#!/bin/sh\nfor task in 1 2 3 4; do echo \"$task|RUNNING|None\"; done\n");
+    (void)setenv("FIRST", "5", 1); // no task begins
+    process_run_stopped(&process, "run s.yaml --out out --engine slurm", SIGINT, "out/slurm/job");
+    EXPECT_EQ(process.status, 128 + SIGINT);
+    EXPECT_STREQ(process.errors, "tcasim: interrupted; job 77 could not be cancelled (77 is not for you) and goes on; "
+                                 "--resume collects it\n");
+    command_write(&process, "scancel", "#!/bin/sh\n");
+    process_run_stopped(&process, "run s.yaml --out two --engine slurm", SIGTERM, "two/slurm/job");
+    (void)unsetenv("FIRST");
+    EXPECT_STREQ(process.errors, "tcasim: interrupted; job 77 was cancelled; finished points are kept, and the same "
+                                 "command continues from there\n");
     end(&process);
 }
 
