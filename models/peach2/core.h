@@ -11,6 +11,7 @@ enum peach2_port { PEACH2_PORT_N, PEACH2_PORT_E, PEACH2_PORT_W, PEACH2_PORT_S };
 // From the board to the chip. rx: keeps the reference until the board's rx_taken is called.
 struct peach2_core_ops {
     void (*rx)(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp);
+    // false: with the packet that fills the hard IP, while it is passed to the board's tx; a packet never stops half way.
     void (*set_tx_ready)(void *core, unsigned port, bool ready);
     // Whether packets that enter a ring may start towards the port (docs/decisions/0005-whole-board.md).
     void (*set_tx_room)(void *core, unsigned port, bool room);

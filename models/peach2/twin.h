@@ -4,8 +4,9 @@
 // exactly, times to the clock cycle. Everything happens at edges of the chip's clock, multiples of its period since the
 // start of the simulation; a packet of n beats occupies each unit that it passes for n cycles. States and names are
 // those of the RTL, whose modules describe each part. Leaves out: waveforms; that the chip reads the registers of one
-// request two cycles apart, and later ones only when earlier ones have left (here all are read at the edge of the
-// first, and an answer of several beats that stalls may leave some cycles early).
+// request two cycles apart, and later ones only when earlier ones have left (here all are read at the edge of the first);
+// that a counter counts a packet in the cycle in which its first or last beat passes (here it may be read some cycles
+// before).
 #pragma once
 
 #include "models/peach2/core.h"

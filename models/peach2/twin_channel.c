@@ -186,12 +186,12 @@ static enum peach2_dma_error source_check(struct twin_channel *channel)
     return transfer->source_in_window && hit != TWIN_N ? PEACH2_DMA_UNROUTABLE : PEACH2_DMA_OK;
 }
 
-// false: the window has no route.
+// false: the window has no route, or the own board no memory there.
 static bool route_check(const struct twin_channel *channel, uint64_t address, uint8_t *dest_out, bool *in_window_out)
 {
     uint8_t hit = twin_route_find(channel->twin, address, in_window_out);
     *dest_out = *in_window_out ? hit : TWIN_N;
-    return *dest_out != TWIN_DISCARD;
+    return *dest_out != TWIN_DISCARD && (*dest_out != TWIN_LOCAL || in_memory(address));
 }
 
 // CHECK_SOURCE and CHECK_DESTINATION, from that edge on.
@@ -203,8 +203,7 @@ static void transfer_begin(struct twin_channel *channel, uint64_t from)
         transfer_fail(channel, error, from + CHECK_SOURCE_CYCLES);
         return;
     }
-    bool routable = route_check(channel, transfer->destination, &transfer->dest, &transfer->in_window);
-    if (!routable || (transfer->dest == TWIN_LOCAL && !in_memory(transfer->destination))) {
+    if (!route_check(channel, transfer->destination, &transfer->dest, &transfer->in_window)) {
         transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + CHECK_CYCLES);
         return;
     }

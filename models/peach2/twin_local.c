@@ -24,7 +24,8 @@ static uint32_t offset_of(const pcie_tlp_t *tlp)
 static void local_plan(peach2_twin_t *twin, uint64_t floor)
 {
     struct twin_local *local = &twin->local;
-    uint64_t next = local->sample_edge;
+    uint64_t next =
+        local->write != NULL && local->write_next < local->sample_edge ? local->write_next : local->sample_edge;
     if (local->free_from != TWIN_NEVER) {
         floor = twin_later(floor, local->free_from);
         for (unsigned left = twin->offered[TWIN_LOCAL]; left != 0; left &= left - 1) {
@@ -85,17 +86,31 @@ void twin_local_interrupt(peach2_twin_t *twin)
     }
 }
 
-// One DW each cycle, from the edge after the header on. Returns whether all of them exist.
-static bool registers_write(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t edge)
+// The next DW; it comes into force with the next edge.
+static void register_write(peach2_twin_t *twin, uint64_t edge)
 {
-    const uint8_t *data = pcie_tlp_data(tlp);
-    bool mapped = true;
-    for (uint32_t dword = 0; dword < tlp->dwords; dword++) {
-        uint32_t offset = (offset_of(tlp) + 4 * dword) % REGISTER_BYTES, value;
-        memcpy(&value, data + 4 * dword, sizeof value);
-        mapped = twin_register_write(twin, offset, enable_of(tlp, dword), value, edge + 1 + dword) && mapped;
+    struct twin_local *local = &twin->local;
+    pcie_tlp_t *tlp = local->write;
+    uint32_t offset = (offset_of(tlp) + 4 * local->written) % REGISTER_BYTES, value;
+    uint8_t enable = enable_of(tlp, local->written);
+    memcpy(&value, pcie_tlp_data(tlp) + 4 * local->written, sizeof value);
+    local->write_mapped = twin_register_write(twin, offset, enable, value, edge + 1) && local->write_mapped;
+    local->write_next = edge + 1;
+    if (++local->written == tlp->dwords) {
+        local->refused += local->write_mapped ? 0 : 1;
+        local->write = NULL;
+        pcie_tlp_unref(tlp);
     }
-    return mapped;
+}
+
+static void registers_write(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t edge)
+{
+    struct twin_local *local = &twin->local;
+    pcie_tlp_ref(tlp);
+    local->write = tlp;
+    local->written = 0;
+    local->write_mapped = true;
+    register_write(twin, edge);
 }
 
 // A beat is taken together with its last DW.
@@ -120,7 +135,7 @@ static void write_take(peach2_twin_t *twin, unsigned source, uint64_t edge)
     if (region == REGION_MEMORY) {
         memory_write(twin, tlp, edge);
     } else if (to_registers) {
-        local->refused += registers_write(twin, tlp, edge) ? 0 : 1;
+        registers_write(twin, tlp, edge);
     } else {
         local->refused++;
     }
@@ -254,6 +269,9 @@ static void local_run(void *ctx)
     sim_cause_label(twin->sim, twin->name, &local_access);
     struct twin_local *local = &twin->local;
     uint64_t edge = twin_edge(twin);
+    if (local->write != NULL && local->write_next <= edge) {
+        register_write(twin, edge);
+    }
     if (local->sample_edge <= edge) {
         sample(twin, edge);
     }
@@ -286,6 +304,9 @@ void twin_local_init(peach2_twin_t *twin)
 void twin_local_fini(peach2_twin_t *twin)
 {
     sim_event_cancel(twin->sim, &twin->local.event);
+    if (twin->local.write != NULL) {
+        pcie_tlp_unref(twin->local.write);
+    }
     if (twin->local.request != NULL) {
         pcie_tlp_unref(twin->local.request);
     }

@@ -175,12 +175,18 @@ void twin_source_moved(peach2_twin_t *twin, unsigned source, uint64_t last, uint
 
 // --- a packet leaves ------------------------------------------------------------------------------------------------
 
+// While its completion stalls, LOCAL goes on until it has a third beat, with four registers at two cycles each, behind the
+// two in the buffer: that part of the completion's span has passed when the stall ends.
+enum { STALLED_BEATS = 3, STALLED_CYCLES = 2 * 4 + 1 };
+
 // The packet at the front of the buffer begins to leave at edge `first`.
 static void leave_begin(struct twin_output *output, uint64_t first)
 {
     struct twin_leaving *front = &output->held[0];
-    // Cycles that LOCAL needs between beats pass during a stall of the packet.
     output->due = twin_later(first + front->beats - 1, front->since + front->span);
+    if (front->span > front->beats && front->beats > STALLED_BEATS) {
+        output->due = twin_later(output->due, first + front->span - STALLED_CYCLES);
+    }
     if (front->moved < front->beats) {
         uint32_t rest = front->beats - front->moved;
         front->moved = front->beats;

@@ -221,7 +221,6 @@ static const struct scn_key scenario_keys[] = {
     {.name = "runs",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",
-     .min = 1,
      .max = SCN_RUNS_MAX,
      .child = &scn_kind_run,
      SCN_FIELD(struct scn_scenario, runs),

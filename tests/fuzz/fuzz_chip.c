@@ -42,6 +42,8 @@ static void packet_send(struct bench *bench)
     pcie_tlp_t *tlp;
     fuzz_fill(&input, data, bytes < 16 ? bytes : 16);
     if (kind == 0) {
+        bool registers = address % (1u << 17) < PEACH2_MEMORY_BASE; // read cycle by cycle (models/peach2/twin.h)
+        tag = registers ? HIDDEN_TAG : tag;
         tlp = pcie_tlp_read(bench->pool, requester, tag, address, bytes);
     } else if (kind == 1) {
         tlp = pcie_tlp_write(bench->pool, requester, address, bytes, data);
@@ -64,7 +66,8 @@ static void transfer_start(struct bench *bench)
     bench_write64(bench, base + DMAC(PEACH2_DMAC_DESTINATION), window_address() + fuzz_below(&input, 65536));
     bench_write32(bench, base + DMAC(PEACH2_DMAC_LENGTH), fuzz_below(&input, 4096));
     bench_write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_LOCAL), HOST + 8 * (uint64_t)fuzz_below(&input, 8));
-    bench_write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_REMOTE), window_address() + 8 * (uint64_t)fuzz_below(&input, 8));
+    bench_write64(bench, base + DMAC(PEACH2_DMAC_NOTIFY_REMOTE),
+                  window_address() + 8 * (uint64_t)fuzz_below(&input, 8));
     bench_write64(bench, base + DMAC(PEACH2_DMAC_DESCRIPTOR), 32 * (uint64_t)fuzz_below(&input, 1024));
     bench_write32(bench, base + DMAC(PEACH2_DMAC_CONTROL), PEACH2_DMAC_CONTROL_START_MASK | fuzz_below(&input, 256));
 }
@@ -91,12 +94,26 @@ static void register_write(struct bench *bench)
     }
 }
 
+// The counters are compared at the end.
+static void register_read(struct bench *bench)
+{
+    uint32_t offset = fuzz_below(&input, 0x1000) & ~3u;
+    bool counts = offset - PEACH2_COUNTER_BASE < 4 * PEACH2_COUNTER_REGISTERS;
+    bench->ops->rx(bench->core, PEACH2_PORT_N, 0,
+                   pcie_tlp_read(bench->pool, 7, counts ? HIDDEN_TAG : STATUS_TAG, offset, 4));
+}
+
 static void op_run(struct bench *bench)
 {
     uint32_t what = fuzz_below(&input, 16), port = fuzz_below(&input, PEACH2_PORTS);
     switch (what) {
     case 0:
-        bench->ops->set_tx_ready(bench->core, port, fuzz_below(&input, 2) != 0);
+        if (fuzz_below(&input, 2) != 0) {
+            bench->fills &= (uint8_t) ~(1u << port);
+            bench->ops->set_tx_ready(bench->core, port, true);
+        } else {
+            bench->fills |= (uint8_t)(1u << port);
+        }
         return;
     case 1:
         bench->ops->set_tx_room(bench->core, port, fuzz_below(&input, 2) != 0);
@@ -113,8 +130,7 @@ static void op_run(struct bench *bench)
         descriptor_write(bench);
         return;
     case 7:
-        bench->ops->rx(bench->core, PEACH2_PORT_N, 0,
-                       pcie_tlp_read(bench->pool, 7, STATUS_TAG, fuzz_below(&input, 0x1000) & ~3u, 4));
+        register_read(bench);
         return;
     }
     packet_send(bench);
@@ -123,6 +139,7 @@ static void op_run(struct bench *bench)
 // At the end all ports take packets, and the counters are read.
 static void end_run(struct bench *bench)
 {
+    bench->fills = 0;
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         bench->ops->set_tx_ready(bench->core, port, true);
         bench->ops->set_tx_room(bench->core, port, true);
@@ -140,7 +157,8 @@ static void step_run(void *ctx)
     op_run(bench);
     // Between two edges, so that nothing depends on the order of events at an edge.
     uint64_t edge = sim_now_ps(bench->sim) / PERIOD_PS + fuzz_below(&input, 30);
-    sim_event_schedule_at(bench->sim, &bench->step_event, edge * PERIOD_PS + PERIOD_PS + 100 + fuzz_below(&input, 3000));
+    sim_event_schedule_at(bench->sim, &bench->step_event,
+                          edge * PERIOD_PS + PERIOD_PS + 100 + fuzz_below(&input, 3000));
 }
 
 static void program(struct bench *bench)

@@ -1,5 +1,7 @@
 // An HCA's commands, work requests and doorbells, from a process that writes its rings itself. Whatever it does, its own
-// requests end, the neighbour's queue pair works, and no packet or thread is left over.
+// requests end, the neighbour's queue pair works, and no packet or thread is left over. It sends to a queue pair that was
+// meant for it, and not to the neighbours': InfiniBand's requests do not name their sender, so a port whose process
+// knows the number and the PSN of a reliable connection can break it, on a real adapter as well.
 #include <string.h>
 
 #include "fuzz.h"
@@ -12,7 +14,7 @@ enum { STRIDE = 256, ENTRIES = 16, OPS_MAX = 100 };
 static struct raw {
     struct hca_fixture fixture;
     struct hca_fixture_process *far, *near, *process; // near and far: the neighbours, which behave
-    struct hca_fixture_qp a, b;
+    struct hca_fixture_qp a, b, peer;                 // peer: of the hostile process's queue pair
     struct fuzz_input input;
     uint8_t *bytes;
     uint64_t bus;
@@ -49,7 +51,7 @@ static void qp_ready(uint32_t qpn)
                                          HCA_QP_RECEIVE_PSN | HCA_QP_MAX_DEST_RD | HCA_QP_MIN_RNR_TIMER,
                                      HCA_QP_STATE | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY |
                                          HCA_QP_SEND_PSN | HCA_QP_MAX_RD_ATOMIC};
-    struct hca_qp_attr attr = hca_fixture_attr(&raw.b);
+    struct hca_qp_attr attr = hca_fixture_attr(&raw.peer);
     attr.port = 1;
     attr.timeout = 1;
     attr.retry_count = 1;
@@ -83,6 +85,9 @@ static void objects_make(void)
         .mr_register = {.pdn = raw.pd, .iova = IOVA, .bytes = BYTES, .access = EVERY_ACCESS, .bus_address = raw.bus}});
     raw.qp = commanded((struct hca_command){.id = HCA_CMD_QP_CREATE, .qp_create = qp_init(HCA_RC)});
     qp_ready(raw.qp);
+    struct hca_qp_attr to_hostile = hca_fixture_attr(&raw.a);
+    to_hostile.dest_qpn = raw.qp;
+    hca_fixture_connect_with(&raw.peer, &to_hostile);
 }
 
 static void doorbell_ring(uint64_t offset, uint64_t value)
@@ -102,7 +107,8 @@ static void request_write(void)
     for (uint32_t at = sizeof control; at + sizeof(struct hca_wqe_data) <= (uint32_t)control.units * 16 && at < STRIDE;
          at += sizeof(struct hca_wqe_data)) {
         struct hca_wqe_data data = {.bytes = fuzz_below(&raw.input, 5000),
-                                    .lkey = fuzz_below(&raw.input, 4) != 0 ? raw.mr : (uint32_t)fuzz_take(&raw.input, 4),
+                                    .lkey =
+                                        fuzz_below(&raw.input, 4) != 0 ? raw.mr : (uint32_t)fuzz_take(&raw.input, 4),
                                     .address = IOVA + fuzz_below(&raw.input, 65536)};
         memcpy(to + at, &data, sizeof data);
     }
@@ -148,6 +154,9 @@ static void command_make(void)
         command.id = HCA_CMD_QP_MODIFY;
         command.qp_modify.mask = (uint32_t)fuzz_take(&raw.input, 4);
         fuzz_fill(&raw.input, &command.qp_modify.attr, sizeof command.qp_modify.attr);
+        uint32_t *dest = &command.qp_modify.attr.dest_qpn;
+        bool is_neighbour = *dest == hca_qp_number(raw.a.qp) || *dest == hca_qp_number(raw.b.qp);
+        *dest = is_neighbour ? hca_qp_number(raw.peer.qp) : *dest;
     } else if (what < 5) {
         fuzz_fill(&raw.input, (uint8_t *)&command + offsetof(struct hca_command, qp_create), 24);
     }
@@ -212,6 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     raw.process = hca_fixture_process_bare(&raw.fixture, 0);
     raw.a = hca_fixture_qp(raw.near, HCA_RC);
     raw.b = hca_fixture_qp(raw.far, HCA_RC);
+    raw.peer = hca_fixture_qp(raw.far, HCA_RC);
     hca_fixture_connect(&raw.a, &raw.b);
     objects_make();
     hca_fixture_spawn(&raw.fixture, "hostile", hostile_run, NULL);

@@ -133,7 +133,8 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
     bool completion = pcie_tlp_class(tlp) == PCIE_COMPLETION;
     // Bytes that were not requested have undefined contents.
-    if (bytes != 0 && (!completion || (tlp->byte_count % 4 == 0 && tlp->lower_address % 4 == 0))) {
+    bool requested = tlp->byte_count % 4 == 0 && tlp->lower_address % 4 == 0 && tlp->tag != HIDDEN_TAG;
+    if (bytes != 0 && (!completion || requested)) {
         memcpy(left->data, pcie_tlp_data(tlp), bytes);
     }
     if (completion) {
@@ -152,7 +153,7 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
         drain_take(&bench->drains[port]);
     }
     // The packet that fills the hard IP stalls the chip.
-    if (bench->steps != 0 && sim_random_below(&bench->stalls[port], 12) == 0) {
+    if ((bench->fills >> port & 1) != 0 || (bench->steps != 0 && sim_random_below(&bench->stalls[port], 12) == 0)) {
         bench->ops->set_tx_ready(bench->core, port, false);
     }
 }

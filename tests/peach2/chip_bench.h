@@ -15,6 +15,7 @@
 #define CHAIN_LENGTH    4u
 #define HOLDS_TAG       99u
 #define STATUS_TAG      98u
+#define HIDDEN_TAG      97u // of reads whose data are not recorded
 #define DMAC(register_) (PEACH2_DMAC_BASE + (register_))
 #define TAKEN_MAX       20000u
 #define ANSWERS         256u
@@ -47,6 +48,7 @@ struct bench {
     unsigned count, taken[PEACH2_PORTS];
     uint64_t taken_ps[PEACH2_PORTS][TAKEN_MAX];
     struct sim_random random, stalls[PEACH2_PORTS];
+    uint8_t fills;               // a bit for each port whose next packet fills the hard IP, which then stalls the chip
     unsigned steps;              // remaining steps of random traffic
     bool silent;                 // reads of the chip are not answered
     uint64_t unanswered;         // the read of this address is not answered

@@ -51,6 +51,12 @@ TEST(Resolved, KeepsWhatTheCommandLineSet)
     expect_round_trip(FIXTURE_FULL, "nodes.*.board.dmac_read_tags=3");
 }
 
+// As those for `tcasim exec` are.
+TEST(Resolved, LoadsWithoutRuns)
+{
+    expect_round_trip(TCASIM_SOURCE_DIR "/tests/dropin/ibsim0.yaml", NULL);
+}
+
 TEST(Resolved, KeepsTextsThatLookLikeSomethingElse)
 {
     expect_round_trip(FIXTURE_FULL, "title=- {a: \"b\\c\"} # 'd' \xc3\xa9");

@@ -186,7 +186,7 @@ TEST(Set, EmptiesAListThatMayBeEmpty)
     ASSERT_EQ(fixture.status, SIM_OK);
     EXPECT_EQ(fixture.scenario->expect_count, 0);
     fixture_fini(&fixture);
-    expect_refused("runs=[]", "an index or * must follow 'runs'");
+    expect_refused("nodes=[]", "an index or * must follow 'nodes'");
 }
 
 TEST(Set, AddsNoEntriesToAList)
