@@ -91,7 +91,7 @@ enum cli_exit cli_sweep_point_measure(const struct cli_sweep *sweep, uint32_t i,
     return point_measure(&job, sweep->directory, sweep->points[i].name);
 }
 
-// --- one point alone --------------------------------------------------------------------------------------------------
+// --- one point alone ------------------------------------------------------------------------------------------------
 
 // Reads "K" or "K:NAME"; *name_out: NULL without a name.
 static bool given_read(const struct cli_sweep *sweep, const char *given, uint32_t *point_out, const char **name_out)

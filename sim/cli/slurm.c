@@ -17,7 +17,7 @@
 #define ARRAY_SIZE_MAX 1000000
 #define ARRAY_DEFAULT  1001 // MaxArraySize of Slurm's defaults
 
-// --- options ----------------------------------------------------------------------------------------------------------
+// --- options --------------------------------------------------------------------------------------------------------
 
 static bool array_size_read(const char *text, uint32_t *size_out)
 {
@@ -48,7 +48,7 @@ static bool settings_right(const struct cli_engine_settings *settings)
     return array_size_read(settings->array_size, &size);
 }
 
-// --- before anything runs ---------------------------------------------------------------------------------------------
+// --- before anything runs -------------------------------------------------------------------------------------------
 
 static bool sbatch_there(void)
 {
@@ -117,7 +117,7 @@ static bool points_own(const struct cli_sweep *sweep)
     return false;
 }
 
-// --- waiting and collecting -------------------------------------------------------------------------------------------
+// --- waiting and collecting -----------------------------------------------------------------------------------------
 
 // Of a point whose log nobody needs: it was measured.
 static void files_remove(const struct cli_slurm_record *record, const struct cli_sweep *sweep)
@@ -202,7 +202,7 @@ static enum cli_engine_end jobs_collect(struct cli_sweep *sweep)
     return end;
 }
 
-// --- submitting -------------------------------------------------------------------------------------------------------
+// --- submitting -----------------------------------------------------------------------------------------------------
 
 static enum cli_engine_end jobs_submit(struct cli_slurm_record *record, struct cli_sweep *sweep, uint32_t tasks)
 {

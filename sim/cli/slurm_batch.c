@@ -28,7 +28,7 @@ uint32_t cli_slurm_tasks_make(struct cli_slurm_record *record, const struct cli_
     return tasks;
 }
 
-// --- the script -------------------------------------------------------------------------------------------------------
+// --- the script -----------------------------------------------------------------------------------------------------
 
 // A word of the shell, whatever the text contains.
 static void word_write(FILE *out, const char *before, const char *text)
@@ -76,8 +76,9 @@ static void command_write(const struct cli_job *job, const char *program, FILE *
     fputs(" >\"$log\" 2>&1 || status=$?\n", out);
 }
 
-void cli_slurm_script_write(const struct cli_slurm_record *record, const struct cli_sweep *sweep, const char *program,
-                            const char *directory, const char *folder, FILE *out)
+// program, directory, folder: absolute paths.
+static void script_write(const struct cli_slurm_record *record, const struct cli_sweep *sweep, const char *program,
+                         const char *directory, const char *folder, FILE *out)
 {
     const char *home = getenv("TCASIM_HOME");
     fputs("#!/bin/sh\n# Measures points of a sweep; written by `tcasim run --engine slurm`.\nset -u\n", out);
@@ -106,7 +107,7 @@ void cli_slurm_script_write(const struct cli_slurm_record *record, const struct 
           out);
 }
 
-// --- submitting -------------------------------------------------------------------------------------------------------
+// --- submitting -----------------------------------------------------------------------------------------------------
 
 struct script {
     const struct cli_slurm_record *record;
@@ -118,7 +119,7 @@ struct script {
 static void script_print(void *ctx, FILE *out)
 {
     const struct script *script = ctx;
-    cli_slurm_script_write(script->record, script->sweep, script->program, script->directory, script->folder, out);
+    script_write(script->record, script->sweep, script->program, script->directory, script->folder, out);
 }
 
 static bool paths_find(struct script *script, char folder[PATH_MAX])

@@ -57,7 +57,7 @@ void cli_slurm_record_fini(struct cli_slurm_record *record)
     record->tasks = NULL;
 }
 
-// --- the file ---------------------------------------------------------------------------------------------------------
+// --- the file -------------------------------------------------------------------------------------------------------
 
 static bool tasks_read(struct cli_slurm_record *record, FILE *file)
 {
@@ -167,7 +167,7 @@ void cli_slurm_folder_tidy(const struct cli_job *sweep, uint64_t job)
     (void)rmdir(folder);
 }
 
-// --- jobs of earlier runs ---------------------------------------------------------------------------------------------
+// --- jobs of earlier runs -------------------------------------------------------------------------------------------
 
 static const char this_sweep[] = "this sweep";
 

@@ -89,7 +89,7 @@ void cli_slurm_sacct_parse(char *text, struct cli_slurm_task *tasks, uint32_t co
     }
 }
 
-// --- the commands -----------------------------------------------------------------------------------------------------
+// --- the commands ---------------------------------------------------------------------------------------------------
 
 static bool squeue_ask(uint64_t job, const char *states, struct cli_tool *tool, char *error, size_t error_size)
 {

@@ -50,7 +50,7 @@ static bool file_path(const struct waiting *waiting, uint32_t i, const char *suf
     return cli_slurm_path(waiting->sweep->job, name, path);
 }
 
-// --- reasons ----------------------------------------------------------------------------------------------------------
+// --- reasons --------------------------------------------------------------------------------------------------------
 
 // The first message of the program in the log, or else its first line; from the heap. NULL: it has none.
 static char *log_reason(const char *path)
@@ -105,7 +105,7 @@ static char *task_why(const struct waiting *waiting, uint32_t i)
     return why_make(waiting, i, what);
 }
 
-// --- the folder -------------------------------------------------------------------------------------------------------
+// --- the folder -----------------------------------------------------------------------------------------------------
 
 // The exit status that the task wrote; -1: none yet.
 static int status_read(const struct waiting *waiting, uint32_t i)
@@ -170,7 +170,7 @@ static void folder_look(struct waiting *waiting)
     }
 }
 
-// --- Slurm ------------------------------------------------------------------------------------------------------------
+// --- Slurm ----------------------------------------------------------------------------------------------------------
 
 static void tasks_ask(struct waiting *waiting)
 {
@@ -250,7 +250,7 @@ static int all_wait(struct waiting *waiting)
     return signal_number;
 }
 
-// Points that no task measures are there, or were removed after the jobs were submitted.
+// Points that no task measures were kept, or were removed after the jobs were submitted.
 static void others_take(struct waiting *waiting)
 {
     struct cli_sweep *sweep = waiting->sweep;

@@ -87,6 +87,12 @@ class Sweeps:
                                  '--format=%K %T').split('\n')
         return dict(line.split(' ') for line in lines if line)
 
+    def drain(self):
+        self.cluster.run('scontrol', 'update', 'nodename=n0', 'state=drain', 'reason=test')
+
+    def undrain(self):
+        self.cluster.run('scontrol', 'update', 'nodename=n0', 'state=resume')
+
     def measured(self, directory):
         points = self.path(directory, 'points')
         return len([name for name in os.listdir(points) if name.endswith('.csv')]) if os.path.isdir(points) else 0
@@ -136,19 +142,19 @@ def a_point_that_fails(sweeps):
 
 
 def a_node_that_is_drained(sweeps):
-    values = ['s.yaml', '--set', 'sweep={runs.0.iterations: [20000, 20001, 20002, 20003, 20004]}']
+    values = ['s.yaml', '--set', 'sweep={runs.0.iterations: [20000, 20001, 20002, 20003, 20004, 20005]}']
     process = sweeps.start(*values, '--engine', 'slurm', '--out', 'slurm')
     job = sweeps.submitted('slurm')
     until(lambda: 'RUNNING' in sweeps.states(job).values(), 'a task that runs')
-    sweeps.cluster.run('scontrol', 'update', 'nodename=n0', 'state=drain', 'reason=test')
+    sweeps.drain()
     until(lambda: 'RUNNING' not in sweeps.states(job).values(), 'the end of the tasks that ran')
     assert 'PENDING' in sweeps.states(job).values(), sweeps.states(job)
     time.sleep(3)
     assert process.poll() is None, 'the program did not wait for the pending tasks'
-    assert 0 < sweeps.measured('slurm') < 5, sweeps.measured('slurm')
-    sweeps.cluster.run('scontrol', 'update', 'nodename=n0', 'state=resume')
+    assert 0 < sweeps.measured('slurm') < 6, sweeps.measured('slurm')
+    sweeps.undrain()
     output, errors = sweeps.end(process, 0)
-    assert errors == '' and '5 points, 0 of them kept from an earlier run, 0 failed' in output, (output, errors)
+    assert errors == '' and '6 points, 0 of them kept from an earlier run, 0 failed' in output, (output, errors)
     sweeps.run(*values, '--quiet', '--out', 'local')
     same(sweeps.path('local'), sweeps.path('slurm'))
 
@@ -160,7 +166,8 @@ def a_task_that_is_killed(sweeps):
     until(lambda: sweeps.measured('out') == 2, 'the short points')
     sweeps.cluster.run('scancel', job + '_2')
     output, errors = sweeps.end(process, 2)
-    assert re.search(rf"the point '{LONG}' failed: (its job {job}_2 ended as CANCELLED|ended by signal 15)", errors), errors
+    assert re.search(rf"the point '{LONG}' failed: (its job {job}_2 ended as CANCELLED|ended by signal 15)",
+                     errors), errors
     assert errors.count(' failed') == 1 and ' 1 failed' in output, (output, errors)
     process = sweeps.start(*words)  # only the point that failed runs again
     until(lambda: 'RUNNING' in sweeps.states(sweeps.submitted('out')).values(), 'a task that runs')
@@ -176,14 +183,16 @@ def a_task_that_is_killed(sweeps):
 
 
 def detached(sweeps):
-    words = ['s.yaml', '--out', 'out', '--set', 'sweep={runs.0.iterations: [2, 30000, 3]}']
+    words = ['s.yaml', '--out', 'out', '--set', 'sweep={runs.0.iterations: [2, 300, 3]}']
+    sweeps.drain()  # the jobs wait
     output, errors = sweeps.run(*words, '--engine', 'slurm', '--detach')
     job = sweeps.job('out')
     assert output.startswith(f'Submitted job {job} with 3 tasks; ') and errors == '', (output, errors)
     assert not os.path.exists(sweeps.path('out', 'data.csv'))
     for engine in ('slurm', 'local'):
         _, errors = sweeps.run(*words, '--engine', engine, status=2)
-        assert f'out: job {job} of this sweep still runs there; --resume collects it, scancel {job} ends it\n' in errors, errors
+        assert errors == (f'tcasim: out: job {job} of this sweep still runs there; --resume collects it, scancel {job} '
+                          'ends it\n'), errors
     _, errors = sweeps.run('s.yaml', '--out', 'out', '--engine', 'slurm', status=2)
     assert f'out: job {job} of another sweep still runs there; scancel {job} ends it\n' in errors, errors
     _, errors = sweeps.run('s.yaml', '--out', 'out', '--resume', status=2)
@@ -193,6 +202,8 @@ def detached(sweeps):
     process.send_signal(signal.SIGINT)
     _, errors = sweeps.end(process, -signal.SIGINT)
     assert errors == f'tcasim: interrupted; job {job} goes on, and --resume collects it\n', errors
+    assert set(sweeps.states(job).values()) == {'PENDING'}, sweeps.states(job)
+    sweeps.undrain()
     output, errors = sweeps.run(*words, '--resume')
     assert errors == '' and '3 points, 0 of them kept from an earlier run, 0 failed' in output, (output, errors)
     sweeps.run(*words, '--quiet', '--out', 'local')

@@ -79,7 +79,7 @@ static void refused(struct process *process, const char *words, const char *mess
     EXPECT_STREQ(process->errors, line);
 }
 
-// --- what Slurm says --------------------------------------------------------------------------------------------------
+// --- what Slurm says ------------------------------------------------------------------------------------------------
 
 TEST(SlurmStates, LinesOfSqueueAreTheTasksOfTheArray)
 {
@@ -123,7 +123,7 @@ TEST(SlurmStates, AListThatIsCutShortMeansTheOtherTasks)
     }
 }
 
-// --- jobs -------------------------------------------------------------------------------------------------------------
+// --- jobs -----------------------------------------------------------------------------------------------------------
 
 TEST(SlurmRun, SubmitsTheMissingPointsAsAnArray)
 {
@@ -310,7 +310,7 @@ TEST(SlurmRun, RefusesPointsOfAnotherBuild)
     end(&process);
 }
 
-// --- one point --------------------------------------------------------------------------------------------------------
+// --- one point ------------------------------------------------------------------------------------------------------
 
 TEST(SweepPoint, IsMeasuredAloneAndKeptForTheSweep)
 {
