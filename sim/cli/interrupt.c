@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -101,6 +102,21 @@ void cli_interrupt_hold(void)
 void cli_interrupt_release(void)
 {
     mask_change(SIG_UNBLOCK);
+}
+
+int cli_interrupt_wait(unsigned milliseconds)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        struct sigaction now; // a signal that is ignored would be taken, too
+        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler == tidy) {
+            sigaddset(&set, signals[i]);
+        }
+    }
+    const struct timespec time = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000};
+    int taken = sigtimedwait(&set, NULL, &time);
+    return taken > 0 ? taken : 0;
 }
 
 // Called through a pointer: before functions that never return, AddressSanitizer unpoisons the stack, and it warns on

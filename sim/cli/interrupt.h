@@ -27,3 +27,6 @@ void cli_interrupt_line_set(bool shown);
 // Between hold and release a signal is delayed; used while the results are written.
 void cli_interrupt_hold(void);
 void cli_interrupt_release(void);
+// Between hold and release: sleeps, until a signal arrives. Returns it, or 0. The caller tidies up, raises it and
+// releases it.
+int cli_interrupt_wait(unsigned milliseconds);

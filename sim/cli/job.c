@@ -233,12 +233,14 @@ static enum cli_exit report_run(struct running *running)
 {
     cli_progress_init(&running->progress, !running->job->quiet);
     bool sweep = running->job->scenario->sweep != NULL;
-    enum cli_exit result = sweep ? cli_sweep_run(running->job, running->report, &running->progress, running->junit)
-                                 : all_series_run(running);
+    bool merged = false; // the other points of a sweep are still useful
+    enum cli_exit result =
+        sweep ? cli_sweep_run(running->job, running->report, &running->progress, running->junit, &merged)
+              : all_series_run(running);
     cli_progress_fini(&running->progress);
-    if (result < CLI_EXIT_INPUT || sweep) { // the other points of a sweep are still useful
+    if (sweep ? merged : result < CLI_EXIT_INPUT) {
         result = cli_exit_worse(result, results_publish(running, result));
-    } else {
+    } else if (result != CLI_EXIT_OK) {
         const struct cli_judging judging = judging_make(running, result);
         cli_expectations_skip(&judging, running->report, "the simulation did not complete");
         report_faults_print(running->report, stderr); // there are no results that would show them

@@ -8,6 +8,9 @@
 #include "sim/report/report.h"
 #include "sim/scenario/scenario.h"
 
+struct cli_engine;
+struct cli_engine_settings;
+
 struct cli_job {
     const char *path; // of the scenario's file
     struct scn_scenario *scenario;
@@ -15,8 +18,10 @@ struct cli_job {
     char *directory;             // of the results
     const char *reference_csv;
     const struct cli_paths *paths;
-    uint32_t jobs; // of a sweep: parallel processes
-    bool fresh;    // of a sweep: measure again what an earlier run measured
+    uint32_t jobs;                                     // of a sweep: parallel processes
+    bool fresh;                                        // of a sweep: measure again what an earlier run measured
+    const struct cli_engine *engine;                   // of a sweep
+    const struct cli_engine_settings *engine_settings; // of a sweep
     bool quiet;
     bool trace_rtl;
     bool update_baseline;

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/engine.h"
 #include "sim/cli/interrupt.h"
 #include "sim/cli/job.h"
 #include "sim/cli/pool.h"
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
+#include "sim/cli/point.h"
 #include "sim/cli/printing.h"
 #include "sim/cli/side.h"
 #include "sim/cli/junit.h"
@@ -22,6 +24,9 @@ struct run_options {
     struct cli_list trace_only;
     const char *jobs;
     uint32_t job_count; // of --jobs
+    struct cli_engine_settings engine;
+    const struct cli_engine *engine_chosen; // of --engine
+    const char *point;
     const char *junit;
     bool quiet, trace_rtl, fresh, update_baseline;
 };
@@ -33,6 +38,20 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, sets)},
     {"jobs", "N", "number of parallel scenarios or points of a sweep (default: the number of processors)",
      CLI_OPTION_TEXT, offsetof(struct run_options, jobs)},
+    {"engine", "NAME", "measure the points of a sweep as processes (local, the default) or as a job array (slurm)",
+     CLI_OPTION_TEXT, offsetof(struct run_options, engine.engine)},
+    {"partition", "P", "with --engine slurm: the partition of the jobs (default: Slurm's)", CLI_OPTION_TEXT,
+     offsetof(struct run_options, engine.partition)},
+    {"array-size", "N", "with --engine slurm: at most N tasks, which share the points (default: Slurm's MaxArraySize)",
+     CLI_OPTION_TEXT, offsetof(struct run_options, engine.array_size)},
+    {"time", "T", "with --engine slurm: the time limit of a task, as sbatch takes it (default: Slurm's)",
+     CLI_OPTION_TEXT, offsetof(struct run_options, engine.time)},
+    {"detach", NULL, "with --engine slurm: return when the jobs are submitted", CLI_OPTION_FLAG,
+     offsetof(struct run_options, engine.detach)},
+    {"resume", NULL, "wait for the submitted jobs of a sweep and collect their points; submit and measure nothing",
+     CLI_OPTION_FLAG, offsetof(struct run_options, engine.resume)},
+    {"point", "K[:NAME]", "measure only point K of a sweep (from 1) into DIR/points, without results; jobs use this",
+     CLI_OPTION_TEXT, offsetof(struct run_options, point)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
     {"trace", "FILE.csv", "write every TLP at every end of a link", CLI_OPTION_TEXT,
@@ -49,7 +68,9 @@ static const struct cli_option options[] = {
 static const struct cli_syntax syntax = {
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]\n"
              "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]\n"
-             "                  [--junit FILE.xml] [--update-baseline]",
+             "                  [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
+             "                  [--engine local|slurm [--partition P] [--array-size N] [--time T]\n"
+             "                   [--detach|--resume]]",
     .doc = "Runs each scenario, writes its results and prints them. Without a file it runs the ping-pong of\n"
            "hanawa2013, figures 7 and 8. With several files and --out, each one has its own directory in DIR.",
     .options = options,
@@ -83,6 +104,8 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .paths = paths,
                             .jobs = given->job_count,
                             .fresh = given->fresh,
+                            .engine = given->engine_chosen,
+                            .engine_settings = &given->engine,
                             .reference_csv = paths->reference,
                             .quiet = given->quiet,
                             .trace_rtl = given->trace_rtl,
@@ -93,6 +116,13 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
     }
     if (job->scenario->sweep != NULL && (given->trace != NULL || given->trace_rtl)) {
         cli_error("%s: a sweep cannot be traced", path);
+        return false;
+    }
+    const char *needs = given->point != NULL                        ? "--point"
+                        : given->engine_chosen != &cli_engine_local ? "--engine slurm"
+                                                                    : NULL;
+    if (job->scenario->sweep == NULL && needs != NULL) {
+        cli_error("%s: %s takes a scenario with a sweep, and this one has none", path, needs);
         return false;
     }
     if (scn_series(job->scenario, 0) == NULL && !cli_printing_is_asked(job->scenario)) {
@@ -133,7 +163,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
     enum cli_exit worst = CLI_EXIT_OK;
     for (size_t i = 0; i < count; i++) {
         jobs[i].trace = trace_path != NULL ? &trace : NULL;
-        enum cli_exit result = cli_job_run(&jobs[i]);
+        enum cli_exit result = given->point != NULL ? cli_point_run(&jobs[i], given->point) : cli_job_run(&jobs[i]);
         worst = result > worst ? result : worst;
     }
     // The trace of a run that got stuck is kept: it is needed to find the cause.
@@ -144,8 +174,45 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
     return worst;
 }
 
+// What a run that merges no points cannot do.
+static bool partial_right(const struct run_options *given, const char *option)
+{
+    const char *other = given->junit != NULL ? "--junit" : given->update_baseline ? "--update-baseline" : NULL;
+    if (other != NULL) {
+        cli_error("%s writes no results that %s could use", option, other);
+    }
+    return other == NULL;
+}
+
+static bool engine_right(struct run_options *given, size_t files)
+{
+    const struct cli_engine_settings *engine = &given->engine;
+    given->engine_chosen = cli_engine_choose(engine);
+    if (given->engine_chosen == NULL) {
+        return false;
+    }
+    bool slurm = given->engine_chosen != &cli_engine_local;
+    if (files > 1 && (slurm || given->point != NULL)) {
+        cli_error("%s takes one scenario at a time", slurm ? "--engine slurm" : "--point");
+        return false;
+    }
+    if (given->point != NULL && (engine->engine != NULL || engine->resume)) {
+        cli_error("--point measures in this process; it takes no %s", engine->resume ? "--resume" : "--engine");
+        return false;
+    }
+    if (engine->resume && given->fresh) {
+        cli_error("--resume collects what was submitted; it takes no --fresh");
+        return false;
+    }
+    return (given->point == NULL || partial_right(given, "--point")) &&
+           (!engine->detach || partial_right(given, "--detach"));
+}
+
 static bool options_right(struct run_options *given, size_t files)
 {
+    if (!engine_right(given, files)) {
+        return false;
+    }
     if (!cli_jobs_read(given->jobs, &given->job_count)) {
         return false;
     }

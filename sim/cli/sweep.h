@@ -1,7 +1,7 @@
-// The points of a sweep, in parallel as children of this process, and their data in one report.
+// The points of a sweep, measured by an engine, and their data in one report.
 //
-// A point that the same program measured before is not measured again. Results do not depend on the number of children
-// nor on the order in which they end: the points are merged in their order.
+// A point that the same program measured before is not measured again. Results do not depend on the engine, on the
+// number of children or jobs, nor on the order in which they end: the points are merged in their order.
 #pragma once
 
 #include "sim/cli/job.h"
@@ -9,5 +9,7 @@
 #include "sim/report/report.h"
 
 // Measures the missing points and adds all points to the report. A point that fails is named, and the others continue.
-// Returns the worst result.
-enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit);
+// Returns the worst result. *merged_out: whether the report has the points; otherwise the engine refused them (printed
+// why), or they are still being measured.
+enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit,
+                            bool *merged_out);

@@ -1,5 +1,6 @@
 #include "sim/report/points.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -78,6 +79,41 @@ bool report_point_exists(const char *directory, const char *name)
     char path[PATH_MAX];
     path_make(directory, name, ".csv", path);
     return access(path, R_OK) == 0;
+}
+
+// The program that a point's file names; "" if it names none.
+static void program_read(const char *path, char program[REPORT_HASH_MAX])
+{
+    FILE *file = fopen(path, "r");
+    program[0] = '\0';
+    if (file != NULL) {
+        _Static_assert(REPORT_HASH_MAX == 65, "the width of the field");
+        if (fscanf(file, "# program %64[0-9a-f]", program) != 1) {
+            program[0] = '\0';
+        }
+        fclose(file);
+    }
+}
+
+bool report_points_foreign(const char *directory, char program[REPORT_HASH_MAX])
+{
+    char own[REPORT_HASH_MAX], path[PATH_MAX];
+    bool foreign = false;
+    report_hash_file("/proc/self/exe", own);
+    DIR *entries = opendir(directory);
+    for (struct dirent *entry = entries != NULL ? readdir(entries) : NULL; entry != NULL && !foreign;
+         entry = readdir(entries)) {
+        size_t length = strspn(entry->d_name, "0123456789abcdef");
+        if (length == REPORT_POINT_NAME_MAX - 1 && strcmp(entry->d_name + length, ".yaml") == 0 &&
+            files_path(directory, entry->d_name, path, sizeof path) == SIM_OK) {
+            program_read(path, program);
+            foreign = program[0] != '\0' && strcmp(program, own) != 0;
+        }
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    return foreign;
 }
 
 void report_point_remove(const char *directory, const char *name)

@@ -3,6 +3,7 @@
 // printed; and <hash>.csv, a record a line, the last one "end".
 #pragma once
 
+#include "sim/report/manifest.h"
 #include "sim/report/report.h"
 
 // <hash> of a point: of its nodes, cables, runs and seed, and of this program; not of what is asked of results.
@@ -11,6 +12,8 @@ enum sim_status report_point_name(const struct scn_scenario *point, char name[RE
 
 bool report_point_exists(const char *directory, const char *name);
 void report_point_remove(const char *directory, const char *name);
+// Has the directory a point that another build of this program measured? Its hash goes into program.
+bool report_points_foreign(const char *directory, char program[REPORT_HASH_MAX]);
 
 // report: of this point only. Both files appear at once, the data last.
 enum sim_status report_point_write(const report_t *report, const char *directory, const char *name, char *error,
