@@ -20,6 +20,7 @@ module peach2_dmac (
     // registers, channel after channel
     input  logic [4*peach2_regs_pkg::DMAC_RW_BITS-1:0]    rw_i,
     input  logic [4*peach2_regs_pkg::DMAC_PULSE_BITS-1:0] pulse_i,
+    input  logic         ro_read_i,           // ro_o may be read in this cycle; otherwise it is zero
     output logic [4*peach2_regs_pkg::DMAC_RO_BITS-1:0]    ro_o,
 
     // routes
@@ -96,6 +97,7 @@ module peach2_dmac (
             .cfg_finish_cycles_i(cfg_finish_cycles_i), .cfg_read_bytes_i(cfg_read_bytes_i),
             .regs_i(rw_i[peach2_regs_pkg::DMAC_RW_BITS*c +: peach2_regs_pkg::DMAC_RW_BITS]),
             .pulse_i(pulse_i[peach2_regs_pkg::DMAC_PULSE_BITS*c +: peach2_regs_pkg::DMAC_PULSE_BITS]),
+            .regs_read_i(ro_read_i),
             .regs_o(ro_o[peach2_regs_pkg::DMAC_RO_BITS*c +: peach2_regs_pkg::DMAC_RO_BITS]),
             .window_base_i(window_base_i), .routes_i(routes_i),
             .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]),

@@ -17,6 +17,7 @@ module peach2_dmac_channel #(
     // registers; all are copied at the start
     input  peach2_regs_pkg::dmac_rw_t    regs_i,
     input  peach2_regs_pkg::dmac_pulse_t pulse_i,
+    input  logic         regs_read_i,      // regs_o may be read in this cycle; otherwise it is zero
     output peach2_regs_pkg::dmac_ro_t    regs_o,
 
     // routes, for the checks
@@ -99,7 +100,7 @@ module peach2_dmac_channel #(
     logic [63:0] notify_local_address_q, notify_remote_address_q;
     logic [31:0] notify_value_q;
     logic        notify_local_q, notify_remote_q, end_interrupt_q;
-    logic [7:0]  ignored_q;
+    logic [7:0]  ignored_d, ignored_q;
     logic [31:0] completed_d, completed_q;
     logic [OUTSTANDING_BITS-1:0] outstanding_d, outstanding_q;
 
@@ -195,28 +196,34 @@ module peach2_dmac_channel #(
     assign lost_o = error_q == peach2_regs_pkg::DMA_READ_LOST;
 
     // --- status ---
+    logic notify_state;
+    assign notify_state = state_q == CHANNEL_NOTIFY_LOCAL || state_q == CHANNEL_NOTIFY_REMOTE;
+
     peach2_regs_pkg::dmac_status_t status, end_status;
     peach2_regs_pkg::completion_status_t notify_word;
     always_comb begin
         status = '0;
-        status.busy = !idle_o;
-        status.done = done_q;
-        status.error = error_q;
-        status.ignored_starts = ignored_q;
-        end_status = status;
-        end_status.busy = 1'b0;
-        end_status.done = 1'b1;
-        notify_word.value = notify_value_q;
-        notify_word.status = end_status;
-        regs_o.status = status;
-        regs_o.completed = completed_q;
+        end_status = '0;
+        notify_word = '0;
+        regs_o = '0;
+        if (regs_read_i || notify_state) begin
+            status.busy = !idle_o;
+            status.done = done_q;
+            status.error = error_q;
+            status.ignored_starts = ignored_q;
+            end_status = status;
+            end_status.busy = 1'b0;
+            end_status.done = 1'b1;
+            notify_word.value = notify_value_q;
+            notify_word.status = end_status;
+            regs_o.status = status;
+            regs_o.completed = completed_q;
+        end
     end
 
     // --- notification ---
-    logic notify_state;
     logic notify_misaligned;
     logic notify_wanted;
-    assign notify_state = state_q == CHANNEL_NOTIFY_LOCAL || state_q == CHANNEL_NOTIFY_REMOTE;
     // A status word is offered until it has left, by the route of the first cycle: routes may change meanwhile.
     logic notify_held_q;
     logic [peach2_pkg::DESTS-1:0] notify_dest_q;
@@ -453,7 +460,11 @@ module peach2_dmac_channel #(
     always_comb begin
         outstanding_d = outstanding_q;
         completed_d = completed_q;
+        ignored_d = ignored_q;
         if (active) begin
+            if (pulse_i.control_start && !starts && ignored_q != 8'hff) begin
+                ignored_d = ignored_q + 8'd1;
+            end
             if (moves && !retire_i) begin
                 outstanding_d = outstanding_q + 1'b1;
             end else if (!moves && retire_i) begin
@@ -485,9 +496,7 @@ module peach2_dmac_channel #(
             done_q <= done_d;
             completed_q <= completed_d;
             outstanding_q <= outstanding_d;
-            if (pulse_i.control_start && !starts && ignored_q != 8'hff) begin
-                ignored_q <= ignored_q + 8'd1;
-            end
+            ignored_q <= ignored_d;
         end
     end
 

@@ -62,9 +62,9 @@ module peach2_dmac_fetch #(
 
     typedef enum logic [1:0] {
         FETCH_IDLE,
+        FETCH_END,     // last descriptor seen, or failed
         FETCH_REQUEST, // next_q has to be read
-        FETCH_WAIT,    // answers are outstanding
-        FETCH_END      // last descriptor seen, or failed
+        FETCH_WAIT     // answers are outstanding
     } state_e;
 
     state_e                state_d, state_q;
@@ -95,7 +95,7 @@ module peach2_dmac_fetch #(
     logic [2:0] burst;
     logic       room;
 
-    assign walking = state_q == FETCH_REQUEST || state_q == FETCH_WAIT || begin_i;
+    assign walking = !settled_o || begin_i;
     assign count = write_q - read_q;
 
     always_comb begin
@@ -269,7 +269,9 @@ module peach2_dmac_fetch #(
             age_q <= '0;
         end else if (walking) begin
             state_q <= state_d;
-            board_q <= begin_i ? board_i : board_q;
+            if (begin_i) begin
+                board_q <= board_i;
+            end
             next_q <= next_d;
             expected_q <= expected_d;
             follows_q <= follows_d;
@@ -295,12 +297,8 @@ module peach2_dmac_fetch #(
             write_q <= '0;
             read_q <= '0;
         end else begin
-            if (accept) begin
-                write_q <= write_q + 1'b1;
-            end
-            if (valid_o && ready_i) begin
-                read_q <= read_q + 1'b1;
-            end
+            write_q <= write_q + {{DEPTH_BITS{1'b0}}, accept};
+            read_q <= read_q + {{DEPTH_BITS{1'b0}}, valid_o && ready_i};
         end
     end
 
@@ -320,7 +318,7 @@ module peach2_dmac_fetch #(
     end
     assign failed_o = count == '0 && state_q == FETCH_END && error_q != peach2_regs_pkg::DMA_OK;
     assign error_o = error_q;
-    assign settled_o = state_q == FETCH_IDLE || state_q == FETCH_END;
+    assign settled_o = state_q < FETCH_REQUEST; // FETCH_IDLE or FETCH_END
 
 `ifndef SYNTHESIS
     descriptor_queue_never_overflows : assert property (@(posedge clk_i) disable iff (rst_i)

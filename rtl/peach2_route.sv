@@ -28,6 +28,7 @@ module peach2_route (
     always_comb begin
         match = '0;
         first = '0;
+        hit_o = '0;
         route = '0;
         if (in_window_o) begin
             for (int unsigned k = 0; k < ROUTES; k++) begin
@@ -36,10 +37,9 @@ module peach2_route (
                            (address.pages & route.mask.pages) <= route.upper.pages;
             end
             first = match & (~match + 8'd1);
+            hit_o = {first[4], first[3] | first[7], first[2] | first[6], first[1] | first[5], first[0]};
         end
     end
-
-    assign hit_o = {first[4], first[3] | first[7], first[2] | first[6], first[1] | first[5], first[0]};
 
 `ifndef SYNTHESIS
     always_comb begin
