@@ -279,7 +279,6 @@ module peach2_dmac_channel #(
         wait_d = wait_q;
         error_d = error_q;
         done_d = done_q;
-        interrupt_o = 1'b0;
 
         if (active) begin
             unique case (state_q)
@@ -382,9 +381,6 @@ module peach2_dmac_channel #(
             if (starts) begin
                 error_d = peach2_regs_pkg::DMA_OK;
             end
-
-            interrupt_o = (done_d && !done_q && end_interrupt_q) ||
-                          (retire_i && retire_interrupt_i && retire_error_i == peach2_regs_pkg::DMA_OK && !abort_o);
         end
     end
 
@@ -518,6 +514,9 @@ module peach2_dmac_channel #(
     end
 
     assign idle_o = state_q == CHANNEL_IDLE;
+
+    assign interrupt_o = (done_d && !done_q && end_interrupt_q) ||
+                         (retire_i && retire_interrupt_i && retire_error_i == peach2_regs_pkg::DMA_OK && !abort_o);
 
     // the fetch unit follows the chain; bits of registers without a field
     logic unused;
