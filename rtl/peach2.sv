@@ -48,14 +48,16 @@ module peach2 (
     logic [2:0]   cfg_prefetch_q;
 
     always_ff @(posedge clk_i) begin
-        cfg_requester_q <= cfg_requester_i;
-        cfg_mps_log2_q <= cfg_mps_log2_i;
-        cfg_start_cycles_q <= cfg_start_cycles_i;
-        fetch_left_q <= cfg_fetch_cycles_i < cfg_start_cycles_i ? cfg_start_cycles_i - cfg_fetch_cycles_i : 16'd0;
-        cfg_finish_cycles_q <= cfg_finish_cycles_i;
-        cfg_read_bytes_q <= cfg_read_bytes_i;
-        cfg_read_tags_q <= cfg_read_tags_i;
-        cfg_prefetch_q <= cfg_prefetch_i;
+        if (rst_i) begin
+            cfg_requester_q <= cfg_requester_i;
+            cfg_mps_log2_q <= cfg_mps_log2_i;
+            cfg_start_cycles_q <= cfg_start_cycles_i;
+            fetch_left_q <= cfg_fetch_cycles_i < cfg_start_cycles_i ? cfg_start_cycles_i - cfg_fetch_cycles_i : 16'd0;
+            cfg_finish_cycles_q <= cfg_finish_cycles_i;
+            cfg_read_bytes_q <= cfg_read_bytes_i;
+            cfg_read_tags_q <= cfg_read_tags_i;
+            cfg_prefetch_q <= cfg_prefetch_i;
+        end
     end
 
     // --- registers -------------------------------------------------------------------------------------------------
@@ -257,7 +259,7 @@ module peach2 (
         .cfg_start_cycles_i(cfg_start_cycles_q), .cfg_fetch_left_i(fetch_left_q),
         .cfg_finish_cycles_i(cfg_finish_cycles_q),
         .cfg_read_bytes_i(cfg_read_bytes_q), .cfg_read_tags_i(cfg_read_tags_q), .cfg_prefetch_i(cfg_prefetch_q),
-        .rw_i(dmac), .pulse_i(dmac_pulse), .ro_o(dmac_state),
+        .rw_i(dmac), .pulse_i(dmac_pulse), .ro_read_i(reg_access), .ro_o(dmac_state),
         .window_base_i(chip.window_base.prefix), .routes_i(routes),
         .imem_valid_o(dmac_mem_valid), .imem_index_o(dmac_mem_index), .imem_ready_i(dmac_mem_ready),
         .imem_rvalid_i(dmac_mem_rvalid), .imem_rdata_i(dmac_mem_rdata),
@@ -350,10 +352,16 @@ module peach2 (
                         tx_e.sop, tx_e.eop, tx_e.empty, tx_n.sop, tx_n.eop, tx_n.empty};
     assign tx_data_o = {tx_s.data, tx_w.data, tx_e.data, tx_n.data};
 
-    assign idle_o = idle_n && idle_e && idle_w && idle_s && out_idle_n && out_idle_e && out_idle_w && out_idle_s &&
-                    local_idle && regfile_idle && interrupt_idle && dmac_idle;
-    assign still_o = still_n && still_e && still_w && still_s && out_still_n && out_still_e && out_still_w &&
-                     out_still_s && local_still && regfile_idle && interrupt_idle && dmac_idle;
+    always_comb begin
+        idle_o = 1'b0;
+        still_o = 1'b0;
+        if (dmac_idle) begin
+            idle_o = idle_n && idle_e && idle_w && idle_s && out_idle_n && out_idle_e && out_idle_w && out_idle_s &&
+                     local_idle && regfile_idle && interrupt_idle;
+            still_o = still_n && still_e && still_w && still_s && out_still_n && out_still_e && out_still_w &&
+                      out_still_s && local_still && regfile_idle && interrupt_idle;
+        end
+    end
 
     // Only the DMAC detects unexpected completions at N.
     always_ff @(posedge clk_i) begin

@@ -20,6 +20,7 @@ module peach2_dmac (
     // registers, channel after channel
     input  logic [4*peach2_regs_pkg::DMAC_RW_BITS-1:0]    rw_i,
     input  logic [4*peach2_regs_pkg::DMAC_PULSE_BITS-1:0] pulse_i,
+    input  logic         ro_read_i,           // ro_o may be read in this cycle; otherwise it is zero
     output logic [4*peach2_regs_pkg::DMAC_RO_BITS-1:0]    ro_o,
 
     // routes
@@ -96,6 +97,7 @@ module peach2_dmac (
             .cfg_finish_cycles_i(cfg_finish_cycles_i), .cfg_read_bytes_i(cfg_read_bytes_i),
             .regs_i(rw_i[peach2_regs_pkg::DMAC_RW_BITS*c +: peach2_regs_pkg::DMAC_RW_BITS]),
             .pulse_i(pulse_i[peach2_regs_pkg::DMAC_PULSE_BITS*c +: peach2_regs_pkg::DMAC_PULSE_BITS]),
+            .regs_read_i(ro_read_i),
             .regs_o(ro_o[peach2_regs_pkg::DMAC_RO_BITS*c +: peach2_regs_pkg::DMAC_RO_BITS]),
             .window_base_i(window_base_i), .routes_i(routes_i),
             .fetch_begin_o(fetch_begin[c]), .fetch_address_o(fetch_address[64*c +: 64]),
@@ -144,8 +146,14 @@ module peach2_dmac (
         .clk_i(clk_i), .rst_i(rst_i), .request_i(imem_busy_q ? 4'd0 : imem_valid), .taken_i(imem_take), .last_i(1'b1),
         .grant_o(imem_grant)
     );
-    assign imem_channel = {imem_grant[3] | imem_grant[2], imem_grant[3] | imem_grant[1]};
-    assign imem_index_o = imem_index[10 * imem_channel +: 10];
+    always_comb begin
+        imem_channel = '0;
+        imem_index_o = '0;
+        if (imem_valid_o) begin
+            imem_channel = {imem_grant[3] | imem_grant[2], imem_grant[3] | imem_grant[1]};
+            imem_index_o = imem_index[10 * imem_channel +: 10];
+        end
+    end
 
     always_ff @(posedge clk_i) begin
         if (rst_i) begin
@@ -174,6 +182,30 @@ module peach2_dmac (
         .valid_o(rd_valid_o), .beat_o(rd_beat_o), .ready_i(rd_ready_i)
     );
 
+    // --- the segment that gets a slot ---
+    logic [63:0]      take_destination;
+    logic [9:0]       take_bytes;
+    logic             take_last, take_interrupt;
+    logic [DESTS-1:0] take_dest;
+    logic [4:0]       take_word;
+
+    always_comb begin
+        take_destination = '0;
+        take_bytes = '0;
+        take_last = 1'b0;
+        take_interrupt = 1'b0;
+        take_dest = '0;
+        take_word = '0;
+        if (slot_take) begin
+            take_destination = segment_destination[64 * slot_channel +: 64];
+            take_bytes = segment_bytes[10 * slot_channel +: 10];
+            take_last = segment_last[slot_channel];
+            take_interrupt = segment_interrupt[slot_channel];
+            take_dest = segment_dest[DESTS * slot_channel +: DESTS];
+            take_word = segment_source[64 * slot_channel + 4 +: 5];
+        end
+    end
+
     // --- completions, in the order of the requests ---
     logic         head_valid, head_last, head_interrupt, head_pop, reorder_idle, writer_idle;
     logic [3:0]   head_error;
@@ -189,11 +221,8 @@ module peach2_dmac (
     peach2_dmac_reorder u_reorder (
         .clk_i(clk_i), .rst_i(rst_i), .cfg_read_tags_i(cfg_read_tags_i),
         .slot_ready_o(slot_ready), .slot_tag_o(slot_tag), .slot_take_i(slot_take), .take_channel_i(slot_channel),
-        .take_destination_i(segment_destination[64 * slot_channel +: 64]),
-        .take_bytes_i(segment_bytes[10 * slot_channel +: 10]), .take_last_i(segment_last[slot_channel]),
-        .take_interrupt_i(segment_interrupt[slot_channel]),
-        .take_dest_i(segment_dest[DESTS * slot_channel +: DESTS]),
-        .take_word_i(segment_source[64 * slot_channel + 4 +: 5]),
+        .take_destination_i(take_destination), .take_bytes_i(take_bytes), .take_last_i(take_last),
+        .take_interrupt_i(take_interrupt), .take_dest_i(take_dest), .take_word_i(take_word),
         .cpl_valid_i(cpl_valid_i), .cpl_beat_i(cpl_beat_i), .unexpected_o(unexpected_o),
         .fetch_header_o(fetch_header), .fetch_channel_o(fetch_channel), .fetch_generation_o(fetch_generation),
         .fetch_error_o(fetch_cpl_error), .fetch_data_o(fetch_data), .fetch_word_o(fetch_word),

@@ -17,6 +17,7 @@ module peach2_dmac_channel #(
     // registers; all are copied at the start
     input  peach2_regs_pkg::dmac_rw_t    regs_i,
     input  peach2_regs_pkg::dmac_pulse_t pulse_i,
+    input  logic         regs_read_i,      // regs_o may be read in this cycle; otherwise it is zero
     output peach2_regs_pkg::dmac_ro_t    regs_o,
 
     // routes, for the checks
@@ -99,15 +100,17 @@ module peach2_dmac_channel #(
     logic [63:0] notify_local_address_q, notify_remote_address_q;
     logic [31:0] notify_value_q;
     logic        notify_local_q, notify_remote_q, end_interrupt_q;
-    logic [7:0]  ignored_q;
+    logic [7:0]  ignored_d, ignored_q;
     logic [31:0] completed_d, completed_q;
     logic [OUTSTANDING_BITS-1:0] outstanding_d, outstanding_q;
 
     peach2_regs_pkg::descriptor_t descriptor;
     logic        starts, chained;
+    logic        active; // otherwise nothing changes in this cycle
     logic [1:0]  start_mode;
 
     assign descriptor = fetch_descriptor_i;
+    assign active = state_q != CHANNEL_IDLE || pulse_i.control_start;
     assign starts = pulse_i.control_start && state_q == CHANNEL_IDLE;
     assign chained = mode_q != peach2_regs_pkg::MODE_REGISTER;
     assign start_mode = regs_i.control.mode;
@@ -125,21 +128,31 @@ module peach2_dmac_channel #(
     logic [peach2_pkg::DESTS-1:0] route_dest;
 
     always_comb begin
-        unique case (state_q)
-            CHANNEL_CHECK_SOURCE: route_address = source_q;
-            CHANNEL_NOTIFY_LOCAL: route_address = notify_local_address_q;
-            CHANNEL_NOTIFY_REMOTE: route_address = notify_remote_address_q;
-            CHANNEL_CHECK_DESTINATION: route_address = destination_q;
-            default: route_address = '0;
-        endcase
+        route_address = '0;
+        if (active) begin
+            unique case (state_q)
+                CHANNEL_CHECK_SOURCE: route_address = source_q;
+                CHANNEL_NOTIFY_LOCAL: route_address = notify_local_address_q;
+                CHANNEL_NOTIFY_REMOTE: route_address = notify_remote_address_q;
+                CHANNEL_CHECK_DESTINATION: route_address = destination_q;
+                default: ;
+            endcase
+        end
     end
 
     peach2_route u_route (
         .address_i(route_address), .window_base_i(window_base_i), .routes_i(routes_i), .in_window_o(in_window), .hit_o(hit)
     );
     // A transfer to this board must address its memory.
-    assign routable = !in_window || (hit != 5'd0 && (!hit[peach2_pkg::DEST_LOCAL] || in_memory(route_address[16:15])));
-    assign route_dest = in_window ? {2'b00, hit} : 7'd1 << peach2_pkg::DEST_N;
+    always_comb begin
+        routable = 1'b0;
+        route_dest = '0;
+        if (active) begin
+            routable = !in_window ||
+                       (hit != 5'd0 && (!hit[peach2_pkg::DEST_LOCAL] || in_memory(route_address[16:15])));
+            route_dest = in_window ? {2'b00, hit} : 7'd1 << peach2_pkg::DEST_N;
+        end
+    end
 
     // --- the current segment ---
     logic [9:0] offset, to_boundary, segment_bytes;
@@ -155,6 +168,8 @@ module peach2_dmac_channel #(
         source_end = '0;
         destination_end = '0;
         leaves_window = 1'b0;
+        segment_valid_o = 1'b0;
+        segment_last_o = 1'b0;
         if (state_q == CHANNEL_SEGMENT) begin
             offset = source_q[9:0] & (cfg_read_bytes_i - 10'd1);
             to_boundary = cfg_read_bytes_i - offset;
@@ -166,65 +181,92 @@ module peach2_dmac_channel #(
                      (dest_q[peach2_pkg::DEST_LOCAL] && !in_memory(destination_end[16:15])) ||
                      (source_end[63:peach2_regs_pkg::WINDOW_BITS] == window_base_i) != source_in_window_q ||
                      (source_in_window_q && source_end[63:peach2_regs_pkg::BLOCK_BITS] != source_block_q);
+            segment_valid_o = error_q == peach2_regs_pkg::DMA_OK && !leaves_window &&
+                              outstanding_q != {OUTSTANDING_BITS{1'b1}};
+            segment_last_o = left_q == {14'd0, segment_bytes};
         end
     end
 
-    assign segment_valid_o = state_q == CHANNEL_SEGMENT && error_q == peach2_regs_pkg::DMA_OK && !leaves_window &&
-                             outstanding_q != {OUTSTANDING_BITS{1'b1}};
     assign segment_source_o = source_q;
     assign segment_destination_o = destination_q;
     assign segment_bytes_o = segment_bytes;
-    assign segment_last_o = left_q == {14'd0, segment_bytes};
     assign segment_interrupt_o = segment_last_o && interrupt_q;
     assign segment_dest_o = dest_q;
     assign abort_o = error_q != peach2_regs_pkg::DMA_OK;
     assign lost_o = error_q == peach2_regs_pkg::DMA_READ_LOST;
 
     // --- status ---
+    logic notify_state;
+    assign notify_state = state_q == CHANNEL_NOTIFY_LOCAL || state_q == CHANNEL_NOTIFY_REMOTE;
+
     peach2_regs_pkg::dmac_status_t status, end_status;
     peach2_regs_pkg::completion_status_t notify_word;
     always_comb begin
         status = '0;
-        status.busy = !idle_o;
-        status.done = done_q;
-        status.error = error_q;
-        status.ignored_starts = ignored_q;
-        end_status = status;
-        end_status.busy = 1'b0;
-        end_status.done = 1'b1;
-        notify_word.value = notify_value_q;
-        notify_word.status = end_status;
-        regs_o.status = status;
-        regs_o.completed = completed_q;
+        end_status = '0;
+        notify_word = '0;
+        regs_o = '0;
+        if (regs_read_i || notify_state) begin
+            status.busy = !idle_o;
+            status.done = done_q;
+            status.error = error_q;
+            status.ignored_starts = ignored_q;
+            end_status = status;
+            end_status.busy = 1'b0;
+            end_status.done = 1'b1;
+            notify_word.value = notify_value_q;
+            notify_word.status = end_status;
+            regs_o.status = status;
+            regs_o.completed = completed_q;
+        end
     end
 
     // --- notification ---
-    logic notify_state;
     logic notify_misaligned;
     logic notify_wanted;
-    assign notify_state = state_q == CHANNEL_NOTIFY_LOCAL || state_q == CHANNEL_NOTIFY_REMOTE;
-    assign notify_misaligned = route_address[2:0] != 3'd0;
-    assign notify_wanted = state_q == CHANNEL_NOTIFY_LOCAL ? notify_local_q
-                                                           : notify_remote_q && error_q == peach2_regs_pkg::DMA_OK;
     // A status word is offered until it has left, by the route of the first cycle: routes may change meanwhile.
     logic notify_held_q;
     logic [peach2_pkg::DESTS-1:0] notify_dest_q;
-    assign notify_valid_o = notify_held_q || (notify_state && notify_wanted && routable && !notify_misaligned);
+    always_comb begin
+        notify_misaligned = 1'b0;
+        notify_wanted = 1'b0;
+        notify_valid_o = 1'b0;
+        notify_dest_o = '0;
+        if (notify_state) begin
+            notify_misaligned = route_address[2:0] != 3'd0;
+            notify_wanted = state_q == CHANNEL_NOTIFY_LOCAL ? notify_local_q
+                                                            : notify_remote_q && error_q == peach2_regs_pkg::DMA_OK;
+            notify_valid_o = notify_held_q || (notify_wanted && routable && !notify_misaligned);
+            notify_dest_o = notify_held_q ? notify_dest_q : route_dest;
+        end
+    end
     assign notify_address_o = route_address;
-    assign notify_dest_o = notify_held_q ? notify_dest_q : route_dest;
     assign notify_data_o = notify_word;
 
-    assign fetch_begin_o = state_q == CHANNEL_START && wait_q == cfg_fetch_left_i && chained && mode_q != 2'd3;
     assign fetch_address_o = source_q;
     assign fetch_board_o = mode_q == peach2_regs_pkg::MODE_CHAIN_BOARD;
     assign fetch_stop_o = error_q != peach2_regs_pkg::DMA_OK;
-    // A fence holds its descriptor until everything before it is written.
-    assign fetch_ready_o = state_q == CHANNEL_NEXT && chained && (!fetch_fence_i || outstanding_q == '0);
+    always_comb begin
+        fetch_begin_o = 1'b0;
+        fetch_ready_o = 1'b0;
+        if (state_q == CHANNEL_START) begin
+            fetch_begin_o = wait_q == cfg_fetch_left_i && chained && mode_q != 2'd3;
+        end
+        // A fence holds its descriptor until everything before it is written.
+        if (state_q == CHANNEL_NEXT) begin
+            fetch_ready_o = chained && (!fetch_fence_i || outstanding_q == '0);
+        end
+    end
 
     logic misaligned; // the board moves whole DWs and has no shifter
-    assign misaligned = source_q[1:0] != 2'd0 || left_q[1:0] != 2'd0 || source_q[3:0] != destination_q[3:0] ||
-                        (stride_q && (width_q[1:0] != 2'd0 || source_pitch_q[1:0] != 2'd0 ||
-                                      source_pitch_q[3:0] != destination_pitch_q[3:0]));
+    always_comb begin
+        misaligned = 1'b0;
+        if (state_q == CHANNEL_CHECK_SOURCE) begin
+            misaligned = source_q[1:0] != 2'd0 || left_q[1:0] != 2'd0 || source_q[3:0] != destination_q[3:0] ||
+                         (stride_q && (width_q[1:0] != 2'd0 || source_pitch_q[1:0] != 2'd0 ||
+                                       source_pitch_q[3:0] != destination_pitch_q[3:0]));
+        end
+    end
 
     // --- states ------------------------------------------------------------------------------------------------------
 
@@ -238,105 +280,107 @@ module peach2_dmac_channel #(
         error_d = error_q;
         done_d = done_q;
 
-        unique case (state_q)
-            CHANNEL_IDLE: begin
-                if (starts) begin
-                    state_d = CHANNEL_START;
-                    wait_d = cfg_start_cycles_i;
-                    done_d = 1'b0;
+        if (active) begin
+            unique case (state_q)
+                CHANNEL_IDLE: begin
+                    if (starts) begin
+                        state_d = CHANNEL_START;
+                        wait_d = cfg_start_cycles_i;
+                        done_d = 1'b0;
+                    end
                 end
-            end
-            CHANNEL_START: begin
-                wait_d = wait_q - 16'd1;
-                if (wait_q == 16'd0) begin
-                    wait_d = 16'd0;
-                    state_d = chained ? CHANNEL_NEXT : CHANNEL_CHECK_SOURCE;
-                    if (mode_q == 2'd3) begin
-                        error_d = peach2_regs_pkg::DMA_INVALID;
+                CHANNEL_START: begin
+                    wait_d = wait_q - 16'd1;
+                    if (wait_q == 16'd0) begin
+                        wait_d = 16'd0;
+                        state_d = chained ? CHANNEL_NEXT : CHANNEL_CHECK_SOURCE;
+                        if (mode_q == 2'd3) begin
+                            error_d = peach2_regs_pkg::DMA_INVALID;
+                            state_d = CHANNEL_DRAIN;
+                        end
+                    end
+                end
+                CHANNEL_NEXT: begin
+                    if (error_q != peach2_regs_pkg::DMA_OK) begin
+                        state_d = CHANNEL_DRAIN;
+                    end else if (takes) begin
+                        state_d = CHANNEL_CHECK_SOURCE;
+                    end else if (fetch_failed_i) begin
+                        error_d = fetch_error_i;
                         state_d = CHANNEL_DRAIN;
                     end
                 end
-            end
-            CHANNEL_NEXT: begin
-                if (error_q != peach2_regs_pkg::DMA_OK) begin
+                CHANNEL_CHECK_SOURCE: begin
                     state_d = CHANNEL_DRAIN;
-                end else if (takes) begin
-                    state_d = CHANNEL_CHECK_SOURCE;
-                end else if (fetch_failed_i) begin
-                    error_d = fetch_error_i;
-                    state_d = CHANNEL_DRAIN;
+                    if (reserved_q) begin
+                        error_d = peach2_regs_pkg::DMA_INVALID;
+                    end else if (length_bad_q) begin
+                        error_d = peach2_regs_pkg::DMA_LENGTH;
+                    end else if (misaligned) begin
+                        error_d = peach2_regs_pkg::DMA_MISALIGNED;
+                    end else if (in_window && !hit[peach2_pkg::DEST_N]) begin
+                        error_d = peach2_regs_pkg::DMA_UNROUTABLE;
+                    end else begin
+                        state_d = CHANNEL_CHECK_DESTINATION;
+                    end
                 end
-            end
-            CHANNEL_CHECK_SOURCE: begin
-                state_d = CHANNEL_DRAIN;
-                if (reserved_q) begin
-                    error_d = peach2_regs_pkg::DMA_INVALID;
-                end else if (length_bad_q) begin
-                    error_d = peach2_regs_pkg::DMA_LENGTH;
-                end else if (misaligned) begin
-                    error_d = peach2_regs_pkg::DMA_MISALIGNED;
-                end else if (in_window && !hit[peach2_pkg::DEST_N]) begin
-                    error_d = peach2_regs_pkg::DMA_UNROUTABLE;
-                end else begin
-                    state_d = CHANNEL_CHECK_DESTINATION;
+                CHANNEL_CHECK_DESTINATION: begin
+                    state_d = CHANNEL_SEGMENT;
+                    if (!routable) begin
+                        error_d = peach2_regs_pkg::DMA_UNROUTABLE;
+                        state_d = CHANNEL_DRAIN;
+                    end
                 end
-            end
-            CHANNEL_CHECK_DESTINATION: begin
-                state_d = CHANNEL_SEGMENT;
-                if (!routable) begin
-                    error_d = peach2_regs_pkg::DMA_UNROUTABLE;
-                    state_d = CHANNEL_DRAIN;
+                CHANNEL_SEGMENT: begin
+                    if (error_q != peach2_regs_pkg::DMA_OK) begin
+                        state_d = CHANNEL_DRAIN;
+                    end else if (leaves_window) begin
+                        error_d = peach2_regs_pkg::DMA_UNROUTABLE;
+                        state_d = CHANNEL_DRAIN;
+                    end else if (moves && segment_last_o) begin
+                        state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
+                    end
                 end
-            end
-            CHANNEL_SEGMENT: begin
-                if (error_q != peach2_regs_pkg::DMA_OK) begin
-                    state_d = CHANNEL_DRAIN;
-                end else if (leaves_window) begin
-                    error_d = peach2_regs_pkg::DMA_UNROUTABLE;
-                    state_d = CHANNEL_DRAIN;
-                end else if (moves && segment_last_o) begin
-                    state_d = last_q ? CHANNEL_DRAIN : CHANNEL_NEXT;
+                CHANNEL_DRAIN: begin
+                    if (outstanding_q == '0 && fetch_settled_i) begin
+                        state_d = CHANNEL_FINISH;
+                        wait_d = cfg_finish_cycles_i;
+                    end
                 end
-            end
-            CHANNEL_DRAIN: begin
-                if (outstanding_q == '0 && fetch_settled_i) begin
-                    state_d = CHANNEL_FINISH;
-                    wait_d = cfg_finish_cycles_i;
+                CHANNEL_FINISH: begin
+                    wait_d = wait_q - 16'd1;
+                    if (wait_q == 16'd0) begin
+                        wait_d = 16'd0;
+                        state_d = CHANNEL_NOTIFY_REMOTE;
+                    end
                 end
-            end
-            CHANNEL_FINISH: begin
-                wait_d = wait_q - 16'd1;
-                if (wait_q == 16'd0) begin
-                    wait_d = 16'd0;
-                    state_d = CHANNEL_NOTIFY_REMOTE;
+                CHANNEL_NOTIFY_REMOTE: begin // first, so that the local status reports a failure of this one
+                    if (notify_ready_i || !notify_valid_o) begin
+                        state_d = CHANNEL_NOTIFY_LOCAL;
+                    end
                 end
-            end
-            CHANNEL_NOTIFY_REMOTE: begin // first, so that the local status reports a failure of this one
-                if (notify_ready_i || !notify_valid_o) begin
-                    state_d = CHANNEL_NOTIFY_LOCAL;
+                CHANNEL_NOTIFY_LOCAL: begin
+                    if (notify_ready_i || !notify_valid_o) begin
+                        state_d = CHANNEL_IDLE;
+                        done_d = 1'b1;
+                    end
                 end
-            end
-            CHANNEL_NOTIFY_LOCAL: begin
-                if (notify_ready_i || !notify_valid_o) begin
-                    state_d = CHANNEL_IDLE;
-                    done_d = 1'b1;
-                end
-            end
-            default: state_d = CHANNEL_IDLE;
-        endcase
+                default: state_d = CHANNEL_IDLE;
+            endcase
 
-        // errors of returned segments
-        if (retire_i && retire_error_i != peach2_regs_pkg::DMA_OK) begin
-            error_d = retire_error_i;
-        end
-        if (notify_state && !notify_valid_o && notify_wanted) begin
-            error_d = notify_misaligned ? peach2_regs_pkg::DMA_MISALIGNED : peach2_regs_pkg::DMA_UNROUTABLE;
-        end
-        if (error_q != peach2_regs_pkg::DMA_OK) begin // the first error is kept
-            error_d = error_q;
-        end
-        if (starts) begin
-            error_d = peach2_regs_pkg::DMA_OK;
+            // errors of returned segments
+            if (retire_i && retire_error_i != peach2_regs_pkg::DMA_OK) begin
+                error_d = retire_error_i;
+            end
+            if (notify_state && !notify_valid_o && notify_wanted) begin
+                error_d = notify_misaligned ? peach2_regs_pkg::DMA_MISALIGNED : peach2_regs_pkg::DMA_UNROUTABLE;
+            end
+            if (error_q != peach2_regs_pkg::DMA_OK) begin // the first error is kept
+                error_d = error_q;
+            end
+            if (starts) begin
+                error_d = peach2_regs_pkg::DMA_OK;
+            end
         end
     end
 
@@ -347,76 +391,86 @@ module peach2_dmac_channel #(
     assign left_after = left_q - {14'd0, segment_bytes};
 
     always_ff @(posedge clk_i) begin
-        if (starts) begin
-            // a chain's first descriptor waits in source_q for the fetch unit to begin
-            source_q <= start_mode == peach2_regs_pkg::MODE_REGISTER ? regs_i.source : regs_i.descriptor;
-            destination_q <= regs_i.destination;
-            left_q <= regs_i.length[peach2_regs_pkg::LENGTH_BITS-1:0];
-            stride_q <= regs_i.control.stride;
-            width_q <= regs_i.stride_width[peach2_regs_pkg::WIDTH_BITS-1:0];
-            source_pitch_q <= regs_i.stride_source_pitch[peach2_regs_pkg::PITCH_BITS-1:0];
-            destination_pitch_q <= regs_i.stride_destination_pitch[peach2_regs_pkg::PITCH_BITS-1:0];
-            length_bad_q <= regs_i.length == 32'd0 || regs_i.length[31:peach2_regs_pkg::LENGTH_BITS] != '0 ||
-                            (regs_i.control.stride &&
-                             (regs_i.stride_width == 32'd0 || regs_i.stride_width[31:peach2_regs_pkg::WIDTH_BITS] != '0 || regs_i.stride_source_pitch[31:peach2_regs_pkg::PITCH_BITS] != '0 ||
-                              regs_i.stride_destination_pitch[31:peach2_regs_pkg::PITCH_BITS] != '0));
-            reserved_q <= 1'b0;
-            interrupt_q <= 1'b0;
-            last_q <= 1'b1;
-        end
-        if (takes) begin
-            source_q <= descriptor.source;
-            destination_q <= descriptor.destination;
-            left_q <= descriptor.length;
-            stride_q <= descriptor.stride;
-            width_q <= {descriptor.width, 2'd0};
-            source_pitch_q <= {descriptor.source_pitch_19_16, descriptor.source_pitch_15_0, 2'd0};
-            destination_pitch_q <= {descriptor.destination_pitch, 2'd0};
-            length_bad_q <= descriptor.length == 24'd0 || (descriptor.stride && descriptor.width == 16'd0);
-            reserved_q <= descriptor.reserved != 4'd0;
-            interrupt_q <= descriptor.interrupt;
-            last_q <= descriptor.last;
-        end
-        if (state_q == CHANNEL_CHECK_SOURCE) begin
-            source_block_q <= source_q[63:peach2_regs_pkg::BLOCK_BITS];
-            source_in_window_q <= in_window;
-        end
-        if (state_q == CHANNEL_CHECK_DESTINATION) begin
-            dest_q <= route_dest;
-            block_q <= destination_q[63:peach2_regs_pkg::BLOCK_BITS];
-            in_window_q <= in_window;
-            row_source_q <= source_q;
-            row_destination_q <= destination_q;
-            row_left_q <= stride_q && {6'd0, width_q} < left_q ? {6'd0, width_q} : left_q;
-        end
-        notify_dest_q <= notify_dest_o;
-        if (moves) begin
-            source_q <= source_q + {54'd0, segment_bytes};
-            destination_q <= destination_q + {54'd0, segment_bytes};
-            left_q <= left_after;
-            row_left_q <= row_after;
-            if (row_after == 24'd0) begin // the next row, if there is one
-                source_q <= row_source_q + {42'd0, source_pitch_q};
-                destination_q <= row_destination_q + {42'd0, destination_pitch_q};
-                row_source_q <= row_source_q + {42'd0, source_pitch_q};
-                row_destination_q <= row_destination_q + {42'd0, destination_pitch_q};
-                row_left_q <= {6'd0, width_q} < left_after ? {6'd0, width_q} : left_after;
+        if (active) begin
+            if (starts) begin
+                // a chain's first descriptor waits in source_q for the fetch unit to begin
+                source_q <= start_mode == peach2_regs_pkg::MODE_REGISTER ? regs_i.source : regs_i.descriptor;
+                destination_q <= regs_i.destination;
+                left_q <= regs_i.length[peach2_regs_pkg::LENGTH_BITS-1:0];
+                stride_q <= regs_i.control.stride;
+                width_q <= regs_i.stride_width[peach2_regs_pkg::WIDTH_BITS-1:0];
+                source_pitch_q <= regs_i.stride_source_pitch[peach2_regs_pkg::PITCH_BITS-1:0];
+                destination_pitch_q <= regs_i.stride_destination_pitch[peach2_regs_pkg::PITCH_BITS-1:0];
+                length_bad_q <= regs_i.length == 32'd0 || regs_i.length[31:peach2_regs_pkg::LENGTH_BITS] != '0 ||
+                                (regs_i.control.stride &&
+                                 (regs_i.stride_width == 32'd0 || regs_i.stride_width[31:peach2_regs_pkg::WIDTH_BITS] != '0 || regs_i.stride_source_pitch[31:peach2_regs_pkg::PITCH_BITS] != '0 ||
+                                  regs_i.stride_destination_pitch[31:peach2_regs_pkg::PITCH_BITS] != '0));
+                reserved_q <= 1'b0;
+                interrupt_q <= 1'b0;
+                last_q <= 1'b1;
+            end
+            if (takes) begin
+                source_q <= descriptor.source;
+                destination_q <= descriptor.destination;
+                left_q <= descriptor.length;
+                stride_q <= descriptor.stride;
+                width_q <= {descriptor.width, 2'd0};
+                source_pitch_q <= {descriptor.source_pitch_19_16, descriptor.source_pitch_15_0, 2'd0};
+                destination_pitch_q <= {descriptor.destination_pitch, 2'd0};
+                length_bad_q <= descriptor.length == 24'd0 || (descriptor.stride && descriptor.width == 16'd0);
+                reserved_q <= descriptor.reserved != 4'd0;
+                interrupt_q <= descriptor.interrupt;
+                last_q <= descriptor.last;
+            end
+            if (state_q == CHANNEL_CHECK_SOURCE) begin
+                source_block_q <= source_q[63:peach2_regs_pkg::BLOCK_BITS];
+                source_in_window_q <= in_window;
+            end
+            if (state_q == CHANNEL_CHECK_DESTINATION) begin
+                dest_q <= route_dest;
+                block_q <= destination_q[63:peach2_regs_pkg::BLOCK_BITS];
+                in_window_q <= in_window;
+                row_source_q <= source_q;
+                row_destination_q <= destination_q;
+                row_left_q <= stride_q && {6'd0, width_q} < left_q ? {6'd0, width_q} : left_q;
+            end
+            if (notify_state) begin
+                notify_dest_q <= notify_dest_o;
+            end
+            if (moves) begin
+                source_q <= source_q + {54'd0, segment_bytes};
+                destination_q <= destination_q + {54'd0, segment_bytes};
+                left_q <= left_after;
+                row_left_q <= row_after;
+                if (row_after == 24'd0) begin // the next row, if there is one
+                    source_q <= row_source_q + {42'd0, source_pitch_q};
+                    destination_q <= row_destination_q + {42'd0, destination_pitch_q};
+                    row_source_q <= row_source_q + {42'd0, source_pitch_q};
+                    row_destination_q <= row_destination_q + {42'd0, destination_pitch_q};
+                    row_left_q <= {6'd0, width_q} < left_after ? {6'd0, width_q} : left_after;
+                end
             end
         end
     end
 
     always_comb begin
         outstanding_d = outstanding_q;
-        if (moves && !retire_i) begin
-            outstanding_d = outstanding_q + 1'b1;
-        end else if (!moves && retire_i) begin
-            outstanding_d = outstanding_q - 1'b1;
-        end
         completed_d = completed_q;
-        if (starts) begin
-            completed_d = 32'd0;
-        end else if (retire_i && retire_last_i && retire_error_i == peach2_regs_pkg::DMA_OK && !abort_o) begin
-            completed_d = completed_q + 32'd1;
+        ignored_d = ignored_q;
+        if (active) begin
+            if (pulse_i.control_start && !starts && ignored_q != 8'hff) begin
+                ignored_d = ignored_q + 8'd1;
+            end
+            if (moves && !retire_i) begin
+                outstanding_d = outstanding_q + 1'b1;
+            end else if (!moves && retire_i) begin
+                outstanding_d = outstanding_q - 1'b1;
+            end
+            if (starts) begin
+                completed_d = 32'd0;
+            end else if (retire_i && retire_last_i && retire_error_i == peach2_regs_pkg::DMA_OK && !abort_o) begin
+                completed_d = completed_q + 32'd1;
+            end
         end
     end
 
@@ -430,7 +484,7 @@ module peach2_dmac_channel #(
             outstanding_q <= '0;
             ignored_q <= 8'd0;
             notify_held_q <= 1'b0;
-        end else begin
+        end else if (active) begin
             notify_held_q <= notify_valid_o && !notify_ready_i;
             state_q <= state_d;
             wait_q <= wait_d;
@@ -438,9 +492,7 @@ module peach2_dmac_channel #(
             done_q <= done_d;
             completed_q <= completed_d;
             outstanding_q <= outstanding_d;
-            if (pulse_i.control_start && !starts && ignored_q != 8'hff) begin
-                ignored_q <= ignored_q + 8'd1;
-            end
+            ignored_q <= ignored_d;
         end
     end
 

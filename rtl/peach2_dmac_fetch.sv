@@ -62,12 +62,13 @@ module peach2_dmac_fetch #(
 
     typedef enum logic [1:0] {
         FETCH_IDLE,
+        FETCH_END,     // last descriptor seen, or failed
         FETCH_REQUEST, // next_q has to be read
-        FETCH_WAIT,    // answers are outstanding
-        FETCH_END      // last descriptor seen, or failed
+        FETCH_WAIT     // answers are outstanding
     } state_e;
 
     state_e                state_d, state_q;
+    logic                  walking; // otherwise only held descriptors are taken
     logic                  board_q;
     logic [63:0]           next_d, next_q;         // address of the next descriptor
     logic [63:0]           expected_d, expected_q; // address of the descriptor that arrives next
@@ -94,17 +95,29 @@ module peach2_dmac_fetch #(
     logic [2:0] burst;
     logic       room;
 
+    assign walking = !settled_o || begin_i;
     assign count = write_q - read_q;
-    assign room = count + {1'b0, cfg_prefetch_i} <= DEPTH[DEPTH_BITS:0];
-    assign address_bad = next_q[4:0] != 5'd0 || (board_q && next_q[63:MEMORY_BITS] != '0);
-    assign to_boundary = 8'd128 - {1'b0, next_q[11:5]};
-    assign burst = board_q ? 3'd1 : (to_boundary < {5'd0, cfg_prefetch_i} ? to_boundary[2:0] : cfg_prefetch_i);
 
-    assign read_valid_o = state_q == FETCH_REQUEST && !board_q && !address_bad && room && !stop_i;
+    always_comb begin
+        room = 1'b0;
+        address_bad = 1'b0;
+        to_boundary = '0;
+        burst = '0;
+        read_valid_o = 1'b0;
+        imem_valid_o = 1'b0;
+        if (state_q == FETCH_REQUEST) begin
+            room = count + {1'b0, cfg_prefetch_i} <= DEPTH[DEPTH_BITS:0];
+            address_bad = next_q[4:0] != 5'd0 || (board_q && next_q[63:MEMORY_BITS] != '0);
+            to_boundary = 8'd128 - {1'b0, next_q[11:5]};
+            burst = board_q ? 3'd1 : (to_boundary < {5'd0, cfg_prefetch_i} ? to_boundary[2:0] : cfg_prefetch_i);
+            read_valid_o = !board_q && !address_bad && room && !stop_i;
+            imem_valid_o = board_q && !address_bad && room && !stop_i;
+        end
+    end
+
     assign read_address_o = next_q;
     assign read_bytes_o = {burst, 5'd0};
     assign read_generation_o = generation_q;
-    assign imem_valid_o = state_q == FETCH_REQUEST && board_q && !address_bad && room && !stop_i;
     assign imem_index_o = next_q[MEMORY_BITS-1:5];
 
     // --- what arrives ---
@@ -114,34 +127,48 @@ module peach2_dmac_fetch #(
     logic                   loops;
     logic [63:0]            follower; // address of the descriptor after the arrived one
 
-    assign cpl_expected_o = state_q == FETCH_WAIT && !board_q && due_q != 3'd0 && cpl_header_i &&
-                            cpl_channel_i == CHANNEL[1:0] && cpl_generation_i == generation_q;
-    assign arrived = board_q ? (imem_rvalid_i && state_q == FETCH_WAIT) : (cpl_data_i && hit_q && half_q);
+    // hit_q is set only in FETCH_WAIT.
     always_comb begin
+        cpl_expected_o = 1'b0;
+        arrived = 1'b0;
+        accept = 1'b0;
+        loops = 1'b0;
         descriptor = '0;
-        if (arrived) begin
-            descriptor = board_q ? imem_rdata_i : {cpl_word_i, low_q};
+        follower = '0;
+        if (state_q == FETCH_WAIT) begin
+            cpl_expected_o = !board_q && due_q != 3'd0 && cpl_header_i && cpl_channel_i == CHANNEL[1:0] &&
+                             cpl_generation_i == generation_q;
+            arrived = board_q ? imem_rvalid_i : cpl_data_i && hit_q && half_q;
+            if (arrived) begin
+                descriptor = board_q ? imem_rdata_i : {cpl_word_i, low_q};
+                accept = follows_q;
+                follower = {24'd0, descriptor.next};
+                loops = accept && !descriptor.last && follower == saved_q;
+            end
         end
     end
-    assign accept = arrived && follows_q;
-    assign follower = {24'd0, descriptor.next};
-    assign loops = accept && !descriptor.last && follower == saved_q;
 
     // The chain's last descriptor was accepted.
     logic ended_d, ended_q;
-    assign ended_d = !begin_i && (ended_q || (accept && descriptor.last));
 
     always_comb begin
-        hit_d = cpl_header_i ? (cpl_expected_o && cpl_error_i == peach2_regs_pkg::DMA_OK) : hit_q;
-        if (state_d != FETCH_WAIT) begin // all has arrived, or was given up: later data are ignored
-            hit_d = 1'b0;
-        end
+        hit_d = hit_q;
         half_d = half_q;
-        if (cpl_data_i && hit_q) begin
-            half_d = !half_q;
-        end
-        if (begin_i) begin
-            half_d = 1'b0;
+        ended_d = ended_q;
+        if (walking) begin
+            ended_d = !begin_i && (ended_q || (accept && descriptor.last));
+            if (cpl_header_i) begin
+                hit_d = cpl_expected_o && cpl_error_i == peach2_regs_pkg::DMA_OK;
+            end
+            if (state_d != FETCH_WAIT) begin // all has arrived, or was given up: later data are ignored
+                hit_d = 1'b0;
+            end
+            if (cpl_data_i && hit_q) begin
+                half_d = !half_q;
+            end
+            if (begin_i) begin
+                half_d = 1'b0;
+            end
         end
     end
 
@@ -170,57 +197,59 @@ module peach2_dmac_fetch #(
         error_d = error_q;
         age_d = age_q;
 
-        unique case (state_q)
-            FETCH_IDLE, FETCH_END: ;
-            FETCH_REQUEST: begin
-                age_d = '0;
-                if (stop_i) begin
-                    state_d = FETCH_END;
-                end else if (address_bad) begin
-                    state_d = FETCH_END;
-                    error_d = peach2_regs_pkg::DMA_DESCRIPTOR;
-                end else if ((read_valid_o && read_ready_i) || (imem_valid_o && imem_ready_i)) begin
-                    state_d = FETCH_WAIT;
-                    expected_d = next_q;
-                    follows_d = 1'b1;
-                    due_d = burst;
-                end
-            end
-            FETCH_WAIT: begin
-                age_d = age_q + 1'b1;
-                if (arrived) begin
-                    due_d = due_q - 3'd1;
-                    expected_d = expected_q + 64'd32;
-                    if (follows_q) begin
-                        next_d = follower;
-                        follows_d = !descriptor.last && !loops && follower == expected_q + 64'd32;
-                        if (descriptor.last) begin
-                            next_d = next_q;
-                        end
-                        if (loops) begin
-                            error_d = peach2_regs_pkg::DMA_CHAIN_LOOP;
-                        end
+        if (walking) begin
+            unique case (state_q)
+                FETCH_IDLE, FETCH_END: ;
+                FETCH_REQUEST: begin
+                    age_d = '0;
+                    if (stop_i) begin
+                        state_d = FETCH_END;
+                    end else if (address_bad) begin
+                        state_d = FETCH_END;
+                        error_d = peach2_regs_pkg::DMA_DESCRIPTOR;
+                    end else if ((read_valid_o && read_ready_i) || (imem_valid_o && imem_ready_i)) begin
+                        state_d = FETCH_WAIT;
+                        expected_d = next_q;
+                        follows_d = 1'b1;
+                        due_d = burst;
                     end
                 end
-                if (cpl_expected_o && cpl_error_i != peach2_regs_pkg::DMA_OK) begin
-                    error_d = cpl_error_i;
-                    due_d = 3'd0;
+                FETCH_WAIT: begin
+                    age_d = age_q + 1'b1;
+                    if (arrived) begin
+                        due_d = due_q - 3'd1;
+                        expected_d = expected_q + 64'd32;
+                        if (follows_q) begin
+                            next_d = follower;
+                            follows_d = !descriptor.last && !loops && follower == expected_q + 64'd32;
+                            if (descriptor.last) begin
+                                next_d = next_q;
+                            end
+                            if (loops) begin
+                                error_d = peach2_regs_pkg::DMA_CHAIN_LOOP;
+                            end
+                        end
+                    end
+                    if (cpl_expected_o && cpl_error_i != peach2_regs_pkg::DMA_OK) begin
+                        error_d = cpl_error_i;
+                        due_d = 3'd0;
+                    end
+                    if (age_q[TIMEOUT_BITS]) begin
+                        error_d = peach2_regs_pkg::DMA_READ_LOST;
+                        due_d = 3'd0;
+                    end
+                    if (due_d == 3'd0) begin
+                        generation_d = generation_q + 5'd1;
+                        state_d = (error_d != peach2_regs_pkg::DMA_OK || ended_d) ? FETCH_END : FETCH_REQUEST;
+                    end
                 end
-                if (age_q[TIMEOUT_BITS]) begin
-                    error_d = peach2_regs_pkg::DMA_READ_LOST;
-                    due_d = 3'd0;
-                end
-                if (due_d == 3'd0) begin
-                    generation_d = generation_q + 5'd1;
-                    state_d = (error_d != peach2_regs_pkg::DMA_OK || ended_d) ? FETCH_END : FETCH_REQUEST;
-                end
-            end
-        endcase
+            endcase
 
-        if (begin_i) begin
-            state_d = FETCH_REQUEST;
-            next_d = address_i;
-            error_d = peach2_regs_pkg::DMA_OK;
+            if (begin_i) begin
+                state_d = FETCH_REQUEST;
+                next_d = address_i;
+                error_d = peach2_regs_pkg::DMA_OK;
+            end
         end
     end
 
@@ -238,9 +267,11 @@ module peach2_dmac_fetch #(
             error_q <= peach2_regs_pkg::DMA_OK;
             ended_q <= 1'b0;
             age_q <= '0;
-        end else begin
+        end else if (walking) begin
             state_q <= state_d;
-            board_q <= begin_i ? board_i : board_q;
+            if (begin_i) begin
+                board_q <= board_i;
+            end
             next_q <= next_d;
             expected_q <= expected_d;
             follows_q <= follows_d;
@@ -287,7 +318,7 @@ module peach2_dmac_fetch #(
     end
     assign failed_o = count == '0 && state_q == FETCH_END && error_q != peach2_regs_pkg::DMA_OK;
     assign error_o = error_q;
-    assign settled_o = state_q == FETCH_IDLE || state_q == FETCH_END;
+    assign settled_o = state_q < FETCH_REQUEST; // FETCH_IDLE or FETCH_END
 
 `ifndef SYNTHESIS
     descriptor_queue_never_overflows : assert property (@(posedge clk_i) disable iff (rst_i)

@@ -55,26 +55,32 @@ module peach2_dmac_reader (
     logic [7:0]  tag;
     logic [3:0]  grant;
 
-    assign grant = any_fetch ? fetch_grant : segment_grant;
-    assign channel = {grant[3] | grant[2], grant[3] | grant[1]};
-    assign slot_channel_o = channel;
-    assign address = any_fetch ? fetch_address_i[64 * channel +: 64] : segment_source_i[64 * channel +: 64];
-    assign bytes = any_fetch ? {2'd0, fetch_bytes_i[8 * channel +: 8]} : segment_bytes_i[10 * channel +: 10];
-    assign tag = any_fetch ? {1'b1, fetch_generation_i[5 * channel +: 5], channel} : {1'b0, slot_tag_i};
-
     peach2_pkg::request_t header;
     always_comb begin
+        grant = '0;
+        channel = '0;
+        address = '0;
+        bytes = '0;
+        tag = '0;
         header = '0;
-        header.dw0.fmt = peach2_pkg::FMT_4DW;
-        header.dw0.typ = peach2_pkg::TYPE_MEMORY;
-        header.dw0.length = {2'd0, bytes[9:2]};
-        header.requester = cfg_requester_i;
-        header.tag = tag;
-        header.first_be = 4'hf;
-        header.last_be = bytes == 10'd4 ? 4'h0 : 4'hf;
-        header.address_hi = address[63:32];
-        header.address_lo = address[31:2];
+        if (any_fetch || any_segment) begin
+            grant = any_fetch ? fetch_grant : segment_grant;
+            channel = {grant[3] | grant[2], grant[3] | grant[1]};
+            address = any_fetch ? fetch_address_i[64 * channel +: 64] : segment_source_i[64 * channel +: 64];
+            bytes = any_fetch ? {2'd0, fetch_bytes_i[8 * channel +: 8]} : segment_bytes_i[10 * channel +: 10];
+            tag = any_fetch ? {1'b1, fetch_generation_i[5 * channel +: 5], channel} : {1'b0, slot_tag_i};
+            header.dw0.fmt = peach2_pkg::FMT_4DW;
+            header.dw0.typ = peach2_pkg::TYPE_MEMORY;
+            header.dw0.length = {2'd0, bytes[9:2]};
+            header.requester = cfg_requester_i;
+            header.tag = tag;
+            header.first_be = 4'hf;
+            header.last_be = bytes == 10'd4 ? 4'h0 : 4'hf;
+            header.address_hi = address[63:32];
+            header.address_lo = address[31:2];
+        end
     end
+    assign slot_channel_o = channel;
 
     peach2_pkg::beat_t beat_q;
     logic              valid_q;
@@ -86,7 +92,7 @@ module peach2_dmac_reader (
         end else if (free) begin
             valid_q <= any_fetch || any_segment;
         end
-        if (free) begin
+        if (free && (any_fetch || any_segment)) begin
             beat_q.sop <= 1'b1;
             beat_q.eop <= 1'b1;
             beat_q.empty <= 2'd0;

@@ -85,20 +85,28 @@ module peach2_dmac_reorder (
     assign beat = cpl_beat_i;
     assign header = beat.data;
     assign sop = cpl_valid_i && beat.sop;
-    assign with_data = header.dw0.fmt == peach2_pkg::FMT_3DW_DATA;
     assign slot = header.tag[4:0];
-    assign payload_bytes = {header.dw0.length[7:0], 2'b00};
-    assign is_data = !header.tag[7];
-    assign left_after = left_q[slot] - payload_bytes;
-    assign expected = is_data && open_q[slot] && !done_q[slot] && generation_q[slot] == header.tag[6:5] &&
-                      (!with_data || (payload_bytes <= left_q[slot] && header.dw0.length[9:8] == 2'd0));
 
     always_comb begin
-        unique case (header.status)
-            peach2_pkg::CPL_SUCCESS: answer = with_data ? peach2_regs_pkg::DMA_OK : peach2_regs_pkg::DMA_READ_ABORT;
-            peach2_pkg::CPL_UNSUPPORTED: answer = peach2_regs_pkg::DMA_READ_UR;
-            default: answer = peach2_regs_pkg::DMA_READ_ABORT;
-        endcase
+        with_data = 1'b0;
+        payload_bytes = '0;
+        is_data = 1'b0;
+        left_after = '0;
+        expected = 1'b0;
+        answer = peach2_regs_pkg::DMA_OK;
+        if (sop) begin
+            with_data = header.dw0.fmt == peach2_pkg::FMT_3DW_DATA;
+            payload_bytes = {header.dw0.length[7:0], 2'b00};
+            is_data = !header.tag[7];
+            left_after = left_q[slot] - payload_bytes;
+            expected = is_data && open_q[slot] && !done_q[slot] && generation_q[slot] == header.tag[6:5] &&
+                       (!with_data || (payload_bytes <= left_q[slot] && header.dw0.length[9:8] == 2'd0));
+            unique case (header.status)
+                peach2_pkg::CPL_SUCCESS: answer = with_data ? peach2_regs_pkg::DMA_OK : peach2_regs_pkg::DMA_READ_ABORT;
+                peach2_pkg::CPL_UNSUPPORTED: answer = peach2_regs_pkg::DMA_READ_UR;
+                default: answer = peach2_regs_pkg::DMA_READ_ABORT;
+            endcase
+        end
     end
 
     // the current completion
@@ -122,9 +130,20 @@ module peach2_dmac_reorder (
     end
 
     // A completion for the oldest read begins, or is in progress: the read is neither lost nor dropped in this cycle.
+    logic active; // otherwise nothing changes in this cycle
     logic head_filling, timed_out;
-    assign head_filling = (filling_q && fill_slot_q == head_q) || (sop && is_data && slot == head_q);
-    assign timed_out = age_q[TIMEOUT_BITS] && !head_filling;
+    assign active = cpl_valid_i || slot_take_i || used_q != 6'd0;
+
+    always_comb begin
+        head_filling = 1'b0;
+        timed_out = 1'b0;
+        head_valid_o = 1'b0;
+        if (used_q != 6'd0) begin
+            head_filling = (filling_q && fill_slot_q == head_q) || (sop && is_data && slot == head_q);
+            timed_out = age_q[TIMEOUT_BITS] && !head_filling;
+            head_valid_o = done_q[head_q] || (lost_i[head_channel_o] && !head_filling);
+        end
+    end
 
     always_ff @(posedge clk_i) begin
         if (rst_i) begin
@@ -138,7 +157,7 @@ module peach2_dmac_reorder (
             head_q <= 5'd0;
             used_q <= 6'd0;
             age_q <= '0;
-        end else begin
+        end else if (active) begin
             if (sop) begin
                 filling_q <= expected && answer == peach2_regs_pkg::DMA_OK && !beat.eop;
                 fetching_q <= !is_data;
@@ -185,27 +204,28 @@ module peach2_dmac_reorder (
 
     // word_q, left_q and error_q have two writers each: the request and the completion, never for one slot at once
     always_ff @(posedge clk_i) begin
-        if (slot_take_i) begin
-            word_q[tail_q[4:0]] <= take_word_i;
-            left_q[tail_q[4:0]] <= take_bytes_i;
-            error_q[tail_q[4:0]] <= peach2_regs_pkg::DMA_OK;
-        end
-        if (write && beat.eop) begin
-            word_q[fill_slot_q] <= fill_word_q + 5'd1;
-        end
-        if (sop && expected && answer == peach2_regs_pkg::DMA_OK) begin
-            left_q[slot] <= left_after;
-        end
-        if (sop && expected && answer != peach2_regs_pkg::DMA_OK) begin
-            error_q[slot] <= answer;
-        end
-        if (timed_out && open_q[head_q] && !done_q[head_q]) begin
-            error_q[head_q] <= peach2_regs_pkg::DMA_READ_LOST;
+        if (active) begin
+            if (slot_take_i) begin
+                word_q[tail_q[4:0]] <= take_word_i;
+                left_q[tail_q[4:0]] <= take_bytes_i;
+                error_q[tail_q[4:0]] <= peach2_regs_pkg::DMA_OK;
+            end
+            if (write && beat.eop) begin
+                word_q[fill_slot_q] <= fill_word_q + 5'd1;
+            end
+            if (sop && expected && answer == peach2_regs_pkg::DMA_OK) begin
+                left_q[slot] <= left_after;
+            end
+            if (sop && expected && answer != peach2_regs_pkg::DMA_OK) begin
+                error_q[slot] <= answer;
+            end
+            if (timed_out && open_q[head_q] && !done_q[head_q]) begin
+                error_q[head_q] <= peach2_regs_pkg::DMA_READ_LOST;
+            end
         end
     end
 
     // --- the oldest read ---
-    assign head_valid_o = used_q != 6'd0 && (done_q[head_q] || (lost_i[head_channel_o] && !head_filling));
     assign head_error_o = error_q[head_q];
     assign {head_destination_o, head_bytes_o, head_last_o, head_interrupt_o, head_channel_o, head_dest_o, head_word_o} =
         meta_q[head_q];

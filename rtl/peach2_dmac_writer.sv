@@ -67,6 +67,8 @@ module peach2_dmac_writer (
     logic [1:0]  tail_d, tail_q;               // empty DWs of the packet's last beat
     logic [1:0]  status_d, status_q;           // channel of the current status word
     logic        credit;                       // the output buffer takes one more beat
+    logic        active;                       // otherwise no beat is issued
+    assign active = state_q != WRITER_HEADER || head_valid_i || notify_valid_i != 4'd0 || message_valid_i;
 
     // --- the next write of the oldest read ---
     logic [63:0] destination;
@@ -74,16 +76,29 @@ module peach2_dmac_writer (
     logic [10:0] span; // bytes from the first lane on
     logic        drop;
 
-    assign destination = first_q ? head_destination_i : destination_q;
-    assign left = first_q ? head_bytes_i : left_q;
-    // bytes to the next multiple of the maximum payload, saturating where a read cannot reach it
     logic [12:0] mps, to_boundary;
-    assign mps = 13'd1 << cfg_mps_log2_i;
-    assign to_boundary = mps - ({1'b0, destination[11:0]} & (mps - 13'd1));
-    assign room = to_boundary > 13'd512 ? 10'd512 : to_boundary[9:0];
-    assign bytes = left < room ? left : room;
-    assign span = {1'b0, bytes} + {7'd0, destination[3:0]};
-    assign drop = head_error_i != peach2_regs_pkg::DMA_OK || abort_i[head_channel_i];
+
+    always_comb begin
+        destination = '0;
+        left = '0;
+        mps = '0;
+        to_boundary = '0;
+        room = '0;
+        bytes = '0;
+        span = '0;
+        drop = 1'b0;
+        if (state_q == WRITER_HEADER && head_valid_i) begin
+            destination = first_q ? head_destination_i : destination_q;
+            left = first_q ? head_bytes_i : left_q;
+            // bytes to the next multiple of the maximum payload, saturating where a read cannot reach it
+            mps = 13'd1 << cfg_mps_log2_i;
+            to_boundary = mps - ({1'b0, destination[11:0]} & (mps - 13'd1));
+            room = to_boundary > 13'd512 ? 10'd512 : to_boundary[9:0];
+            bytes = left < room ? left : room;
+            span = {1'b0, bytes} + {7'd0, destination[3:0]};
+            drop = head_error_i != peach2_regs_pkg::DMA_OK || abort_i[head_channel_i];
+        end
+    end
 
     // --- status words, one channel at a time ---
     logic [3:0]  notify_waiting, notify_grant;
@@ -100,28 +115,36 @@ module peach2_dmac_writer (
         .clk_i(clk_i), .rst_i(rst_i), .request_i(notify_waiting), .taken_i(notify_now), .last_i(1'b1),
         .grant_o(notify_grant)
     );
-    assign notify_channel = {notify_grant[3] | notify_grant[2], notify_grant[3] | notify_grant[1]};
-    assign notify_address = notify_address_i[64 * notify_channel +: 64];
+    always_comb begin
+        notify_channel = '0;
+        notify_address = '0;
+        if (notify_now) begin
+            notify_channel = {notify_grant[3] | notify_grant[2], notify_grant[3] | notify_grant[1]};
+            notify_address = notify_address_i[64 * notify_channel +: 64];
+        end
+    end
 
     // --- headers ---
     peach2_pkg::request_t header;
     always_comb begin
         header = '0;
-        header.dw0.fmt = peach2_pkg::FMT_4DW_DATA;
-        header.dw0.typ = peach2_pkg::TYPE_MEMORY;
-        header.requester = cfg_requester_i;
-        header.first_be = 4'hf;
-        if (notify_now) begin
-            header.dw0.length = 10'd2;
-            header.last_be = 4'hf;
-            {header.address_hi, header.address_lo} = notify_address[63:2];
-        end else if (message_now) begin
-            header.dw0.length = 10'd1;
-            {header.address_hi, header.address_lo} = message_address_i[63:2];
-        end else begin
-            header.dw0.length = {2'd0, bytes[9:2]};
-            header.last_be = bytes == 10'd4 ? 4'h0 : 4'hf;
-            {header.address_hi, header.address_lo} = destination[63:2];
+        if (state_q == WRITER_HEADER && active) begin
+            header.dw0.fmt = peach2_pkg::FMT_4DW_DATA;
+            header.dw0.typ = peach2_pkg::TYPE_MEMORY;
+            header.requester = cfg_requester_i;
+            header.first_be = 4'hf;
+            if (notify_now) begin
+                header.dw0.length = 10'd2;
+                header.last_be = 4'hf;
+                {header.address_hi, header.address_lo} = notify_address[63:2];
+            end else if (message_now) begin
+                header.dw0.length = 10'd1;
+                {header.address_hi, header.address_lo} = message_address_i[63:2];
+            end else begin
+                header.dw0.length = {2'd0, bytes[9:2]};
+                header.last_be = bytes == 10'd4 ? 4'h0 : 4'hf;
+                {header.address_hi, header.address_lo} = destination[63:2];
+            end
         end
     end
 
@@ -148,82 +171,86 @@ module peach2_dmac_writer (
         issue_eop = 1'b0;
         issue_memory = 1'b0;
         issue_empty = 2'd0;
-        issue_data = header;
-        issue_dest = head_dest_i;
+        issue_data = '0;
+        issue_dest = '0;
         head_pop_o = 1'b0;
         issue_retire = 1'b0;
         issue_notify = 1'b0;
         message_ready_o = 1'b0;
 
-        unique case (state_q)
-            WRITER_HEADER: begin
-                if (notify_now) begin
-                    issue = 1'b1;
-                    issue_sop = 1'b1;
-                    issue_dest = notify_dest_i[peach2_pkg::DESTS * notify_channel +: peach2_pkg::DESTS];
-                    status_d = notify_channel;
-                    state_d = WRITER_STATUS;
-                end else if (message_now) begin
-                    issue = 1'b1;
-                    issue_sop = 1'b1;
-                    issue_dest = 7'd1 << peach2_pkg::DEST_N;
-                    state_d = WRITER_MESSAGE;
-                end else if (head_valid_i && first_q && drop) begin
-                    head_pop_o = !leaves; // one report a cycle
-                end else if (head_valid_i && credit) begin
-                    issue = 1'b1;
-                    issue_sop = 1'b1;
-                    destination_d = destination + {54'd0, bytes};
-                    left_d = left - bytes;
-                    word_d = first_q ? head_word_i : word_q;
-                    beats_d = span[9:4] + {5'd0, span[3:0] != 4'd0};
-                    tail_d = 2'd0 - span[3:2];
-                    first_d = 1'b0;
-                    state_d = WRITER_DATA;
+        if (active) begin
+            issue_data = header;
+            issue_dest = head_dest_i;
+            unique case (state_q)
+                WRITER_HEADER: begin
+                    if (notify_now) begin
+                        issue = 1'b1;
+                        issue_sop = 1'b1;
+                        issue_dest = notify_dest_i[peach2_pkg::DESTS * notify_channel +: peach2_pkg::DESTS];
+                        status_d = notify_channel;
+                        state_d = WRITER_STATUS;
+                    end else if (message_now) begin
+                        issue = 1'b1;
+                        issue_sop = 1'b1;
+                        issue_dest = 7'd1 << peach2_pkg::DEST_N;
+                        state_d = WRITER_MESSAGE;
+                    end else if (head_valid_i && first_q && drop) begin
+                        head_pop_o = !leaves; // one report a cycle
+                    end else if (head_valid_i && credit) begin
+                        issue = 1'b1;
+                        issue_sop = 1'b1;
+                        destination_d = destination + {54'd0, bytes};
+                        left_d = left - bytes;
+                        word_d = first_q ? head_word_i : word_q;
+                        beats_d = span[9:4] + {5'd0, span[3:0] != 4'd0};
+                        tail_d = 2'd0 - span[3:2];
+                        first_d = 1'b0;
+                        state_d = WRITER_DATA;
+                    end
                 end
-            end
-            WRITER_DATA: begin
-                if (credit) begin
-                    issue = 1'b1;
-                    issue_memory = 1'b1;
-                    word_d = word_q + 5'd1;
-                    beats_d = beats_q - 6'd1;
-                    if (beats_q == 6'd1) begin
-                        issue_eop = 1'b1;
-                        issue_empty = tail_q;
-                        state_d = WRITER_HEADER;
-                        if (left_q == 10'd0) begin
-                            head_pop_o = 1'b1;
-                            issue_retire = 1'b1;
-                            first_d = 1'b1;
+                WRITER_DATA: begin
+                    if (credit) begin
+                        issue = 1'b1;
+                        issue_memory = 1'b1;
+                        word_d = word_q + 5'd1;
+                        beats_d = beats_q - 6'd1;
+                        if (beats_q == 6'd1) begin
+                            issue_eop = 1'b1;
+                            issue_empty = tail_q;
+                            state_d = WRITER_HEADER;
+                            if (left_q == 10'd0) begin
+                                head_pop_o = 1'b1;
+                                issue_retire = 1'b1;
+                                first_d = 1'b1;
+                            end
                         end
                     end
                 end
-            end
-            WRITER_STATUS: begin
-                issue_dest = notify_dest_i[peach2_pkg::DESTS * status_q +: peach2_pkg::DESTS];
-                issue_data = {2{notify_data_i[64 * status_q +: 64]}};
-                if (credit) begin
-                    issue = 1'b1;
-                    issue_eop = 1'b1;
-                    issue_empty = notify_address_i[64 * status_q + 3] ? 2'd0 : 2'd2;
-                    issue_notify = 1'b1;
-                    state_d = WRITER_HEADER;
+                WRITER_STATUS: begin
+                    issue_dest = notify_dest_i[peach2_pkg::DESTS * status_q +: peach2_pkg::DESTS];
+                    issue_data = {2{notify_data_i[64 * status_q +: 64]}};
+                    if (credit) begin
+                        issue = 1'b1;
+                        issue_eop = 1'b1;
+                        issue_empty = notify_address_i[64 * status_q + 3] ? 2'd0 : 2'd2;
+                        issue_notify = 1'b1;
+                        state_d = WRITER_HEADER;
+                    end
                 end
-            end
-            WRITER_MESSAGE: begin
-                issue_dest = 7'd1 << peach2_pkg::DEST_N;
-                issue_data = {4{message_value_i}};
-                if (credit) begin
-                    issue = 1'b1;
-                    issue_eop = 1'b1;
-                    issue_empty = 2'd3 - message_address_i[3:2];
-                    message_ready_o = 1'b1;
-                    state_d = WRITER_HEADER;
+                WRITER_MESSAGE: begin
+                    issue_dest = 7'd1 << peach2_pkg::DEST_N;
+                    issue_data = {4{message_value_i}};
+                    if (credit) begin
+                        issue = 1'b1;
+                        issue_eop = 1'b1;
+                        issue_empty = 2'd3 - message_address_i[3:2];
+                        message_ready_o = 1'b1;
+                        state_d = WRITER_HEADER;
+                    end
                 end
-            end
-            default: state_d = WRITER_HEADER;
-        endcase
+                default: state_d = WRITER_HEADER;
+            endcase
+        end
     end
 
     assign read_word_o = word_q;
@@ -257,14 +284,16 @@ module peach2_dmac_writer (
             read_q <= 3'd0;
             credits_q <= 3'd4;
         end else begin
-            state_q <= state_d;
-            first_q <= first_d;
-            destination_q <= destination_d;
-            left_q <= left_d;
-            word_q <= word_d;
-            beats_q <= beats_d;
-            tail_q <= tail_d;
-            status_q <= status_d;
+            if (active) begin
+                state_q <= state_d;
+                first_q <= first_d;
+                destination_q <= destination_d;
+                left_q <= left_d;
+                word_q <= word_d;
+                beats_q <= beats_d;
+                tail_q <= tail_d;
+                status_q <= status_d;
+            end
             notify_in_flight_q <= (notify_in_flight_q | (notify_now ? notify_grant : 4'd0)) & ~notify_ready_o;
             pending_q <= issue;
             write_q <= write_q + {2'd0, pending_q};
@@ -274,9 +303,11 @@ module peach2_dmac_writer (
     end
 
     always_ff @(posedge clk_i) begin
-        pending_memory_q <= issue_memory;
-        pending_entry_q <= {issue_retire, issue_notify, issue_notify ? status_q : head_channel_i, head_last_i,
-            head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
+        if (issue) begin
+            pending_memory_q <= issue_memory;
+            pending_entry_q <= {issue_retire, issue_notify, issue_notify ? status_q : head_channel_i, head_last_i,
+                head_interrupt_i, issue_dest, issue_sop, issue_eop, issue_empty, issue_data};
+        end
         if (pending_q) begin
             buffer_q[write_q[1:0]] <= entry;
         end

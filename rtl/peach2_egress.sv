@@ -60,23 +60,41 @@ module peach2_egress #(
     logic                           passes;         // the packet is on the ring
 
     assign space = !back_valid_q;
-    // Once begun, a packet continues.
-    assign allowed = inside_q || tx_room_i || hold_q != '0 ? request_i : request_i & ON_RING;
-    assign lacks = !inside_q && !tx_room_i && (grant & ~ON_RING) != '0;
-    assign push = space && grant != '0 && !lacks;
     assign pop = front_valid_q && tx_ready_i;
-    assign ready_o = space && !lacks ? grant : '0;
-    // While the hard IP takes nothing from this port, no packet is held.
-    assign holds = lacks && !front_valid_q && (request_i & ON_RING) != '0;
+
+    always_comb begin
+        allowed = '0;
+        if (request_i != '0) begin
+            // Once begun, a packet continues.
+            allowed = inside_q || tx_room_i || hold_q != '0 ? request_i : request_i & ON_RING;
+        end
+    end
+
+    always_comb begin
+        lacks = 1'b0;
+        push = 1'b0;
+        holds = 1'b0;
+        ready_o = '0;
+        if (grant != '0) begin
+            lacks = !inside_q && !tx_room_i && (grant & ~ON_RING) != '0;
+            push = space && !lacks;
+            // While the hard IP takes nothing from this port, no packet is held.
+            holds = lacks && !front_valid_q && (request_i & ON_RING) != '0;
+            if (push) begin
+                ready_o = grant;
+            end
+        end
+    end
 
     // Each packet decides the next hold.
-    assign passes = (grant & ON_RING) != '0;
     always_comb begin
         level_d = level_q;
         rest_d = rest_q;
         hold_d = hold_q;
         full = '0;
-        if (ON_RING != '1) begin
+        passes = 1'b0;
+        if (ON_RING != '1 && grant != '0) begin
+            passes = (grant & ON_RING) != '0;
             if (push && !inside_q) begin
                 full = HOLD << level_q;
                 if (passes && rest_q != '0) begin
@@ -100,9 +118,10 @@ module peach2_egress #(
 
     // The order is that of DEST_* and SOURCE_*.
     always_comb begin
-        chosen = beat_n_i;
-        if ((grant >> 1) != '0) begin
+        chosen = '0;
+        if (push) begin
             case (1'b1)
+                grant[peach2_pkg::DEST_N]: chosen = beat_n_i;
                 grant[peach2_pkg::DEST_E]: chosen = beat_e_i;
                 grant[peach2_pkg::DEST_W]: chosen = beat_w_i;
                 grant[peach2_pkg::DEST_S]: chosen = beat_s_i;
@@ -151,7 +170,7 @@ module peach2_egress #(
             if (push) begin
                 inside_q <= !chosen.eop;
             end
-            if (ON_RING != '1) begin
+            if (ON_RING != '1 && grant != '0) begin
                 if (push && !inside_q && rest_q == '0 && hold_q != full) begin
                     holds_q <= holds_q + 32'd1;
                 end
@@ -159,22 +178,26 @@ module peach2_egress #(
                 hold_q <= hold_d;
                 rest_q <= rest_d;
             end
-            front_valid_q <= push || back_valid_q || (front_valid_q && !pop);
-            back_valid_q <= !pop && (back_valid_q || (front_valid_q && push));
-            if (pop && front_q.eop) begin
-                tlps_q <= tlps_q + 32'd1;
+            if (push || front_valid_q) begin
+                front_valid_q <= push || back_valid_q || !pop;
+                back_valid_q <= !pop && (back_valid_q || (front_valid_q && push));
+                if (pop && front_q.eop) begin
+                    tlps_q <= tlps_q + 32'd1;
+                end
             end
         end
     end
 
     always_ff @(posedge clk_i) begin
-        if (pop && back_valid_q) begin
-            front_q <= back_q;
-        end else if (push && (pop || !front_valid_q)) begin
-            front_q <= translated;
-        end
-        if (push && front_valid_q && !pop) begin
-            back_q <= translated;
+        if (push || front_valid_q) begin
+            if (pop && back_valid_q) begin
+                front_q <= back_q;
+            end else if (push && (pop || !front_valid_q)) begin
+                front_q <= translated;
+            end
+            if (push && front_valid_q && !pop) begin
+                back_q <= translated;
+            end
         end
     end
 

@@ -29,9 +29,15 @@ module peach2_fifo #(
 
     assign ready_o = !count_q[INDEX_BITS];
     assign valid_o = count_q != '0;
-    assign data_o = entries_q[head_q];
     assign push = valid_i && ready_o;
     assign pop = valid_o && ready_i;
+
+    always_comb begin
+        data_o = '0;
+        if (valid_o) begin
+            data_o = entries_q[head_q];
+        end
+    end
 
     always_ff @(posedge clk_i) begin
         if (push) begin
@@ -44,7 +50,7 @@ module peach2_fifo #(
             head_q <= '0;
             tail_q <= '0;
             count_q <= '0;
-        end else begin
+        end else if (valid_i || valid_o) begin
             if (push) begin
                 tail_q <= tail_q + 1'b1;
             end

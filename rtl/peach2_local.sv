@@ -75,9 +75,10 @@ module peach2_local (
     );
 
     always_comb begin
-        in = beat_n_i;
-        if ((grant >> 1) != '0) begin
+        in = '0;
+        if (grant != '0) begin
             case (1'b1)
+                grant[peach2_pkg::DEST_N]: in = beat_n_i;
                 grant[peach2_pkg::DEST_E]: in = beat_e_i;
                 grant[peach2_pkg::DEST_W]: in = beat_w_i;
                 grant[peach2_pkg::DEST_S]: in = beat_s_i;
@@ -104,24 +105,29 @@ module peach2_local (
     assign header = in.data;
     assign header_is_write = header.dw0.fmt[1];
     assign header_offset = header.address_lo[OFFSET_BITS-3:0];
-    assign header_dwords = {header.dw0.length == '0, header.dw0.length};
     assign from_north = grant[peach2_pkg::DEST_N];
-    assign raises = {15'd0, header_offset, 2'b00} ==
-                    peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_RAISE_OFFSET &&
-                    header_dwords == 11'd1;
 
     always_comb begin
+        header_dwords = '0;
+        raises = 1'b0;
         header_region = REGION_NOTHING;
-        if (header_offset[OFFSET_BITS-1:REGISTER_BITS] == '0) begin
-            header_region = REGION_REGISTER;
-        end
-        if (header_offset[OFFSET_BITS-1:MEMORY_BITS] ==
-            peach2_regs_pkg::MEMORY_BASE[OFFSET_BITS-1:MEMORY_BITS]) begin
-            header_region = REGION_MEMORY;
+        if (in_valid) begin
+            header_dwords = {header.dw0.length == '0, header.dw0.length};
+            raises = {15'd0, header_offset, 2'b00} ==
+                     peach2_regs_pkg::INTERRUPT_BASE + peach2_regs_pkg::INTERRUPT_RAISE_OFFSET &&
+                     header_dwords == 11'd1;
+            if (header_offset[OFFSET_BITS-1:REGISTER_BITS] == '0) begin
+                header_region = REGION_REGISTER;
+            end
+            if (header_offset[OFFSET_BITS-1:MEMORY_BITS] ==
+                peach2_regs_pkg::MEMORY_BASE[OFFSET_BITS-1:MEMORY_BITS]) begin
+                header_region = REGION_MEMORY;
+            end
         end
     end
 
     state_e                 state_d, state_q;
+    logic                   active;         // otherwise nothing changes in this cycle
     peach2_pkg::request_t   request_q;      // the header
     logic [3:0]             port_q;         // one-hot: destination of completions
     region_e                region_q;
@@ -144,6 +150,7 @@ module peach2_local (
     logic                   last_dword;
     logic [1:0]             collect_lane;
 
+    assign active = state_q != STATE_IDLE || in_valid;
     assign collect_lane = lane + collect_q;
     assign lane = offset_q[3:2];
     assign room = 3'd4 - {1'b0, lane};
@@ -233,108 +240,109 @@ module peach2_local (
         first_d = first_q;
         unsupported_d = unsupported_q;
         header_due_d = header_due_q;
-        refused_d = refused_q || (checking_q && !reg_mapped_i);
+        refused_d = refused_q;
         count_unsupported = 1'b0;
         count_refused = 1'b0;
-        case (state_q)
-            STATE_IDLE: begin
-                if (in_valid) begin
-                    offset_d = header_offset;
-                    remaining_d = header_dwords;
-                    first_d = 1'b1;
-                    header_due_d = 1'b1;
-                    unsupported_d = in_unsupported || header_region == REGION_NOTHING ||
-                                    (header_region == REGION_REGISTER && header_dwords > 11'(REGISTER_READ_MAX));
-                    refused_d = 1'b0;
-                    if (header_is_write) begin
-                        if (header_region == REGION_MEMORY) begin
-                            state_d = STATE_WRITE_MEMORY;
-                        end else if (header_region == REGION_REGISTER && (from_north || raises)) begin
-                            state_d = STATE_WRITE_REGISTER;
+        if (active) begin
+            refused_d = refused_q || (checking_q && !reg_mapped_i);
+            case (state_q)
+                STATE_IDLE: begin
+                    if (in_valid) begin
+                        offset_d = header_offset;
+                        remaining_d = header_dwords;
+                        first_d = 1'b1;
+                        header_due_d = 1'b1;
+                        unsupported_d = in_unsupported || header_region == REGION_NOTHING ||
+                                        (header_region == REGION_REGISTER && header_dwords > 11'(REGISTER_READ_MAX));
+                        refused_d = 1'b0;
+                        if (header_is_write) begin
+                            if (header_region == REGION_MEMORY) begin
+                                state_d = STATE_WRITE_MEMORY;
+                            end else if (header_region == REGION_REGISTER && (from_north || raises)) begin
+                                state_d = STATE_WRITE_REGISTER;
+                            end else begin
+                                state_d = STATE_WRITE_DISCARD;
+                            end
                         end else begin
-                            state_d = STATE_WRITE_DISCARD;
+                            state_d = header_region == REGION_REGISTER && !unsupported_d ? STATE_READ_REGISTER :
+                                                                                           STATE_COMPLETE_HEADER;
                         end
-                    end else begin
-                        state_d = header_region == REGION_REGISTER && !unsupported_d ? STATE_READ_REGISTER :
-                                                                                       STATE_COMPLETE_HEADER;
                     end
                 end
-            end
-            STATE_WRITE_MEMORY: begin
-                if (in_valid) begin
-                    first_d = 1'b0;
-                    offset_d = offset_q + 15'(room);
-                    remaining_d = remaining_q - 11'(room);
-                    if (in.eop) begin
-                        state_d = STATE_IDLE;
+                STATE_WRITE_MEMORY: begin
+                    if (in_valid) begin
+                        first_d = 1'b0;
+                        offset_d = offset_q + 15'(room);
+                        remaining_d = remaining_q - 11'(room);
+                        if (in.eop) begin
+                            state_d = STATE_IDLE;
+                        end
                     end
                 end
-            end
-            STATE_WRITE_REGISTER: begin
-                if (in_valid) begin
-                    first_d = 1'b0;
-                    offset_d = offset_q + 15'd1;
-                    remaining_d = remaining_q - 11'd1;
-                    if (taken && in.eop) begin
-                        state_d = STATE_WRITE_END;
+                STATE_WRITE_REGISTER: begin
+                    if (in_valid) begin
+                        first_d = 1'b0;
+                        offset_d = offset_q + 15'd1;
+                        remaining_d = remaining_q - 11'd1;
+                        if (taken && in.eop) begin
+                            state_d = STATE_WRITE_END;
+                        end
                     end
                 end
-            end
-            STATE_WRITE_END: begin
-                count_refused = refused_d;
-                state_d = STATE_IDLE;
-            end
-            STATE_WRITE_DISCARD: begin
-                if (in_valid && in.eop) begin
-                    count_refused = 1'b1;
+                STATE_WRITE_END: begin
+                    count_refused = refused_d;
                     state_d = STATE_IDLE;
                 end
-            end
-            STATE_READ_REGISTER: begin
-                state_d = STATE_COLLECT;
-            end
-            STATE_COLLECT: begin
-                // offset_q is still the beat's first DW; collect_q counts on from it.
-                if (first_q && header_due_q && collect_q == 2'd0 && !reg_mapped_i) begin
-                    unsupported_d = 1'b1;
-                    state_d = STATE_COMPLETE_HEADER;
-                end else if (11'(collect_q) + 11'd1 == remaining_q || collect_lane == 2'd3) begin
-                    state_d = header_due_q ? STATE_COMPLETE_HEADER : STATE_COMPLETE_DATA;
-                end else begin
-                    state_d = STATE_READ_REGISTER;
-                end
-            end
-            STATE_COMPLETE_HEADER: begin
-                chunk_d = chunk;
-                header_due_d = 1'b0;
-                if (out_taken) begin
-                    count_unsupported = unsupported_q;
-                    state_d = unsupported_q ? STATE_IDLE : STATE_COMPLETE_DATA;
-                end
-            end
-            STATE_COMPLETE_DATA: begin
-                if (out_taken) begin
-                    first_d = 1'b0;
-                    offset_d = offset_q + 15'(step);
-                    remaining_d = remaining_q - step;
-                    chunk_d = chunk_q - step;
-                    header_due_d = chunk_d == '0;
-                    if (remaining_d == '0) begin
+                STATE_WRITE_DISCARD: begin
+                    if (in_valid && in.eop) begin
+                        count_refused = 1'b1;
                         state_d = STATE_IDLE;
-                    end else if (region_q == REGION_REGISTER) begin
-                        state_d = STATE_READ_REGISTER;
-                    end else if (header_due_d) begin
-                        state_d = STATE_COMPLETE_HEADER;
                     end
                 end
-            end
-            default: begin
-                state_d = STATE_IDLE;
-            end
-        endcase
+                STATE_READ_REGISTER: begin
+                    state_d = STATE_COLLECT;
+                end
+                STATE_COLLECT: begin
+                    // offset_q is still the beat's first DW; collect_q counts on from it.
+                    if (first_q && header_due_q && collect_q == 2'd0 && !reg_mapped_i) begin
+                        unsupported_d = 1'b1;
+                        state_d = STATE_COMPLETE_HEADER;
+                    end else if (11'(collect_q) + 11'd1 == remaining_q || collect_lane == 2'd3) begin
+                        state_d = header_due_q ? STATE_COMPLETE_HEADER : STATE_COMPLETE_DATA;
+                    end else begin
+                        state_d = STATE_READ_REGISTER;
+                    end
+                end
+                STATE_COMPLETE_HEADER: begin
+                    chunk_d = chunk;
+                    header_due_d = 1'b0;
+                    if (out_taken) begin
+                        count_unsupported = unsupported_q;
+                        state_d = unsupported_q ? STATE_IDLE : STATE_COMPLETE_DATA;
+                    end
+                end
+                STATE_COMPLETE_DATA: begin
+                    if (out_taken) begin
+                        first_d = 1'b0;
+                        offset_d = offset_q + 15'(step);
+                        remaining_d = remaining_q - step;
+                        chunk_d = chunk_q - step;
+                        header_due_d = chunk_d == '0;
+                        if (remaining_d == '0) begin
+                            state_d = STATE_IDLE;
+                        end else if (region_q == REGION_REGISTER) begin
+                            state_d = STATE_READ_REGISTER;
+                        end else if (header_due_d) begin
+                            state_d = STATE_COMPLETE_HEADER;
+                        end
+                    end
+                end
+                default: begin
+                    state_d = STATE_IDLE;
+                end
+            endcase
+        end
     end
-
-
 
     always_ff @(posedge clk_i) begin
         if (rst_i) begin
@@ -342,7 +350,7 @@ module peach2_local (
             checking_q <= 1'b0;
             unsupported_count_q <= '0;
             refused_count_q <= '0;
-        end else begin
+        end else if (active) begin
             state_q <= state_d;
             checking_q <= state_q == STATE_WRITE_REGISTER && in_valid && reg_enable_o != '0;
             if (count_unsupported) begin
@@ -355,7 +363,7 @@ module peach2_local (
     end
 
     always_ff @(posedge clk_i) begin
-        if (state_q != STATE_IDLE || in_valid) begin
+        if (active) begin
             offset_q <= offset_d;
             remaining_q <= remaining_d;
             chunk_q <= chunk_d;

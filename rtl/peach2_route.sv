@@ -27,6 +27,8 @@ module peach2_route (
 
     always_comb begin
         match = '0;
+        first = '0;
+        hit_o = '0;
         route = '0;
         if (in_window_o) begin
             for (int unsigned k = 0; k < ROUTES; k++) begin
@@ -34,11 +36,10 @@ module peach2_route (
                 match[k] = route.control.enable && (address.pages & route.mask.pages) >= route.lower.pages &&
                            (address.pages & route.mask.pages) <= route.upper.pages;
             end
+            first = match & (~match + 8'd1);
+            hit_o = {first[4], first[3] | first[7], first[2] | first[6], first[1] | first[5], first[0]};
         end
     end
-
-    assign first = match & (~match + 8'd1);
-    assign hit_o = {first[4], first[3] | first[7], first[2] | first[6], first[1] | first[5], first[0]};
 
 `ifndef SYNTHESIS
     always_comb begin

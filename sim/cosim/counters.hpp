@@ -10,6 +10,6 @@
 template <class Root> void cosim_counters_read(const Root &root, uint32_t values[PEACH2_COUNTER_REGISTERS])
 {
     for (unsigned i = 0; i < PEACH2_COUNTER_REGISTERS; i++) {
-        values[i] = root.peach2__DOT__counters[i];
+        values[i] = root.cosim_chip__DOT__i_peach2__DOT__counters[i];
     }
 }

@@ -41,6 +41,8 @@ cosim_model::cosim_model(const char *name, const cosim_peach2_config *config, co
     pins_.cfg_read_bytes_i = static_cast<SData>(config->read_bytes);
     pins_.cfg_read_tags_i = static_cast<CData>(config->read_tags);
     pins_.cfg_prefetch_i = static_cast<CData>(config->prefetch);
+    Verilated::threadContextp(&context_);
+    eval(); // pins rise only after a first evaluation
     reset();
     // The reset takes no simulated time, so the waveform begins after it.
     if (traced_ != nullptr) {
@@ -64,6 +66,14 @@ void cosim_model::reset()
     }
     pins_.rst_i = 0;
     cycle(false, 0, 0);
+}
+
+void cosim_model::change_room()
+{
+    tx_room_ = pins_.tx_room_i;
+    pins_.tx_room_changed_i = 1;
+    eval();
+    pins_.tx_room_changed_i = 0;
 }
 
 cosim_model::~cosim_model()

@@ -18,13 +18,14 @@
 // rx_mark_i and tx_mark_o: four bits for each port.
 constexpr unsigned mark_bits = 4, mark_sop = 8, mark_eop = 4, mark_empty = 3;
 
-// The chip's ports, by reference. See rtl/peach2.sv.
+// The chip's ports, by reference. See rtl/peach2.sv and cosim_chip.sv.
 struct cosim_pins {
     template <class Chip>
     explicit cosim_pins(Chip &chip)
         : clk_i(chip.clk_i), rst_i(chip.rst_i), rx_valid_i(chip.rx_valid_i), rx_ready_o(chip.rx_ready_o),
           rx_mark_i(chip.rx_mark_i), rx_data_i(chip.rx_data_i), rx_bar_i(chip.rx_bar_i), tx_valid_o(chip.tx_valid_o),
-          tx_ready_i(chip.tx_ready_i), tx_room_i(chip.tx_room_i), tx_mark_o(chip.tx_mark_o), tx_data_o(chip.tx_data_o),
+          tx_ready_i(chip.tx_ready_i), tx_room_i(chip.tx_room_i),
+          tx_room_changed_i(chip.tx_room_changed_i), tx_mark_o(chip.tx_mark_o), tx_data_o(chip.tx_data_o),
           cfg_requester_i(chip.cfg_requester_i), cfg_mps_log2_i(chip.cfg_mps_log2_i),
           cfg_start_cycles_i(chip.cfg_start_cycles_i), cfg_fetch_cycles_i(chip.cfg_fetch_cycles_i),
           cfg_finish_cycles_i(chip.cfg_finish_cycles_i), cfg_read_bytes_i(chip.cfg_read_bytes_i),
@@ -40,7 +41,7 @@ struct cosim_pins {
     VlWide<16> &rx_data_i;
     CData &rx_bar_i;
     const CData &tx_valid_o;
-    CData &tx_ready_i, &tx_room_i;
+    CData &tx_ready_i, &tx_room_i, &tx_room_changed_i;
     const SData &tx_mark_o;
     const VlWide<16> &tx_data_o;
     SData &cfg_requester_i;
@@ -98,6 +99,9 @@ class cosim_model
     void cycle(bool traced, uint64_t edge_ps, uint64_t half_ps)
     {
         Verilated::threadContextp(&context_);
+        if (__builtin_expect(pins_.tx_room_i != tx_room_, 0)) {
+            change_room();
+        }
         if (assertions) {
             // Assertions sample before inputs that change with the clock have propagated.
             eval();
@@ -114,6 +118,9 @@ class cosim_model
         }
     }
 
+    // The chip follows tx_room_i when tx_room_changed_i rises.
+    void change_room();
+
     void eval()
     {
         if (__builtin_expect(plain_ != nullptr, 1)) {
@@ -127,5 +134,6 @@ class cosim_model
     std::unique_ptr<Vpeach2> plain_; // one of the two is used
     std::unique_ptr<Vpeach2_traced> traced_;
     cosim_pins pins_;
+    CData tx_room_ = 0; // the value that the chip follows
     std::unique_ptr<VerilatedFstC> trace_;
 };
