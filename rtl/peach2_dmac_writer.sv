@@ -66,6 +66,7 @@ module peach2_dmac_writer (
     logic [5:0]  beats_d, beats_q;             // payload beats not issued yet
     logic [1:0]  tail_d, tail_q;               // empty DWs of the packet's last beat
     logic [1:0]  status_d, status_q;           // channel of the current status word
+    logic [63:0] status_word_q;                // the word, as of its header
     logic        credit;                       // the output buffer takes one more beat
     logic        active;                       // otherwise no beat is issued
     assign active = state_q != WRITER_HEADER || head_valid_i || notify_valid_i != 4'd0 || message_valid_i;
@@ -228,7 +229,7 @@ module peach2_dmac_writer (
                 end
                 WRITER_STATUS: begin
                     issue_dest = notify_dest_i[peach2_pkg::DESTS * status_q +: peach2_pkg::DESTS];
-                    issue_data = {2{notify_data_i[64 * status_q +: 64]}};
+                    issue_data = {2{status_word_q}};
                     if (credit) begin
                         issue = 1'b1;
                         issue_eop = 1'b1;
@@ -303,6 +304,9 @@ module peach2_dmac_writer (
     end
 
     always_ff @(posedge clk_i) begin
+        if (notify_now) begin
+            status_word_q <= notify_data_i[64 * notify_channel +: 64];
+        end
         if (issue) begin
             pending_memory_q <= issue_memory;
             pending_entry_q <= {issue_retire, issue_notify, issue_notify ? status_q : head_channel_i, head_last_i,

@@ -381,7 +381,10 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
     const struct peach2_twin_config *config = &channel->twin->config;
     uint32_t control = reg32(channel, PEACH2_DMAC_CONTROL);
     if (channel->state != TWIN_CHANNEL_IDLE || channel->from > edge) {
-        channel->ignored += channel->ignored < UINT8_MAX;
+        if (channel->ignored < UINT8_MAX) {
+            channel->ignored++;
+            channel->ignored_from = edge + 1;
+        }
         return;
     }
     channel->mode = PEACH2_FIELD(control, DMAC_CONTROL_MODE);
@@ -455,12 +458,18 @@ static void channel_run(void *ctx)
     }
 }
 
+uint32_t twin_channel_ignored(const struct twin_channel *channel, uint64_t edge)
+{
+    return channel->ignored - (edge < channel->ignored_from ? 1u : 0);
+}
+
 uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned index, uint64_t edge)
 {
     const struct twin_channel *channel = &twin->channels[index];
     bool idle = channel->state == TWIN_CHANNEL_IDLE && channel->from <= edge;
     enum peach2_dma_error error = twin_channel_failed(channel, edge) ? channel->error : PEACH2_DMA_OK;
-    uint32_t status = PEACH2_PUT(error, DMAC_STATUS_ERROR) | PEACH2_PUT(channel->ignored, DMAC_STATUS_IGNORED_STARTS);
+    uint32_t status = PEACH2_PUT(error, DMAC_STATUS_ERROR) |
+                      PEACH2_PUT(twin_channel_ignored(channel, edge), DMAC_STATUS_IGNORED_STARTS);
     status |= idle ? 0 : PEACH2_DMAC_STATUS_BUSY_MASK;
     status |= idle && channel->done ? PEACH2_DMAC_STATUS_DONE_MASK : 0;
     return status;

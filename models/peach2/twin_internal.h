@@ -166,6 +166,7 @@ struct twin_channel {
     uint8_t mode;
     bool notify_local, notify_remote, end_interrupt, done;
     uint8_t ignored;
+    uint64_t ignored_from; // edge from which the last one counts
     uint32_t completed;
     uint64_t completed_edge;                                             // of the last one, perhaps in the future
     uint32_t raised;                                                     // bits of interrupts that it set
@@ -417,6 +418,7 @@ void twin_channels_init(peach2_twin_t *twin);
 void twin_channels_fini(peach2_twin_t *twin);
 void twin_channel_start(peach2_twin_t *twin, unsigned channel, uint64_t edge);
 uint32_t twin_channel_status(const peach2_twin_t *twin, unsigned channel, uint64_t edge);
+uint32_t twin_channel_ignored(const struct twin_channel *channel, uint64_t edge); // starts counted by that edge
 void twin_channel_feed(struct twin_channel *channel);  // descriptors, or their end, have arrived
 void twin_channel_drain(struct twin_channel *channel); // an event that it waits for in DRAIN may have happened
 bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge);

@@ -103,10 +103,11 @@ static bool notify_issue(peach2_twin_t *twin, uint64_t edge)
     }
     writer->notify_owner = twin_round_robin(candidates, writer->notify_owner);
     struct twin_channel *channel = &twin->channels[writer->notify_owner];
+    uint32_t ignored = twin_channel_ignored(channel, edge);
     const struct peach2_completion_status status = {.value = channel->notify_value,
                                                     .status = PEACH2_PUT(1, DMAC_STATUS_DONE) |
                                                               PEACH2_PUT(channel->error, DMAC_STATUS_ERROR) |
-                                                              PEACH2_PUT(channel->ignored, DMAC_STATUS_IGNORED_STARTS)};
+                                                              PEACH2_PUT(ignored, DMAC_STATUS_IGNORED_STARTS)};
     uint64_t words[PEACH2_COMPLETION_STATUS_WORDS];
     peach2_completion_status_pack(&status, words);
     pcie_tlp_t *tlp = pcie_tlp_write(twin->pool, twin->config.requester, channel->notify_address,
