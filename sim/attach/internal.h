@@ -110,7 +110,7 @@ struct attach_process {
     unsigned strangers; // announced children that have not attached themselves
     bool leaving;       // it has announced its end or an exec
     bool ended;
-    uint64_t signals_seen; // pending ones at the last look (settle.c)
+    uint64_t signals_seen; // that end it and were pending at the last look (settle.c)
     uint64_t alarm_ps;  // no wait goes beyond this time
     uint64_t scheduled; // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;

@@ -3,6 +3,7 @@
 // them. If nothing is left but to wait for a deadline, real time passes first, for whatever is outside the run.
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "sim/attach/internal.h"
@@ -111,19 +112,30 @@ bool attach_idle(struct attach_server *server)
 
 // --- signals from outside the run -----------------------------------------------------------------------------------
 
-// Signals that are pending for the process as a whole; 0 also if it is gone.
-static uint64_t signals_pending(pid_t pid)
+static unsigned long long bit_of(int signal_number)
 {
+    return 1ull << (signal_number - 1);
+}
+
+// Signals that are pending for the process as a whole and will end it: it neither handles nor ignores them. Others wait
+// for the next slot of the program. 0 also if it is gone.
+static uint64_t signals_ending(pid_t pid)
+{
+    const unsigned long long harmless = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGSTOP) | bit_of(SIGTSTP) |
+                                        bit_of(SIGTTIN) | bit_of(SIGTTOU) | bit_of(SIGURG) | bit_of(SIGWINCH);
     char path[64], line[128];
-    unsigned long long pending = 0;
+    unsigned long long pending = 0, ignored = 0, caught = 0;
     snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
     FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL && sscanf(line, "ShdPnd: %llx", &pending) != 1) {
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        (void)sscanf(line, "ShdPnd: %llx", &pending);
+        (void)sscanf(line, "SigIgn: %llx", &ignored);
+        (void)sscanf(line, "SigCgt: %llx", &caught);
     }
     if (file != NULL) {
         (void)fclose(file);
     }
-    return pending;
+    return pending & ~(harmless | ignored | caught);
 }
 
 void attach_signals_check(struct attach_server *server)
@@ -135,7 +147,7 @@ void attach_signals_check(struct attach_server *server)
     }
     server->settling.looked_ms = now_ms;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        uint64_t pending = process->ended ? 0 : signals_pending(process->pid);
+        uint64_t pending = process->ended ? 0 : signals_ending(process->pid);
         found = found || (pending & ~process->signals_seen) != 0;
         process->signals_seen = pending;
     }

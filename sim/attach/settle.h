@@ -27,8 +27,8 @@ struct attach_settling {
 void attach_outside_wake(struct attach_server *server, bool ends); // ends: a process has ended, or had a signal
 bool attach_all_blocked_outside(const struct attach_server *server); // do all threads wait for the outside?
 void attach_settle_init(struct attach_server *server);
-// Call now and then while the simulation is busy: lets a program that waits go on if it has a signal from outside the
-// run.
+// Call now and then while the simulation is busy: ends a program that waits if a signal from outside the run asks
+// for it.
 void attach_signals_check(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: a thread may go on.
 bool attach_idle(struct attach_server *server);
