@@ -39,7 +39,7 @@ TEST(Wire, UsesTheIntervalsOfTheFormulaForEveryGenerationWidthAndPayload)
     // Clauses 2.6.1.2 and 3.5.3.1: (Max_Payload_Size + 28) x factor / lanes + internal delay, in symbol times. The factors
     // of 128 B and 256 B, and of all larger payloads, in tenths, by width.
     static const uint32_t DELAYS[] = {19, 70, 115}, SMALL[] = {14, 14, 14, 25, 30}, LARGE[] = {10, 10, 10, 10, 20};
-    for (uint32_t generation = 1; pcie_wire_valid(generation, 1); generation++) {
+    for (uint32_t generation = 1; generation <= sizeof DELAYS / sizeof DELAYS[0]; generation++) {
         for (unsigned width = 0; width < 5; width++) {
             for (uint32_t mps_bytes = 128; mps_bytes <= 4096; mps_bytes *= 2) {
                 TEST_TRACE("generation %u, %u lanes, %u bytes", generation, 1u << width, mps_bytes);
