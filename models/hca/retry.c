@@ -53,6 +53,7 @@ static bool nothing_outstanding(const struct hca_sq *sq)
     return sq->una == sq->begun;
 }
 
+// Precondition: something is outstanding.
 static void go_back(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
@@ -60,8 +61,7 @@ static void go_back(struct hca_qp *qp)
     sim_trace(qp->hca->sim, qp->hca->name, &hca_trace_retry, (const uint64_t[]){qp->number, sq->una_psn});
     sq->next = sq->una;
     sq->psn = sq->una_psn;
-    sq->packet =
-        sq->una == sq->begun ? 0 : (uint32_t)ib_psn_distance(hca_wqe_request(qp, sq->una)->first_psn, sq->una_psn);
+    sq->packet = (uint32_t)ib_psn_distance(hca_wqe_request(qp, sq->una)->first_psn, sq->una_psn);
     sq->reads = 0;
     sq->fetched = sq->una; // requests are read again
     hca_wqe_fetch(qp);

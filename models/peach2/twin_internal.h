@@ -123,7 +123,7 @@ struct twin_local {
     sim_event_t event;
     uint32_t unsupported, refused; // counters
     pcie_tlp_t *write;             // of registers, one DW at each edge; NULL: none
-    uint64_t write_next;           // edge of its next DW
+    uint64_t write_next;           // edge of its next DW; TWIN_NEVER: none
     uint32_t written;              // DWs of it
     bool write_mapped;             // all of these exist
     // The last write to the memory, whose header came at this edge, and what it replaced.

@@ -24,8 +24,7 @@ static uint32_t offset_of(const pcie_tlp_t *tlp)
 static void local_plan(peach2_twin_t *twin, uint64_t floor)
 {
     struct twin_local *local = &twin->local;
-    uint64_t next =
-        local->write != NULL && local->write_next < local->sample_edge ? local->write_next : local->sample_edge;
+    uint64_t next = local->write_next < local->sample_edge ? local->write_next : local->sample_edge;
     if (local->free_from != TWIN_NEVER) {
         floor = twin_later(floor, local->free_from);
         for (unsigned left = twin->offered[TWIN_LOCAL]; left != 0; left &= left - 1) {
@@ -99,6 +98,7 @@ static void register_write(peach2_twin_t *twin, uint64_t edge)
     if (++local->written == tlp->dwords) {
         local->refused += local->write_mapped ? 0 : 1;
         local->write = NULL;
+        local->write_next = TWIN_NEVER;
         pcie_tlp_unref(tlp);
     }
 }
@@ -269,7 +269,7 @@ static void local_run(void *ctx)
     sim_cause_label(twin->sim, twin->name, &local_access);
     struct twin_local *local = &twin->local;
     uint64_t edge = twin_edge(twin);
-    if (local->write != NULL && local->write_next <= edge) {
+    if (local->write_next <= edge) {
         register_write(twin, edge);
     }
     if (local->sample_edge <= edge) {
@@ -298,6 +298,7 @@ void twin_local_init(peach2_twin_t *twin)
     struct twin_local *local = &twin->local;
     local->owner = TWIN_SOURCES - 1;
     local->sample_edge = TWIN_NEVER;
+    local->write_next = TWIN_NEVER;
     sim_event_init(&local->event, local_run, twin);
 }
 

@@ -4,7 +4,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "sim/attach/internal.h"
 
@@ -112,30 +113,28 @@ bool attach_idle(struct attach_server *server)
 
 // --- signals from outside the run -----------------------------------------------------------------------------------
 
-static unsigned long long bit_of(int signal_number)
+static uint64_t bit_of(int signal_number)
 {
-    return 1ull << (signal_number - 1);
+    return UINT64_C(1) << (signal_number - 1);
+}
+
+// A set of signals in the text of /proc/PID/status.
+static uint64_t signals_read(const char *status, const char *name)
+{
+    const char *line = strstr(status, name);
+    return line != NULL ? strtoull(line + strlen(name), NULL, 16) : 0;
 }
 
 // Signals that are pending for the process as a whole and will end it: it neither handles nor ignores them. Others wait
 // for the next slot of the program. 0 also if it is gone.
 static uint64_t signals_ending(pid_t pid)
 {
-    const unsigned long long harmless = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGSTOP) | bit_of(SIGTSTP) |
-                                        bit_of(SIGTTIN) | bit_of(SIGTTOU) | bit_of(SIGURG) | bit_of(SIGWINCH);
-    char path[64], line[128];
-    unsigned long long pending = 0, ignored = 0, caught = 0;
-    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        (void)sscanf(line, "ShdPnd: %llx", &pending);
-        (void)sscanf(line, "SigIgn: %llx", &ignored);
-        (void)sscanf(line, "SigCgt: %llx", &caught);
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return pending & ~(harmless | ignored | caught);
+    const uint64_t harmless = bit_of(SIGCHLD) | bit_of(SIGCONT) | bit_of(SIGTSTP) | bit_of(SIGTTIN) | bit_of(SIGTTOU) |
+                              bit_of(SIGURG) | bit_of(SIGWINCH);
+    char status[4096];
+    (void)attach_proc_read(pid, "status", status, sizeof status);
+    uint64_t kept = signals_read(status, "\nSigIgn:\t") | signals_read(status, "\nSigCgt:\t");
+    return signals_read(status, "\nShdPnd:\t") & ~(harmless | kept);
 }
 
 void attach_signals_check(struct attach_server *server)

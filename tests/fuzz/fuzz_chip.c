@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "models/peach2/board.h"
 #include "tests/peach2/chip_bench.h"
 
 enum { OPS_MAX = 200, WORD_BYTES = 8 };
@@ -42,7 +43,7 @@ static void packet_send(struct bench *bench)
     pcie_tlp_t *tlp;
     fuzz_fill(&input, data, bytes < 16 ? bytes : 16);
     if (kind == 0) {
-        bool registers = address % (1u << 17) < PEACH2_MEMORY_BASE; // read cycle by cycle (models/peach2/twin.h)
+        bool registers = address % PEACH2_BAR0_BYTES < PEACH2_MEMORY_BASE; // read cycle by cycle (models/peach2/twin.h)
         tag = registers ? HIDDEN_TAG : tag;
         tlp = pcie_tlp_read(bench->pool, requester, tag, address, bytes);
     } else if (kind == 1) {

@@ -51,25 +51,27 @@ static struct preset_host host_load(const char *name)
     return preset;
 }
 
-// A program loads few presets, and some of them very often.
+// A program loads few presets, and some of them very often. false: this one is not kept yet.
 enum { KEPT = 8 };
 
-static unsigned kept_find(const char *const names[KEPT], const char *name)
+static bool kept_find(const char *names[KEPT], const char *name, unsigned *index_out)
 {
     unsigned i = 0;
     while (i < KEPT - 1 && names[i] != NULL && strcmp(names[i], name) != 0) {
         i++;
     }
-    return i;
+    bool found = names[i] != NULL && strcmp(names[i], name) == 0;
+    names[i] = name;
+    *index_out = i;
+    return found;
 }
 
 struct hca_config preset_hca(const char *name)
 {
     static const char *names[KEPT];
     static struct hca_config kept[KEPT];
-    unsigned i = kept_find(names, name);
-    if (names[i] == NULL || strcmp(names[i], name) != 0) {
-        names[i] = name;
+    unsigned i;
+    if (!kept_find(names, name, &i)) {
         kept[i] = hca_load(name);
     }
     return kept[i];
@@ -79,9 +81,8 @@ struct preset_host preset_host(const char *name)
 {
     static const char *names[KEPT];
     static struct preset_host kept[KEPT];
-    unsigned i = kept_find(names, name);
-    if (names[i] == NULL || strcmp(names[i], name) != 0) {
-        names[i] = name;
+    unsigned i;
+    if (!kept_find(names, name, &i)) {
         kept[i] = host_load(name);
     }
     return kept[i];
