@@ -171,7 +171,11 @@ static void end_down(void *ctx, pcie_end_t *end, unsigned lost_tlps)
     gpu_copy_down(gpu);
 }
 
-static const struct pcie_end_ops END_OPS = {.receive = end_receive, .ready = end_ready, .down = end_down};
+static const struct pcie_end_ops END_OPS = {.receive = end_receive,
+                                            .ready = end_ready,
+                                            .down = end_down,
+                                            .writes_on = gpu_writes_on,
+                                            .reads_from = gpu_reads_from};
 
 void gpu_connect(gpu_t *gpu, pcie_end_t *end, uint64_t bar_base)
 {

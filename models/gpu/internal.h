@@ -69,6 +69,13 @@ struct gpu_translation {
 // false: nothing is pinned at this address.
 bool gpu_window_find(const gpu_t *gpu, uint64_t bus_address, uint64_t *device_address_out);
 uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address); // returns when it is done
+// For streams: whether a translation is in the cache; and it is used, and walked for in time.
+bool gpu_window_is_cached(const gpu_t *gpu, uint64_t bus_address);
+void gpu_window_touch(gpu_t *gpu, uint64_t bus_address);
+
+// stream.c, of struct pcie_end_ops
+void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
+void gpu_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
 
 // --- engines --------------------------------------------------------------------------------------------------------
 

@@ -126,6 +126,30 @@ static uint64_t walk(gpu_t *gpu)
     return *free_ps;
 }
 
+static void entry_add(gpu_t *gpu, struct gpu_window_page *page, uint64_t ready_ps)
+{
+    struct gpu_translation *entry = victim_find(gpu);
+    *entry =
+        (struct gpu_translation){.window_page = (uint32_t)(page - gpu->pages), .valid = true, .ready_ps = ready_ps};
+    page->cached = (uint32_t)(entry - gpu->cache) + 1;
+}
+
+bool gpu_window_is_cached(const gpu_t *gpu, uint64_t bus_address)
+{
+    const struct gpu_window_page *page = page_of(gpu, bus_address);
+    return page != NULL && page->cached != 0;
+}
+
+void gpu_window_touch(gpu_t *gpu, uint64_t bus_address)
+{
+    struct gpu_window_page *page = page_of(gpu, bus_address);
+    if (page->cached == 0) {
+        gpu->counters[GPU_TRANSLATION_MISSES]++;
+        entry_add(gpu, page, sim_now_ps(gpu->sim));
+    }
+    gpu->cache[page->cached - 1].used = ++gpu->cache_uses;
+}
+
 uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address)
 {
     uint64_t now_ps = sim_now_ps(gpu->sim);
@@ -138,10 +162,7 @@ uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address)
         if (page->device_page == 0) {
             return ready_ps; // no translation to keep
         }
-        struct gpu_translation *entry = victim_find(gpu);
-        *entry =
-            (struct gpu_translation){.window_page = (uint32_t)(page - gpu->pages), .valid = true, .ready_ps = ready_ps};
-        page->cached = (uint32_t)(entry - gpu->cache) + 1;
+        entry_add(gpu, page, ready_ps);
     }
     struct gpu_translation *entry = &gpu->cache[page->cached - 1];
     entry->used = ++gpu->cache_uses;

@@ -176,11 +176,13 @@ bool pcie_end_is_up(const pcie_end_t *end)
 
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side)
 {
+    pcie_link_streams_interrupt(link);
     link->ends[side].tx.corrupt_next = true;
 }
 
 void pcie_link_drop_next(pcie_link_t *link, unsigned side)
 {
+    pcie_link_streams_interrupt(link);
     link->ends[side].tx.drop_next = true;
 }
 
@@ -232,6 +234,7 @@ void pcie_link_set_down(pcie_link_t *link)
         return;
     }
     uint64_t lost_tlps[2];
+    pcie_link_streams_interrupt(link);
     link->up = false;
     link->down_ps = sim_now_ps(link->sim);
     link->offered_ps = link->down_ps;
@@ -314,6 +317,7 @@ void pcie_link_set_outage(pcie_link_t *link, uint64_t outage_ps)
 
 void pcie_link_set_down_after(pcie_link_t *link, uint64_t tlps)
 {
+    pcie_link_streams_interrupt(link);
     link->tlps_before_down = tlps;
     if (tlps == 0) {
         pcie_link_set_down(link);

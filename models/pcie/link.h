@@ -16,6 +16,7 @@
 // the peer.
 #pragma once
 
+#include "models/flow/flow.h"
 #include "models/pcie/tlp.h"
 #include "sim/kernel/sim.h"
 
@@ -72,6 +73,12 @@ struct pcie_end_ops {
     // come out of rx_ps, and nothing after them. A refused owner gets ready() next. Every TLP offered from then on is
     // taken, dropped and counted, until the link is up again.
     void (*down)(void *ctx, pcie_end_t *end, unsigned lost_tlps);
+    // Optional: where a stream of writes goes that arrives at this end (models/flow): on through another end, with
+    // pcie_end_stream_writes, or into memory. NULL: this owner wants packets.
+    void (*writes_on)(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
+    // Optional: where the data comes from that reads arriving at this end ask for. Sets path->packet_bytes and input to
+    // those of the completions that it sends through this end.
+    void (*reads_from)(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
 };
 
 // name is copied; counters are registered as "<name>.0" and "<name>.1". SIM_ERR_INVALID: no such width, generation or
@@ -119,6 +126,19 @@ uint64_t pcie_link_up_ps(const pcie_link_t *link); // when it came up again last
 // Fault injection at an instant: the next TLP sent from `side` is corrupted (NAK and replay), or lost (replay timer).
 void pcie_link_corrupt_next(pcie_link_t *link, unsigned side);
 void pcie_link_drop_next(pcie_link_t *link, unsigned side);
+
+// --- streams --------------------------------------------------------------------------------------------------------
+// The owner of an end adds to a path what its stream crosses from there on. A link refuses streams while faults are
+// injected into single TLPs.
+
+// Writes that leave through this end for [address, address + bytes), in packets of path->packet_bytes. ps_per_byte: of
+// what feeds this end and serves the same inputs; path->input and path->enters are for it.
+void pcie_end_stream_writes(pcie_end_t *end, struct flow_path *path, double ps_per_byte, uint64_t address,
+                            uint64_t bytes);
+// Reads of read_bytes each that leave through this end, and the data that comes back, of which held_bytes may wait at
+// the reader. path->latency_ps grows by that of one read.
+void pcie_end_stream_reads(pcie_end_t *end, struct flow_path *path, uint32_t read_bytes, uint32_t held_bytes,
+                           uint64_t address, uint64_t bytes);
 
 // --- arithmetic, for tests and documentation ------------------------------------------------------------------------
 

@@ -165,6 +165,7 @@ struct pcie_end {
     struct pcie_transmitter tx;
     struct pcie_receiver rx;
     PCIE_LINE uint64_t counters[PCIE_LINK_COUNTERS];
+    struct flow_stage stage; // the direction from this end on
     char name[PCIE_NAME_MAX];
 };
 
@@ -190,6 +191,8 @@ static inline bool pcie_transmitter_is_prompt(const pcie_end_t *end)
 {
     return end->tx.gap || end->link->config.lose_every_acks > 0;
 }
+
+void pcie_link_streams_interrupt(pcie_link_t *link); // stream.c: something happens to the link
 
 // trace.c: a TLP at one of the link's two trace points; no cost without a listener.
 enum { PCIE_TRACE_FIELD_COUNT = 6 };

@@ -235,3 +235,7 @@ void pcie_rc_cpu_complete(struct pcie_rc_port *port, pcie_tlp_t *completion);
 void pcie_rc_cpu_port_down(struct pcie_rc_port *port);
 void pcie_rc_cpu_retry(struct pcie_rc_port *port); // there may be room for posted writes
 void pcie_rc_cpu_refuse_run(void *rc);             // event
+
+// rc_stream.c, of struct pcie_end_ops
+void pcie_rc_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
+void pcie_rc_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);

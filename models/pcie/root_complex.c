@@ -34,6 +34,8 @@ static const struct pcie_end_ops PORT_OPS = {
     .receive = port_receive,
     .ready = pcie_rc_egress_ready,
     .down = port_down,
+    .writes_on = pcie_rc_writes_on,
+    .reads_from = pcie_rc_reads_from,
 };
 
 static bool config_valid(const struct pcie_rc_config *config)

@@ -252,8 +252,29 @@ static void link_room(void *ctx, pcie_end_t *end, bool room)
     port->board->ops->set_tx_room(port->board->core, port->index, room);
 }
 
-static const struct pcie_end_ops end_ops = {
-    .receive = link_receive, .ready = link_ready, .room = link_room, .down = link_down};
+static void link_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
+{
+    struct port *port = ctx;
+    const peach2_board_t *board = port->board;
+    (void)end;
+    bool in_window = lies_in(address, board->window_base, PEACH2_WINDOW_BYTES);
+    if (board->ops->writes_on == NULL || !in_window) {
+        path->refused = true;
+        return;
+    }
+    board->ops->writes_on(board->core, port->index, BAR_WINDOW, path, address, bytes);
+}
+
+static const struct pcie_end_ops end_ops = {.receive = link_receive,
+                                            .ready = link_ready,
+                                            .room = link_room,
+                                            .down = link_down,
+                                            .writes_on = link_writes_on};
+
+pcie_end_t *peach2_board_end(void *ctx, unsigned port)
+{
+    return ((peach2_board_t *)ctx)->ports[port].end;
+}
 
 void peach2_board_connect(peach2_board_t *board, enum peach2_port port, pcie_end_t *end)
 {

@@ -28,6 +28,9 @@ void peach2_board_tx(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken(void *board, unsigned port, pcie_tlp_t *tlp);
 void peach2_board_rx_taken_at(void *board, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps); // known in advance
 
+// The link's end at a port; NULL: it is not connected.
+pcie_end_t *peach2_board_end(void *board, unsigned port);
+
 // Resets the chip. The links of all ports are down, so that nothing waits here; what they have accepted is lost, too.
 void peach2_board_reset(peach2_board_t *board);
 

@@ -2,6 +2,7 @@
 // the Verilated RTL (sim/cosim) and a transaction-level twin; the platform chooses and supplies the functions.
 #pragma once
 
+#include "models/flow/flow.h"
 #include "models/pcie/tlp.h"
 
 #define PEACH2_PORTS 4
@@ -18,4 +19,7 @@ struct peach2_core_ops {
     // As at power-up, but the memory of descriptors keeps its contents. Packets inside are lost; of those that are not
     // taken, the board gets rx_taken. The hard IPs take packets and have room.
     void (*reset)(void *core);
+    // Where a stream of writes goes that arrives at a port (struct pcie_end_ops). NULL: the chip wants packets.
+    void (*writes_on)(void *core, unsigned port, unsigned bar, struct flow_path *path, uint64_t address,
+                      uint64_t bytes);
 };

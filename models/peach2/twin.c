@@ -15,7 +15,8 @@ static void twin_core_reset(void *core)
 const struct peach2_core_ops peach2_twin_core_ops = {.rx = twin_core_rx,
                                                      .set_tx_ready = twin_core_set_tx_ready,
                                                      .set_tx_room = twin_core_set_tx_room,
-                                                     .reset = twin_core_reset};
+                                                     .reset = twin_core_reset,
+                                                     .writes_on = twin_core_writes_on};
 
 static bool is_power_of_two(uint32_t value)
 {

@@ -9,6 +9,8 @@
 // before).
 #pragma once
 
+#include "models/flow/flow.h"
+#include "models/pcie/link.h"
 #include "models/peach2/core.h"
 #include "rtl/peach2_regs.h"
 #include "sim/kernel/sim.h"
@@ -25,6 +27,7 @@ struct peach2_twin_config {
     uint32_t read_bytes; // 64, 128, 256, 512
     uint32_t read_tags;  // 1..32
     uint32_t prefetch;   // 1..4
+    flow_net_t *flows;   // of the long parts of transfers; NULL: everything is packets
 };
 
 struct peach2_twin_ops {
@@ -33,6 +36,8 @@ struct peach2_twin_ops {
     // The last beat of a packet given to rx is taken at taken_ps, now or later; the owner gets the reference back.
     // Called as soon as the time is known, for each port in order.
     void (*rx_taken)(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps);
+    // With flows: the end of the link at a port; NULL: it is not connected.
+    pcie_end_t *(*end)(void *ctx, unsigned port);
 };
 
 // ops must stay valid. SIM_ERR_RANGE: the chip does not support the values.

@@ -66,6 +66,7 @@ static void fail(struct twin_channel *channel, enum peach2_dma_error error, uint
         twin_interrupt_withdraw(channel->twin, channel->raised);
     }
     twin_fetch_stop(fetch_of(channel));
+    twin_streams_stop(channel);
     twin_writer_plan(channel->twin);
     if (channel->state == TWIN_CHANNEL_SEGMENT || channel->state == TWIN_CHANNEL_NEXT) {
         error_await(channel);
@@ -198,6 +199,7 @@ static bool route_check(const struct twin_channel *channel, uint64_t address, ui
 static void transfer_begin(struct twin_channel *channel, uint64_t from)
 {
     struct twin_transfer *transfer = &channel->transfer;
+    channel->packets = false;
     enum peach2_dma_error error = source_check(channel);
     if (error != PEACH2_DMA_OK) {
         transfer_fail(channel, error, from + CHECK_SOURCE_CYCLES);
@@ -491,5 +493,6 @@ void twin_channels_fini(peach2_twin_t *twin)
     for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
         sim_event_cancel(twin->sim, &twin->channels[i].event);
         sim_event_cancel(twin->sim, &twin->channels[i].start_event);
+        twin_streams_drop(&twin->channels[i]);
     }
 }

@@ -18,8 +18,13 @@ static uint64_t slot_from(const peach2_twin_t *twin)
 
 static uint64_t segment_wants(const struct twin_channel *channel)
 {
-    bool ready = channel->state == TWIN_CHANNEL_SEGMENT && !twin_channel_failed(channel, channel->from);
-    return ready ? channel->from : TWIN_NEVER;
+    uint64_t streamed = twin_stream_wants(channel);
+    bool ready = channel->state == TWIN_CHANNEL_SEGMENT && !channel->begins &&
+                 !twin_channel_failed(channel, channel->from);
+    // Behind a stream only another one may begin.
+    bool waits = twin_streams_any(channel) && !twin_stream_fits(channel);
+    uint64_t own = ready && !waits ? channel->from : TWIN_NEVER;
+    return streamed < own ? streamed : own;
 }
 
 static void request_offer(peach2_twin_t *twin, uint8_t tag, uint64_t address, uint32_t bytes, uint64_t edge)
@@ -45,29 +50,44 @@ static void fetch_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     sim_cause_arrive(twin->sim, cause);
 }
 
-static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
+static void segment_request(peach2_twin_t *twin, const struct twin_segment *segment, uint64_t edge)
 {
     struct twin_reorder *reorder = &twin->reorder;
-    struct twin_channel *channel = &twin->channels[index];
-    const struct twin_transfer *transfer = &channel->transfer;
     struct twin_slot *slot = &reorder->slots[reorder->tail % TWIN_SLOTS];
-    uint32_t bytes = twin_channel_segment_bytes(channel);
-    uint64_t address = transfer->source;
-    slot->destination = transfer->destination;
+    slot->destination = segment->destination;
     slot->take_edge = edge;
     slot->done_from = TWIN_NEVER;
-    slot->bytes = slot->left = bytes;
-    slot->dest = transfer->dest;
+    slot->bytes = slot->left = segment->bytes;
+    slot->dest = segment->dest;
     slot->generation = reorder->tail / TWIN_SLOTS & 3;
     slot->open = true;
-    bool last = transfer->left == bytes;
-    slot->report = (struct twin_report){PEACH2_DMA_OK, (uint8_t)index, last, last && transfer->interrupt};
+    slot->report = segment->report;
     uint8_t tag = reorder->tail++ & 0x7f;
     if (reorder->used++ == 0) {
         twin_event_by(twin, &reorder->timeout, edge + 1 + PEACH2_TIMEOUT_CYCLES);
     }
-    twin->reader.segment_owner = index;
-    request_offer(twin, tag, address, bytes, edge);
+    twin->reader.segment_owner = segment->report.channel;
+    request_offer(twin, tag, segment->source, segment->bytes, edge);
+}
+
+// The next segment of a channel: what follows its oldest stream, a new stream, or a packet.
+static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
+{
+    struct twin_channel *channel = &twin->channels[index];
+    const struct twin_transfer *transfer = &channel->transfer;
+    if (twin_stream_wants(channel) <= edge) {
+        const struct twin_segment rest = twin_stream_segment(channel);
+        segment_request(twin, &rest, edge);
+        return;
+    }
+    if (twin_stream_begin(channel) || twin_streams_any(channel)) {
+        return;
+    }
+    uint32_t bytes = twin_channel_segment_bytes(channel);
+    bool last = transfer->left == bytes;
+    const struct twin_segment segment = {transfer->source, transfer->destination, bytes, transfer->dest,
+                                         {PEACH2_DMA_OK, (uint8_t)index, last, last && transfer->interrupt}};
+    segment_request(twin, &segment, edge);
     twin_channel_segment_taken(channel, edge, bytes);
 }
 

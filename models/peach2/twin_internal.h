@@ -19,6 +19,7 @@ enum {
     TWIN_SLOT_BYTES = 512,
     TWIN_PIECES = 4,
     TWIN_HELD_DESCRIPTORS = 8,
+    TWIN_STREAMS = 4, // of a channel
     TWIN_MEMORY_BYTES = PEACH2_MEMORY_DESCRIPTORS * PEACH2_DESCRIPTOR_BYTES,
     TWIN_REGISTERS = 1024, // DWs
     TWIN_BEAT_BYTES = 16
@@ -153,6 +154,18 @@ struct twin_transfer {
     bool length_bad, reserved;
 };
 
+// A contiguous part of a transfer of which all but the last segment goes as a stream.
+struct twin_stream {
+    struct twin_channel *channel;
+    flow_stream_t *flow; // NULL: it has ended, and the rest goes as packets,
+    uint64_t from;       // from this edge on
+    uint64_t source, destination;
+    uint32_t left; // bytes that the stream has not carried and no packet yet
+    uint8_t dest;
+    bool last, interrupt; // of the transfer
+    bool counted;         // as outstanding
+};
+
 struct twin_channel {
     peach2_twin_t *twin;
     unsigned index;
@@ -176,6 +189,10 @@ struct twin_channel {
     uint8_t notify_dest;
     bool notify_due;
     uint64_t start_edge; // of a start that comes while the channel runs
+    struct twin_stream streams[TWIN_STREAMS]; // a ring, the oldest first
+    uint32_t stream_head, stream_tail;        // running numbers
+    bool begins;                              // the youngest still carries the present transfer
+    bool packets;                             // for the rest of the transfer
     sim_event_t event, start_event;
 };
 
@@ -211,6 +228,13 @@ struct twin_report {
     enum peach2_dma_error error;
     uint8_t channel;
     bool last, interrupt;
+};
+
+struct twin_segment {
+    uint64_t source, destination;
+    uint32_t bytes;
+    uint8_t dest;
+    struct twin_report report;
 };
 
 struct twin_slot {
@@ -384,6 +408,11 @@ void twin_ingresses_fini(peach2_twin_t *twin);
 void twin_core_rx(void *twin, unsigned port, unsigned bar, pcie_tlp_t *tlp);
 void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t count, bool whole);
 
+// Whether packets of that source are on the output's ring already, or it has none.
+bool twin_is_on_ring(uint8_t port, unsigned source);
+// Where a request to the shared window goes that leaves through N: the offset of its block subtracted.
+uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address);
+
 // --- registers and memory (twin_registers.c, twin_local.c) ----------------------------------------------------------
 
 // offset: of a DW within the registers. false: no register has it. edge: of the access.
@@ -429,6 +458,23 @@ void twin_channel_retire(struct twin_channel *channel, const struct twin_report 
 // The edge from which the channel waits for no read any more, because one was lost; TWIN_NEVER: it waits.
 uint64_t twin_channel_lost(const struct twin_channel *channel);
 void twin_channel_notified(struct twin_channel *channel, uint64_t edge); // its status word has gone to its output
+
+// --- streams (twin_stream.c) ----------------------------------------------------------------------------------------
+
+void twin_core_writes_on(void *core, unsigned port, unsigned bar, struct flow_path *path, uint64_t address,
+                         uint64_t bytes);
+bool twin_stream_fits(const struct twin_channel *channel); // the present transfer is one for a stream
+// A segment is ready: true: a stream takes the whole row of the transfer.
+bool twin_stream_begin(struct twin_channel *channel);
+// The edge from which a segment of the oldest stream can go; TWIN_NEVER: there is none. Later packets stay behind it.
+uint64_t twin_stream_wants(const struct twin_channel *channel);
+struct twin_segment twin_stream_segment(struct twin_channel *channel); // takes it
+void twin_streams_stop(struct twin_channel *channel);                  // keeps what has been carried
+void twin_streams_drop(struct twin_channel *channel);
+static inline bool twin_streams_any(const struct twin_channel *channel)
+{
+    return channel->stream_head != channel->stream_tail;
+}
 
 void twin_fetches_init(peach2_twin_t *twin);
 void twin_fetches_fini(peach2_twin_t *twin);

@@ -4,6 +4,11 @@
 // Sources whose packets are on the ring of an output already; all sources if the output has no ring (the bubble rule).
 static const uint8_t on_ring[PEACH2_PORTS] = {0x7f, 1u << TWIN_W, 1u << TWIN_E, 0x7f};
 
+bool twin_is_on_ring(uint8_t port, unsigned source)
+{
+    return (on_ring[port] >> source & 1) != 0;
+}
+
 uint32_t twin_beats(const pcie_tlp_t *tlp)
 {
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
@@ -194,19 +199,22 @@ static void leave_begin(struct twin_output *output, uint64_t first)
     }
 }
 
+static bool in_window(const peach2_twin_t *twin, uint64_t address)
+{
+    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == twin->window_base;
+}
+
 static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp)
 {
-    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION &&
-           tlp->address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == output->twin->window_base;
+    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION && in_window(output->twin, tlp->address);
 }
 
 // At N, a request to the shared window leaves with the offset of its block subtracted.
-static pcie_tlp_t *translated(peach2_twin_t *twin, pcie_tlp_t *tlp)
+uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address)
 {
-    uint32_t block = tlp->address >> PEACH2_BLOCK_BITS & (TWIN_BLOCKS - 1);
-    tlp->address -= twin_register64(twin, PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT);
-    tlp->address &= ~3ull;
-    return tlp;
+    uint32_t block = address >> PEACH2_BLOCK_BITS & (TWIN_BLOCKS - 1);
+    uint64_t offset = PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;
+    return in_window(twin, address) ? (address - twin_register64(twin, offset)) & ~3ull : address;
 }
 
 // Decides the next hold when a packet of `source` begins and packets of the ring could have been held for `hold` more
@@ -241,7 +249,10 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
     } else if (shared) {
         pcie_tlp_ref(tlp);
     }
-    *held = (struct twin_leaving){.tlp = changed ? translated(twin, tlp) : tlp,
+    if (changed) {
+        tlp->address = twin_host_address(twin, tlp->address);
+    }
+    *held = (struct twin_leaving){.tlp = tlp,
                                   .since = edge,
                                   .span = offer->span,
                                   .beats = offer->beats,

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#define LATENCY_PERCENT   2.0
-#define BANDWIDTH_PERCENT 1.0
+const struct agreement_rule agreement_of_twins = {"rtl", "twin", 2.0, 1.0, false};
+const struct agreement_rule agreement_of_flow = {"twin", "flow", 3.0, 3.0, true};
 
 static double percent(double rtl, double twin)
 {
@@ -34,7 +34,8 @@ static bool point_compare(const struct plat_point *rtl, const struct plat_point 
     bool same =
         rtl->bytes == twin->bytes && rtl->descriptors == twin->descriptors && rtl->operations == twin->operations;
     double worst = fmax(fabs(latency), fmax(fabs(least), fabs(most)));
-    bool held = same && worst <= LATENCY_PERCENT && fabs(bandwidth) <= BANDWIDTH_PERCENT;
+    bool held = same && worst <= agreement->rule->latency_percent &&
+                fabs(bandwidth) <= agreement->rule->bandwidth_percent;
     fprintf(out, "  %10llu %11llu %12.6f %12.6f %+9.4f %+9.4f%s\n", (unsigned long long)rtl->bytes,
             (unsigned long long)rtl->descriptors, mean_us(rtl), mean_us(twin), latency, bandwidth,
             held ? "" : "  DIFFERS");
@@ -46,14 +47,15 @@ static bool point_compare(const struct plat_point *rtl, const struct plat_point 
 static void points_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
                            struct agreement *agreement, FILE *out)
 {
-    fprintf(out, "  %10s %11s %12s %12s %9s %9s\n", "bytes", "descriptors", "rtl [us]", "twin [us]", "latency %",
-            "bandw. %");
+    fprintf(out, "  %10s %11s %7s [us] %7s [us] %9s %9s\n", "bytes", "descriptors", agreement->rule->first,
+            agreement->rule->second, "latency %", "bandw. %");
     size_t count = rtl->point_count < twin->point_count ? rtl->point_count : twin->point_count;
     for (size_t i = 0; i < count; i++) {
         agreement->wrong += point_compare(&rtl->points[i], &twin->points[i], agreement, out) ? 0 : 1;
     }
     if (rtl->point_count != twin->point_count) {
-        fprintf(out, "  %zu points on rtl, %zu on twin  DIFFERS\n", rtl->point_count, twin->point_count);
+        fprintf(out, "  %zu points on %s, %zu on %s  DIFFERS\n", rtl->point_count, agreement->rule->first,
+                twin->point_count, agreement->rule->second);
         agreement->wrong++;
     }
     agreement->points += count;
@@ -63,8 +65,11 @@ static void points_compare(const struct agreement_side *rtl, const struct agreem
 
 // Counters of what moved must be equal. Counters that only depend on timing (polls, DLLPs, stalls, picoseconds) follow
 // from the latencies; they are shown and not compared.
-static bool counter_is_held(const struct sim_counter_desc *desc)
+static bool counter_is_held(const struct sim_counter_desc *desc, const struct agreement_rule *rule)
 {
+    if (rule->estimates && strcmp(desc->unit, "bytes") != 0) {
+        return false;
+    }
     static const char *const units[] = {"DLLPs", "turns", "ps", "stalls", "events"};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(desc->unit, units[i]) == 0) {
@@ -136,7 +141,8 @@ static void counters_compare(const struct agreement_side *rtl, const struct agre
                              struct agreement *agreement, FILE *out)
 {
     if (rtl->counter_count != twin->counter_count) {
-        fprintf(out, "  %zu counters on rtl, %zu on twin  DIFFERS\n", rtl->counter_count, twin->counter_count);
+        fprintf(out, "  %zu counters on %s, %zu on %s  DIFFERS\n", rtl->counter_count, agreement->rule->first,
+                twin->counter_count, agreement->rule->second);
         agreement->wrong++;
         return;
     }
@@ -146,9 +152,10 @@ static void counters_compare(const struct agreement_side *rtl, const struct agre
         if (same_counter && a->value == b->value) {
             continue;
         }
-        bool held = same_counter && (!counter_is_held(a->desc) || is_due_to_polls(rtl, twin, i));
-        fprintf(out, "  %s.%s: rtl %llu, twin %llu %s%s\n", a->component, a->desc->name, (unsigned long long)a->value,
-                (unsigned long long)b->value, a->desc->unit, held ? "" : "  DIFFERS");
+        bool held = same_counter && (!counter_is_held(a->desc, agreement->rule) || is_due_to_polls(rtl, twin, i));
+        fprintf(out, "  %s.%s: %s %llu, %s %llu %s%s\n", a->component, a->desc->name, agreement->rule->first,
+                (unsigned long long)a->value, agreement->rule->second, (unsigned long long)b->value, a->desc->unit,
+                held ? "" : "  DIFFERS");
         agreement->wrong += held ? 0 : 1;
     }
     agreement->counters += rtl->counter_count;
@@ -158,7 +165,8 @@ void agreement_compare(const struct agreement_side *rtl, const struct agreement_
                        FILE *out)
 {
     if (strcmp(rtl->ending, twin->ending) != 0) {
-        fprintf(out, "  rtl: %s\n  twin: %s  DIFFERS\n", rtl->ending[0] != '\0' ? rtl->ending : "ended well",
+        fprintf(out, "  %s: %s\n  %s: %s  DIFFERS\n", agreement->rule->first,
+                rtl->ending[0] != '\0' ? rtl->ending : "ended well", agreement->rule->second,
                 twin->ending[0] != '\0' ? twin->ending : "ended well");
         agreement->wrong++;
     } else if (rtl->ending[0] != '\0') {

@@ -1,7 +1,8 @@
-// Compares two runs of a series, one on RTL boards and one on their twins. Latencies agree within 2 %, bandwidths
-// within 1 %, counters of what moved and the way the runs ended exactly. Counters that only depend on timing (polls,
-// DLLPs, stalls) are shown and not compared. The packets of polling loads may differ by as many as the core counts of
-// them.
+// Compares two runs of a series on neighbouring rungs of the ladder of fidelities: RTL boards and their twins, or twins
+// and flow. Latencies agree within 2 % (flow: 3 %), bandwidths within 1 % (3 %), counters of what moved and the way the
+// runs ended exactly. Counters that only depend on timing (polls, DLLPs, stalls) are shown and not compared. The packets
+// of polling loads may differ by as many as the core counts of them. On flow, counts of packets are estimates and not
+// compared.
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +28,15 @@ struct agreement_side {
     const char *ending; // "", or how it failed
 };
 
+struct agreement_rule {
+    const char *first, *second; // names of the two rungs
+    double latency_percent, bandwidth_percent;
+    bool estimates; // the second one estimates the packets of streams
+};
+extern const struct agreement_rule agreement_of_twins, agreement_of_flow;
+
 struct agreement {
+    const struct agreement_rule *rule;
     double latency_percent, bandwidth_percent; // the largest differences
     size_t points, counters, wrong;
 };

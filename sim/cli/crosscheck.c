@@ -1,4 +1,4 @@
-// `tcasim crosscheck`: runs every series on RTL boards and on their twins and compares them.
+// `tcasim crosscheck`: runs every series on two neighbouring fidelities and compares them.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ struct outcome {
 
 struct tally {
     struct agreement agreement;
-    double rtl_seconds, twin_seconds;
+    enum scn_fidelity fidelities[2];
+    double seconds[2];
 };
 
 // Grows an array by one element of size bytes; NULL: no memory.
@@ -80,9 +81,11 @@ static const char *fidelity_name(enum scn_fidelity fidelity)
     case SCN_FIDELITY_RTL:
         return "rtl";
     case SCN_FIDELITY_TWIN:
+        return "twin";
+    case SCN_FIDELITY_FLOW:
         break;
     }
-    return "twin";
+    return "flow";
 }
 
 // The end of a series in words; "" if it completed.
@@ -136,18 +139,19 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
 {
-    struct outcome rtl = {0}, twin = {0};
-    enum cli_exit result = series_run(path, scenario, run_index, SCN_FIDELITY_RTL, &rtl);
-    result = cli_exit_worse(result, series_run(path, scenario, run_index, SCN_FIDELITY_TWIN, &twin));
-    if (rtl.side.ending != NULL && twin.side.ending != NULL) {
-        printf("%s: %s\n", path, scenario->runs[run_index].series);
-        agreement_compare(&rtl.side, &twin.side, &tally->agreement, stdout);
-        fflush(stdout);
-        tally->rtl_seconds += rtl.seconds;
-        tally->twin_seconds += twin.seconds;
+    struct outcome outcomes[2] = {0};
+    enum cli_exit result = CLI_EXIT_OK;
+    for (unsigned i = 0; i < 2; i++) {
+        result = cli_exit_worse(result, series_run(path, scenario, run_index, tally->fidelities[i], &outcomes[i]));
+        tally->seconds[i] += outcomes[i].seconds;
     }
-    outcome_free(&rtl);
-    outcome_free(&twin);
+    if (outcomes[0].side.ending != NULL && outcomes[1].side.ending != NULL) {
+        printf("%s: %s\n", path, scenario->runs[run_index].series);
+        agreement_compare(&outcomes[0].side, &outcomes[1].side, &tally->agreement, stdout);
+        fflush(stdout);
+    }
+    outcome_free(&outcomes[0]);
+    outcome_free(&outcomes[1]);
     return result;
 }
 
@@ -176,53 +180,81 @@ static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths
     return result;
 }
 
-static enum cli_exit file_check(const char *path, const struct cli_paths *paths, const struct cli_list *sets)
+struct options {
+    struct cli_list sets;
+    const char *against;
+};
+
+// The fidelities to compare; false: there is no such one.
+static bool tally_init(struct tally *tally, const char *against)
 {
-    struct scn_scenario *scenario = cli_scenario_load(path, paths, sets);
+    *tally = (struct tally){.agreement.rule = &agreement_of_twins,
+                            .fidelities = {SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN}};
+    if (against == NULL || strcmp(against, "twin") == 0) {
+        return true;
+    }
+    tally->agreement.rule = &agreement_of_flow;
+    tally->fidelities[0] = SCN_FIDELITY_TWIN;
+    tally->fidelities[1] = SCN_FIDELITY_FLOW;
+    return strcmp(against, "flow") == 0;
+}
+
+static enum cli_exit file_check(const char *path, const struct cli_paths *paths, const struct options *options)
+{
+    struct tally tally;
+    if (!tally_init(&tally, options->against)) {
+        cli_error("--against takes twin or flow, not '%s'", options->against);
+        return CLI_EXIT_INPUT;
+    }
+    struct scn_scenario *scenario = cli_scenario_load(path, paths, &options->sets);
     if (scenario == NULL) {
         return CLI_EXIT_INPUT;
     }
-    struct tally tally = {0};
-    enum cli_exit result = scenario->sweep != NULL ? sweep_check(path, paths, sets, scenario->sweep, &tally)
+    enum cli_exit result = scenario->sweep != NULL ? sweep_check(path, paths, &options->sets, scenario->sweep, &tally)
                                                    : all_series_check(path, scenario, &tally);
     const struct agreement *all = &tally.agreement;
     printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu differ; "
-           "rtl %.2f s, twin %.2f s\n",
+           "%s %.2f s, %s %.2f s\n",
            path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
-           tally.rtl_seconds, tally.twin_seconds);
+           all->rule->first, tally.seconds[0], all->rule->second, tally.seconds[1]);
     scn_free(scenario);
     return agreement_exit(all, result);
 }
 
 enum cli_exit cli_crosscheck(int argc, char **argv)
 {
-    struct cli_list sets = {0}, files = {0};
+    struct cli_list files = {0};
+    struct options values = {0};
     static const struct cli_option options[] = {
-        {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST, 0},
+        {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
+         offsetof(struct options, sets)},
+        {"against", "FIDELITY", "twin (the default): RTL boards and their twins; flow: twins and flow", CLI_OPTION_TEXT,
+         offsetof(struct options, against)},
     };
     const struct cli_syntax syntax = {
-        .usage = "tcasim crosscheck FILE.yaml... [--set PATH=VALUE]...",
+        .usage = "tcasim crosscheck FILE.yaml... [--against twin|flow] [--set PATH=VALUE]...",
         .doc =
             "Runs every series twice, on RTL boards and on their twins, and compares. Of a sweep it runs every point.\n"
             "Exit status 1 if a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"
-            "packets or bytes at all, or the end of a series; that of `run` if both ended badly in the same way.",
+            "packets or bytes at all, or the end of a series; that of `run` if both ended badly in the same way.\n"
+            "--against flow: twins against flow; latencies and bandwidths within 3 %, bytes exactly.",
         .options = options,
-        .option_count = 1,
+        .option_count = sizeof options / sizeof options[0],
         .operands_min = 1,
         .operands_max = SIZE_MAX,
         .operand = "a scenario file",
     };
     enum cli_exit result = CLI_EXIT_OK;
-    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &sets, &files);
+    enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &values, &files);
     if (parsed == CLI_PARSED_RUN) {
         struct cli_paths paths;
         cli_paths_find(&paths);
         for (size_t i = 0; i < files.count; i++) {
-            enum cli_exit one = file_check(files.items[i], &paths, &sets);
+            enum cli_exit one = file_check(files.items[i], &paths, &values);
             result = one > result ? one : result;
         }
     }
-    cli_list_free(&sets);
+    cli_list_free(&values.sets);
     cli_list_free(&files);
     return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;
 }

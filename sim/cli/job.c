@@ -131,13 +131,13 @@ static void series_add(const struct running *running, enum cli_exit result, cons
 // The fidelity of the boards that it uses.
 static const char *boards_of(const struct scn_scenario *scenario, const struct scn_run *run)
 {
-    bool rtl = false, twin = false;
+    static const char *const names[] = {"", "rtl", "twin", "both", "flow", "rtl and flow", "twin and flow", "all"};
+    unsigned found = 0; // one bit for each fidelity
     for (uint32_t i = 0; i < scenario->node_count && run->verbs.device != SCN_DEVICE_IBSIM0; i++) {
         const struct scn_board *board = &scenario->nodes[i].board;
-        rtl = rtl || (board->given && board->fidelity == SCN_FIDELITY_RTL);
-        twin = twin || (board->given && board->fidelity == SCN_FIDELITY_TWIN);
+        found |= board->given ? 1u << board->fidelity : 0;
     }
-    return rtl && twin ? "both" : rtl ? "rtl" : twin ? "twin" : "";
+    return names[found];
 }
 
 static const char *device_of(const struct scn_run *run)

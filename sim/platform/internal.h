@@ -79,6 +79,7 @@ struct plat_machine {
     struct adversary *adversary; // NULL: none
     sim_t *sim;
     pcie_pool_t *pool;
+    flow_net_t *flows;
     ib_pool_t *packets;
     struct plat_clock clocks[SCN_NODES_MAX];
     unsigned clock_count;

@@ -75,6 +75,9 @@ static enum sim_status machine_build(plat_machine_t *machine, const struct plat_
         status = pcie_pool_create(&machine->pool);
     }
     if (status == SIM_OK) {
+        status = flow_net_create(machine->sim, &machine->flows);
+    }
+    if (status == SIM_OK) {
         machine->packets = ib_pool_create();
         status = machine->packets == NULL ? SIM_ERR_NO_MEMORY : SIM_OK;
     }
@@ -144,6 +147,7 @@ void plat_machine_destroy(plat_machine_t *machine)
     if (machine->packets != NULL) {
         (void)ib_pool_destroy(machine->packets);
     }
+    flow_net_destroy(machine->flows);
     if (machine->pool != NULL) {
         (void)pcie_pool_destroy(machine->pool);
     }

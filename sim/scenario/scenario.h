@@ -71,7 +71,7 @@ struct scn_host {
     double compute_scale; // times this machine's processor time
 };
 
-enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN };
+enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN, SCN_FIDELITY_FLOW };
 
 // A PEACH2 board with its logic.
 struct scn_board {

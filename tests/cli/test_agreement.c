@@ -21,7 +21,9 @@ struct pair {
 static void start(struct pair *pair)
 {
     const struct plat_point point = {"s", 64, 1, 10, 1000000, 100000, 100000, 0, 0};
-    *pair = (struct pair){.points = {point, point}, .counters = {{"board", &tlps, 7}, {"board", &tlps, 7}}};
+    *pair = (struct pair){.points = {point, point},
+                          .counters = {{"board", &tlps, 7}, {"board", &tlps, 7}},
+                          .agreement.rule = &agreement_of_twins};
     pair->rtl = (struct agreement_side){&pair->points[0], 1, &pair->counters[0], 1, ""};
     pair->twin = (struct agreement_side){&pair->points[1], 1, &pair->counters[1], 1, ""};
 }

@@ -210,7 +210,8 @@ static void rtl_reset(void *core)
     cosim_peach2_reset(core);
 }
 
-static const struct peach2_core_ops rtl_ops = {rtl_rx, rtl_set_tx_ready, rtl_set_tx_room, rtl_reset};
+static const struct peach2_core_ops rtl_ops = {
+    .rx = rtl_rx, .set_tx_ready = rtl_set_tx_ready, .set_tx_room = rtl_set_tx_room, .reset = rtl_reset};
 
 void bench_routes_write(struct bench *bench)
 {
@@ -254,7 +255,7 @@ static const struct peach2_twin_config twin_config = {.period_ps = PERIOD_PS,
 void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(struct bench *bench))
 {
     static const struct cosim_peach2_ops rtl_callbacks = {on_tx, on_rx_taken};
-    static const struct peach2_twin_ops twin_callbacks = {on_tx, on_rx_taken_at};
+    static const struct peach2_twin_ops twin_callbacks = {.tx = on_tx, .rx_taken = on_rx_taken_at};
     const struct sim_config sim_config = {.seed = seed};
     cosim_clock_t *clock = NULL;
     ASSERT_EQ(sim_create(&sim_config, &bench->sim), SIM_OK);

@@ -68,7 +68,8 @@ static void chip_reset(void *core)
     ((struct fixture *)core)->resets++;
 }
 
-static const struct peach2_core_ops chip_ops = {chip_rx, chip_set_tx_ready, chip_set_tx_room, chip_reset};
+static const struct peach2_core_ops chip_ops = {
+    .rx = chip_rx, .set_tx_ready = chip_set_tx_ready, .set_tx_room = chip_set_tx_room, .reset = chip_reset};
 
 // --- the far ends --------------------------------------------------------------------------------------------------
 

@@ -84,7 +84,8 @@ static enum sim_status rtl_create(struct plat_device *device, const struct plat_
 static enum sim_status twin_create(struct plat_device *device)
 {
     struct plat_node *node = device->node;
-    static const struct peach2_twin_ops ops = {.tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken_at};
+    static const struct peach2_twin_ops ops = {
+        .tx = peach2_board_tx, .rx_taken = peach2_board_rx_taken_at, .end = peach2_board_end};
     const struct scn_board *board = &node->config->board;
     const struct peach2_twin_config config = {
         .period_ps = plat_clock_period_ps(board->clock_mhz),
@@ -96,6 +97,7 @@ static enum sim_status twin_create(struct plat_device *device)
         .read_bytes = read_bytes(node),
         .read_tags = board->dmac_read_tags,
         .prefetch = board->dmac_prefetch,
+        .flows = board->fidelity == SCN_FIDELITY_FLOW ? node->machine->flows : NULL,
     };
     enum sim_status status = peach2_twin_create(node->machine->sim, node->machine->pool, chip_name(node).text, &config,
                                                 &ops, node->board, &node->twin);
@@ -111,6 +113,7 @@ static enum sim_status chip_create(struct plat_device *device, const struct plat
     case SCN_FIDELITY_RTL:
         break;
     case SCN_FIDELITY_TWIN:
+    case SCN_FIDELITY_FLOW:
         return twin_create(device);
     }
     return rtl_create(device, options);

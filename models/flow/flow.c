@@ -1,0 +1,223 @@
+// Streams: their quanta, their ends, and the copying of what they carried.
+#include "models/flow/flow.h"
+
+#include <stdlib.h>
+
+#include "models/flow/internal.h"
+
+enum { COPY_BYTES = 4096 }; // at once: within a page of the target
+
+enum sim_status flow_net_create(sim_t *sim, flow_net_t **net_out)
+{
+    flow_net_t *net = calloc(1, sizeof *net);
+    uint8_t *buffer = malloc(COPY_BYTES);
+    if (net == NULL || buffer == NULL) {
+        free(buffer);
+        free(net);
+        return SIM_ERR_NO_MEMORY;
+    }
+    net->sim = sim;
+    net->buffer = buffer;
+    *net_out = net;
+    return SIM_OK;
+}
+
+void flow_net_destroy(flow_net_t *net)
+{
+    if (net == NULL) {
+        return;
+    }
+    while (net->free != NULL) {
+        struct flow_quantum *quantum = net->free;
+        net->free = quantum->next;
+        free(quantum);
+    }
+    free(net->buffer);
+    free(net);
+}
+
+// --- quanta ---------------------------------------------------------------------------------------------------------
+
+static struct flow_quantum *quantum_take(flow_stream_t *stream, uint32_t bytes)
+{
+    flow_net_t *net = stream->net;
+    struct flow_quantum *quantum = net->free;
+    if (quantum == NULL) {
+        quantum = malloc(sizeof *quantum);
+        if (quantum == NULL) {
+            sim_panic("flow", "no memory for a part of a stream");
+        }
+    } else {
+        net->free = quantum->next;
+    }
+    quantum->stream = stream;
+    quantum->step = 0;
+    quantum->bytes = bytes;
+    quantum->waits = false;
+    quantum->next = stream->quanta;
+    sim_event_init(&quantum->ask, flow_quantum_ask_later, quantum);
+    stream->quanta = quantum;
+    return quantum;
+}
+
+static void quantum_give(struct flow_quantum *quantum)
+{
+    flow_stream_t *stream = quantum->stream;
+    struct flow_quantum **link = &stream->quanta;
+    while (*link != quantum) {
+        link = &(*link)->next;
+    }
+    *link = quantum->next;
+    quantum->next = stream->net->free;
+    stream->net->free = quantum;
+}
+
+void flow_stream_feed(flow_stream_t *stream)
+{
+    uint64_t left = stream->bytes - stream->begun;
+    if (left == 0) {
+        if (stream->ops->left != NULL) {
+            stream->ops->left(stream->ctx);
+        }
+        return;
+    }
+    uint32_t bytes = (uint32_t)(left < FLOW_QUANTUM_BYTES ? left : FLOW_QUANTUM_BYTES);
+    struct flow_quantum *quantum = quantum_take(stream, bytes);
+    stream->begun += bytes;
+    // As if its end came when the source can send it.
+    quantum->end_ps = stream->next_ps + (uint64_t)(stream->path.steps[0].ps_per_byte * bytes);
+    flow_quantum_ask(quantum);
+}
+
+// --- copies ---------------------------------------------------------------------------------------------------------
+
+static bool copy(const flow_stream_t *stream, uint64_t bytes)
+{
+    const struct flow_memory *from = &stream->path.from, *to = &stream->path.to;
+    uint8_t *buffer = stream->net->buffer;
+    bool intact = true;
+    for (uint64_t done = 0; done < bytes && intact;) {
+        uint64_t left = bytes - done, room = COPY_BYTES - (to->address + done) % COPY_BYTES;
+        uint32_t piece = (uint32_t)(left < room ? left : room);
+        intact = from->access(from->ctx, from->address + done, buffer, piece) &&
+                 to->access(to->ctx, to->address + done, buffer, piece);
+        done += piece;
+    }
+    return intact;
+}
+
+// Copies and counts what has been carried. Returns its bytes; 0: a memory does not exist any more.
+static uint64_t deliver(flow_stream_t *stream, uint64_t bytes)
+{
+    if (bytes == 0 || !copy(stream, bytes)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < stream->path.count_count; i++) {
+        const struct flow_count *count = &stream->path.counts[i];
+        count->fn(count->ctx, bytes, count->packet_bytes);
+    }
+    sim_progress(stream->net->sim);
+    return bytes;
+}
+
+// --- beginning and end ----------------------------------------------------------------------------------------------
+
+static void crossing_add(flow_stream_t *stream, unsigned step)
+{
+    struct flow_crossing **first = &stream->path.steps[step].stage->crossings, *crossing = &stream->crossings[step];
+    *crossing = (struct flow_crossing){.stream = stream, .next = *first, .link = first};
+    if (crossing->next != NULL) {
+        crossing->next->link = &crossing->next;
+    }
+    *first = crossing;
+}
+
+static void crossing_remove(struct flow_crossing *crossing)
+{
+    *crossing->link = crossing->next;
+    if (crossing->next != NULL) {
+        crossing->next->link = crossing->link;
+    }
+}
+
+flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_t bytes, const struct flow_ops *ops,
+                          void *ctx)
+{
+    if (path->refused || bytes == 0 || path->step_count == 0) {
+        return NULL;
+    }
+    flow_stream_t *stream = malloc(sizeof *stream);
+    if (stream == NULL) {
+        sim_panic("flow", "no memory for a stream");
+    }
+    *stream = (struct flow_stream){.net = net, .path = *path, .ops = ops, .ctx = ctx, .bytes = bytes};
+    stream->path.least_ps_per_byte += (double)path->pause_ps / (double)bytes;
+    for (unsigned i = 0; i < path->step_count; i++) {
+        flow_stage_init(path->steps[i].stage, net);
+        crossing_add(stream, i);
+    }
+    flow_stream_feed(stream);
+    return stream;
+}
+
+static void stream_leave(flow_stream_t *stream)
+{
+    const struct flow_path *path = &stream->path;
+    if (stream->quanta != NULL) {
+        for (unsigned i = 0; i < path->step_count; i++) {
+            flow_stage_forget(path->steps[i].stage, stream);
+        }
+        while (stream->quanta != NULL) {
+            if (sim_event_pending(&stream->quanta->ask)) {
+                sim_event_cancel(stream->net->sim, &stream->quanta->ask);
+            }
+            quantum_give(stream->quanta);
+        }
+        for (unsigned i = 0; i < path->step_count; i++) {
+            flow_stage_try(path->steps[i].stage);
+        }
+    }
+    for (unsigned i = 0; i < path->step_count; i++) {
+        crossing_remove(&stream->crossings[i]);
+    }
+}
+
+void flow_stream_carried(struct flow_quantum *quantum)
+{
+    flow_stream_t *stream = quantum->stream;
+    stream->carried += quantum->bytes;
+    quantum_give(quantum);
+    if (stream->carried == stream->bytes) {
+        stream_leave(stream);
+        stream->ops->done(stream->ctx, deliver(stream, stream->bytes));
+        free(stream);
+    }
+}
+
+static uint64_t stop(flow_stream_t *stream)
+{
+    stream_leave(stream);
+    return deliver(stream, stream->carried - stream->carried % stream->path.grain_bytes);
+}
+
+uint64_t flow_stop(flow_stream_t *stream)
+{
+    uint64_t carried = stop(stream);
+    free(stream);
+    return carried;
+}
+
+void flow_drop(flow_stream_t *stream)
+{
+    stream_leave(stream);
+    free(stream);
+}
+
+void flow_stage_interrupt(struct flow_stage *stage)
+{
+    while (stage->crossings != NULL) {
+        flow_stream_t *stream = stage->crossings->stream;
+        stream->ops->done(stream->ctx, stop(stream));
+        free(stream);
+    }
+}

@@ -1,0 +1,131 @@
+// Long transfers without packets: streams that share the bandwidth of what they cross.
+//
+// Models: the body of a long transfer (of a DMA, a copy engine, an RDMA message) as one object, a stream. Its device
+// sends the end of the transfer as packets behind it, so that latencies, notifications and errors are those of packets.
+// A stream crosses stages: directions of links, each with the output that feeds it and the buffer behind it. It moves in
+// quanta of 4 KiB, which stand for its packets:
+// - a stage serves one quantum at a time, and its inputs in turns;
+// - a quantum passes on as soon as its beginning is there (cut-through), and no faster than its end comes;
+// - the buffer behind a stage is a queue: a quantum that waits for the next stage holds up those behind it, and a full
+//   buffer holds up the stage;
+// - on a ring, a quantum that enters needs room for two, and one that stays needs room for one (the bubble rule);
+// - read requests, acknowledgements and credits of the other direction take their part of a stage's time.
+// Time is that of the stream's beginning: the latencies of the path are left to the packets that follow, which would
+// meet an idle path.
+//
+// Leaves out: the capacity that packets beside streams need, and their waiting behind quanta.
+//
+// Units: bytes, picoseconds. Deterministic.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/kernel/sim.h"
+
+typedef struct flow_net flow_net_t;       // all streams of a simulation
+typedef struct flow_stream flow_stream_t; // of which its device has the reference
+
+struct flow_quantum;
+struct flow_crossing;
+struct flow_place;
+
+#define FLOW_QUANTUM_BYTES 4096u
+
+enum { FLOW_STEPS_MAX = 24, FLOW_ASIDES_MAX = 24, FLOW_COUNTS_MAX = 40, FLOW_INPUTS_MAX = 32 };
+
+// Embedded in the model of what is shared; zeroed by its owner, and private to the room otherwise.
+struct flow_stage {
+    flow_net_t *net; // NULL: no stream has come yet
+    struct flow_quantum *serving;
+    unsigned serving_step;                  // of its stream
+    struct flow_quantum *waiting, *waiting_last; // for a turn, in the order of their coming
+    struct flow_place *behind, *behind_last;     // in the buffer behind it
+    uint64_t behind_bytes;
+    uint64_t free_ps;  // since when it is idle
+    double aside_ps;   // that others have taken since then, or will take
+    uint32_t owner;    // input served last
+    struct flow_crossing *crossings; // streams
+    sim_event_t end;   // of the service
+};
+
+// A stage on a stream's way.
+struct flow_step {
+    struct flow_stage *stage;
+    double ps_per_byte;
+    uint32_t input;        // of the stage, < FLOW_INPUTS_MAX; streams of one input come in one queue
+    uint32_t buffer_bytes; // behind the stage
+    bool enters;           // a ring here
+};
+
+// What a stream needs of a stage besides the way of its data, such as read requests and acknowledgements.
+struct flow_aside {
+    struct flow_stage *stage;
+    double ps_per_byte;
+};
+
+// Counts what a stream carried, as packets of so many bytes would have been counted.
+typedef void (*flow_count_fn)(void *ctx, uint64_t bytes, uint32_t packet_bytes);
+struct flow_count {
+    flow_count_fn fn;
+    void *ctx;
+    uint32_t packet_bytes;
+};
+
+// Reads or writes simulated memory at this instant. false: there is no such memory any more.
+typedef bool (*flow_access_fn)(void *ctx, uint64_t address, void *data, uint32_t bytes);
+struct flow_memory {
+    flow_access_fn access;
+    void *ctx;
+    uint64_t address;
+};
+
+// The way of a stream, as the models on it describe it, one after the other.
+struct flow_path {
+    struct flow_step steps[FLOW_STEPS_MAX];
+    struct flow_aside asides[FLOW_ASIDES_MAX];
+    struct flow_count counts[FLOW_COUNTS_MAX];
+    unsigned step_count, aside_count, count_count;
+    double least_ps_per_byte; // of limits of the source, such as outstanding reads
+    uint64_t pause_ps;        // in which nothing moves, as in walks of page tables
+    uint64_t latency_ps;      // of a packet on an idle path
+    uint32_t input;           // of the next stage
+    bool enters;              // a ring, at the next stage
+    uint32_t packet_bytes;    // largest payload at this place of the path
+    uint32_t grain_bytes;     // an interrupted stream ends after a multiple of it
+    bool refused;             // something on it wants packets, or it does not fit
+    struct flow_memory from, to;
+};
+
+// The next stage, with path->input and path->enters.
+void flow_path_step(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint32_t buffer_bytes);
+void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte);
+void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx);
+// At most window_bytes are outstanding, for round_ps each.
+void flow_path_window(struct flow_path *path, uint64_t window_bytes, uint64_t round_ps);
+// The time of so many bytes on an idle path, without the latency.
+double flow_path_ps(const struct flow_path *path, uint64_t bytes);
+
+enum sim_status flow_net_create(sim_t *sim, flow_net_t **net_out);
+void flow_net_destroy(flow_net_t *net); // after all streams have ended
+
+// Both are called from an event, or from inside flow_stage_interrupt.
+struct flow_ops {
+    // Optional. Everything has left the source: the device may begin something else there.
+    void (*left)(void *ctx);
+    // The end: `bytes` have been copied from path->from to path->to and counted. Fewer than it was started with: it was
+    // interrupted, or a memory was given back (0); the device sends the rest as packets, which meet the error. The
+    // stream is freed when it returns. If not everything has left the source, `left` is not called any more.
+    void (*done)(void *ctx, uint64_t bytes);
+};
+
+// NULL: the path is refused; the transfer goes on in packets. ops must stay valid.
+flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_t bytes, const struct flow_ops *ops,
+                          void *ctx);
+// Ends the stream early: what has been carried by now, in whole grains, is copied and counted. done is not called.
+// Returns the number of bytes.
+uint64_t flow_stop(flow_stream_t *stream);
+void flow_drop(flow_stream_t *stream); // ends it without a copy: its device is reset or destroyed
+// Something happened to the stage: its streams end, and their devices go on in packets.
+void flow_stage_interrupt(struct flow_stage *stage);

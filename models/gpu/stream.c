@@ -1,0 +1,93 @@
+// Streams into and out of the window (models/flow). The pages of all of it must be mapped when it begins; each piece
+// looks its page up again when it moves.
+#include <string.h>
+
+#include "models/gpu/internal.h"
+
+static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
+{
+    return (bytes + packet_bytes - 1) / packet_bytes;
+}
+
+static void writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    gpu_t *gpu = ctx;
+    gpu->counters[GPU_BAR_WRITES] += packets_of(bytes, packet_bytes);
+    gpu->counters[GPU_BAR_WRITE_BYTES] += bytes;
+}
+
+static void reads_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    gpu_t *gpu = ctx;
+    gpu->counters[GPU_BAR_READS] += packets_of(bytes, packet_bytes);
+    gpu->counters[GPU_BAR_READ_BYTES] += bytes;
+}
+
+static bool window_write(void *ctx, uint64_t address, void *data, uint32_t bytes)
+{
+    uint64_t device_address;
+    bool mapped = gpu_window_find(ctx, address, &device_address);
+    if (mapped) {
+        gpu_window_touch(ctx, address);
+        gpu_memory_store(ctx, device_address, data, bytes);
+    }
+    return mapped;
+}
+
+static bool window_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
+{
+    gpu_t *gpu = ctx;
+    while (bytes > 0) { // a piece of the target's page may cross a page here
+        uint64_t device_address, room = GPU_PAGE_BYTES - address % GPU_PAGE_BYTES;
+        uint32_t part = (uint32_t)(bytes < room ? bytes : room);
+        if (!gpu_window_find(gpu, address, &device_address)) {
+            return false;
+        }
+        gpu_window_touch(gpu, address);
+        memcpy(data, gpu->memory + device_address, part);
+        address += part;
+        data = (uint8_t *)data + part;
+        bytes -= part;
+    }
+    return true;
+}
+
+// false: a page of the range is not mapped. misses_out: pages without a translation in the cache.
+static bool range_check(const gpu_t *gpu, uint64_t address, uint64_t bytes, uint64_t *misses_out)
+{
+    *misses_out = 0;
+    for (uint64_t page = address / GPU_PAGE_BYTES; page <= (address + bytes - 1) / GPU_PAGE_BYTES; page++) {
+        uint64_t device_address;
+        if (!gpu_window_find(gpu, page * GPU_PAGE_BYTES, &device_address)) {
+            return false;
+        }
+        *misses_out += !gpu_window_is_cached(gpu, page * GPU_PAGE_BYTES);
+    }
+    return true;
+}
+
+void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
+{
+    gpu_t *gpu = ctx;
+    uint64_t misses;
+    (void)end;
+    path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
+    path->latency_ps += gpu->config.write_ps;
+    path->to = (struct flow_memory){window_write, gpu, address};
+    flow_path_count(path, writes_count, gpu);
+}
+
+void gpu_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
+{
+    gpu_t *gpu = ctx;
+    uint64_t misses;
+    (void)end;
+    path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
+    path->pause_ps += path->refused ? 0 : misses * gpu->config.translation_miss_ps;
+    path->latency_ps += gpu->config.read_ps;
+    path->from = (struct flow_memory){window_read, gpu, address};
+    flow_path_count(path, reads_count, gpu);
+    flow_path_window(path, (uint64_t)gpu->config.reads_max * path->packet_bytes, gpu->config.read_ps);
+    path->packet_bytes = path->packet_bytes < gpu->config.mps_bytes ? path->packet_bytes : gpu->config.mps_bytes;
+    path->input = 0;
+}

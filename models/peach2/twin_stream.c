@@ -1,0 +1,208 @@
+// Streams (models/flow): the long part of a DMA transfer without packets, and streams of other boards that pass.
+//
+// A channel whose transfer has a long contiguous rest hands all of it but the last segment to a stream. The last segment
+// follows as packets, with all that comes after them: the order, the end of the transfer, its status word.
+#include "models/peach2/twin_internal.h"
+
+// From the first beat of a packet at an input to its first beat at an output, and the same from the reader's decision to
+// its request, and from a completion to the write.
+enum { PASS_CYCLES = 6, READ_CYCLES = 2, WRITE_CYCLES = 8 };
+enum { LEAST_BYTES = 4096 }; // below it packets are as fast to simulate
+
+static double beats_ps(const peach2_twin_t *twin, uint32_t packet_bytes)
+{
+    return (double)(twin->config.period_ps * (1 + packet_bytes / TWIN_BEAT_BYTES)) / packet_bytes;
+}
+
+// --- streams that pass ----------------------------------------------------------------------------------------------
+
+static void input_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    ((struct twin_ingress *)ctx)->tlps += (uint32_t)((bytes + packet_bytes - 1) / packet_bytes);
+}
+
+static void output_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    ((struct twin_output *)ctx)->tlps += (uint32_t)((bytes + packet_bytes - 1) / packet_bytes);
+}
+
+// Out of the port, with the address that the packets would have behind it.
+static void leave(peach2_twin_t *twin, uint8_t dest, struct flow_path *path, uint64_t address, uint64_t bytes)
+{
+    pcie_end_t *end = dest < PEACH2_PORTS ? twin->ops->end(twin->ctx, dest) : NULL;
+    if (end == NULL || (address ^ (address + bytes - 1)) >> PEACH2_BLOCK_BITS != 0) {
+        path->refused = true;
+        return;
+    }
+    flow_path_count(path, output_count, &twin->outputs[dest]);
+    path->enters = !twin_is_on_ring(dest, path->input);
+    uint64_t behind = dest == TWIN_N ? twin_host_address(twin, address) : address;
+    pcie_end_stream_writes(end, path, beats_ps(twin, path->packet_bytes), behind, bytes);
+}
+
+void twin_core_writes_on(void *core, unsigned port, unsigned bar, struct flow_path *path, uint64_t address,
+                         uint64_t bytes)
+{
+    peach2_twin_t *twin = core;
+    bool in_window;
+    uint8_t dest = twin_route_find(twin, address, &in_window);
+    if (twin->config.flows == NULL || bar == 0 || dest == port || dest >= PEACH2_PORTS) {
+        path->refused = true;
+        return;
+    }
+    flow_path_count(path, input_count, &twin->ingresses[port]);
+    path->input = port;
+    path->latency_ps += PASS_CYCLES * twin->config.period_ps;
+    leave(twin, dest, path, address, bytes);
+}
+
+// --- the DMAC -------------------------------------------------------------------------------------------------------
+
+static void path_find(struct twin_channel *channel, struct flow_path *path, uint64_t bytes)
+{
+    peach2_twin_t *twin = channel->twin;
+    const struct peach2_twin_config *config = &twin->config;
+    const struct twin_transfer *transfer = &channel->transfer;
+    pcie_end_t *north = twin->ops->end(twin->ctx, TWIN_N);
+    uint64_t source = transfer->source_in_window ? twin_host_address(twin, transfer->source) : transfer->source;
+    if (north == NULL) {
+        path->refused = true;
+        return;
+    }
+    path->grain_bytes = path->packet_bytes = config->read_bytes;
+    flow_path_count(path, output_count, &twin->outputs[TWIN_N]);
+    path->input = channel->index;
+    pcie_end_stream_reads(north, path, config->read_bytes, config->read_tags * config->read_bytes, source, bytes);
+    flow_path_count(path, input_count, &twin->ingresses[TWIN_N]);
+    path->latency_ps += (READ_CYCLES + WRITE_CYCLES) * config->period_ps;
+    flow_path_window(path, (uint64_t)config->read_tags * config->read_bytes, path->latency_ps);
+    path->packet_bytes = config->mps_bytes;
+    path->input = TWIN_SOURCE_WRITE;
+    leave(twin, transfer->dest, path, transfer->destination, bytes);
+}
+
+// The packets of the channel wait until its streams have ended. first: the oldest one.
+static struct twin_stream *stream_at(struct twin_channel *channel, uint32_t number)
+{
+    return &channel->streams[number % TWIN_STREAMS];
+}
+
+// Nothing of the transfer's row is left to the channel.
+static void left(void *ctx)
+{
+    struct twin_stream *stream = ctx;
+    struct twin_channel *channel = stream->channel;
+    peach2_twin_t *twin = channel->twin;
+    stream->counted = true;
+    channel->begins = false;
+    twin_channel_segment_taken(channel, twin_edge(twin), channel->transfer.row_left);
+    twin_reader_plan(twin);
+}
+
+static void done(void *ctx, uint64_t bytes)
+{
+    static const struct sim_work streaming = {"board", "DMA stream", false};
+    struct twin_stream *stream = ctx;
+    peach2_twin_t *twin = stream->channel->twin;
+    sim_cause_label(twin->sim, twin->name, &streaming);
+    stream->flow = NULL;
+    stream->source += bytes;
+    stream->destination += bytes;
+    stream->left -= (uint32_t)bytes;
+    stream->from = twin_edge(twin);
+    if (!stream->counted) {
+        left(stream);
+    }
+    twin_reader_plan(twin);
+}
+
+bool twin_stream_fits(const struct twin_channel *channel)
+{
+    const struct twin_transfer *transfer = &channel->transfer;
+    uint64_t last = transfer->row_left - 1;
+    bool inside = (transfer->source ^ (transfer->source + last)) >> PEACH2_BLOCK_BITS == 0 &&
+                  (transfer->destination ^ (transfer->destination + last)) >> PEACH2_BLOCK_BITS == 0;
+    return channel->twin->config.flows != NULL && !channel->packets && transfer->dest < PEACH2_PORTS && inside &&
+           transfer->source % channel->twin->config.read_bytes == 0 && transfer->row_left > LEAST_BYTES &&
+           channel->stream_tail - channel->stream_head < TWIN_STREAMS;
+}
+
+bool twin_stream_begin(struct twin_channel *channel)
+{
+    static const struct flow_ops ops = {left, done};
+    peach2_twin_t *twin = channel->twin;
+    const struct twin_transfer *transfer = &channel->transfer;
+    if (!twin_stream_fits(channel)) {
+        return false;
+    }
+    uint32_t read_bytes = twin->config.read_bytes;
+    uint64_t bytes = (transfer->row_left - 1) / read_bytes * read_bytes; // all but the last segment
+    struct flow_path path = {0};
+    path_find(channel, &path, bytes);
+    // Its bytes are copied when all of them would have arrived: not on a path that is longer than the stream.
+    if (path.refused || flow_path_ps(&path, bytes) < (double)path.latency_ps) {
+        channel->packets = true;
+        return false;
+    }
+    struct twin_stream *stream = stream_at(channel, channel->stream_tail++);
+    *stream = (struct twin_stream){.channel = channel,
+                                   .source = transfer->source,
+                                   .destination = transfer->destination,
+                                   .left = transfer->row_left,
+                                   .dest = transfer->dest,
+                                   .last = transfer->left == transfer->row_left,
+                                   .interrupt = transfer->interrupt};
+    channel->begins = true;
+    stream->flow = flow_start(twin->config.flows, &path, bytes, &ops, stream);
+    return true;
+}
+
+uint64_t twin_stream_wants(const struct twin_channel *channel)
+{
+    const struct twin_stream *first = &channel->streams[channel->stream_head % TWIN_STREAMS];
+    if (channel->stream_head == channel->stream_tail || first->flow != NULL) {
+        return TWIN_NEVER;
+    }
+    return first->from;
+}
+
+struct twin_segment twin_stream_segment(struct twin_channel *channel)
+{
+    struct twin_stream *stream = stream_at(channel, channel->stream_head);
+    uint32_t room = channel->twin->config.read_bytes - (uint32_t)(stream->source & (channel->twin->config.read_bytes - 1));
+    uint32_t bytes = stream->left < room ? stream->left : room;
+    bool ends = bytes == stream->left, last = ends && stream->last;
+    struct twin_segment segment = {stream->source, stream->destination, bytes, stream->dest,
+                                   {PEACH2_DMA_OK, (uint8_t)channel->index, last, last && stream->interrupt}};
+    stream->source += bytes;
+    stream->destination += bytes;
+    stream->left -= bytes;
+    stream->from = twin_edge(channel->twin) + 1;
+    channel->outstanding += ends ? 0 : 1; // the last one is counted
+    channel->stream_head += ends ? 1 : 0;
+    return segment;
+}
+
+// --- early ends -----------------------------------------------------------------------------------------------------
+
+void twin_streams_stop(struct twin_channel *channel)
+{
+    for (; channel->stream_head != channel->stream_tail; channel->stream_head++) {
+        struct twin_stream *stream = stream_at(channel, channel->stream_head);
+        if (stream->flow != NULL) {
+            (void)flow_stop(stream->flow);
+        }
+        channel->outstanding -= stream->counted ? 1 : 0;
+    }
+    channel->begins = false;
+}
+
+void twin_streams_drop(struct twin_channel *channel)
+{
+    for (; channel->stream_head != channel->stream_tail; channel->stream_head++) {
+        struct twin_stream *stream = stream_at(channel, channel->stream_head);
+        if (stream->flow != NULL) {
+            flow_drop(stream->flow);
+        }
+    }
+}
