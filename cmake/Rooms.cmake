@@ -8,7 +8,7 @@ set(TCASIM_INCLUDE_ROOT ${CMAKE_BINARY_DIR}/include)
 
 # What runs for every packet is optimised across its files when the program is linked; tests take the same objects as
 # they are.
-set(TCASIM_HOT_ROOMS sim/kernel models/pcie models/host models/peach2)
+set(TCASIM_HOT_ROOMS sim/kernel models/flow models/pcie models/host models/peach2)
 set(TCASIM_HOT_OPTIONS $<$<CONFIG:Release>:-flto -ffat-lto-objects>)
 
 # tcasim_room(sim/kernel USES ... SOURCES ... LIBRARIES ...)

@@ -93,14 +93,16 @@ void flow_stream_feed(flow_stream_t *stream)
 
 static bool copy(const flow_stream_t *stream, uint64_t bytes)
 {
-    const struct flow_memory *from = &stream->path.from, *to = &stream->path.to;
+    const struct flow_source *from = &stream->path.from;
+    const struct flow_target *to = &stream->path.to;
     uint8_t *buffer = stream->net->buffer;
     bool intact = true;
     for (uint64_t done = 0; done < bytes && intact;) {
         uint64_t left = bytes - done, room = COPY_BYTES - (to->address + done) % COPY_BYTES;
         uint32_t piece = (uint32_t)(left < room ? left : room);
-        intact = from->access(from->ctx, from->address + done, buffer, piece) &&
-                 to->access(to->ctx, to->address + done, buffer, piece);
+        const void *data = from->at != NULL ? from->at(from->ctx, from->address + done, piece) : NULL;
+        intact = (data != NULL || from->read(from->ctx, from->address + done, buffer, piece)) &&
+                 to->write(to->ctx, to->address + done, data != NULL ? data : buffer, piece);
         done += piece;
     }
     return intact;

@@ -73,10 +73,17 @@ struct flow_count {
     uint32_t packet_bytes;
 };
 
-// Reads or writes simulated memory at this instant. false: there is no such memory any more.
-typedef bool (*flow_access_fn)(void *ctx, uint64_t address, void *data, uint32_t bytes);
-struct flow_memory {
-    flow_access_fn access;
+// Memory at the ends of a path, at the instant of the copy, in pieces within a page of the target. false: there is no
+// such memory any more.
+struct flow_source {
+    bool (*read)(void *ctx, uint64_t address, void *data, uint32_t bytes);
+    // Optional: the bytes where the simulator has them; NULL: not at one place.
+    const void *(*at)(void *ctx, uint64_t address, uint32_t bytes);
+    void *ctx;
+    uint64_t address;
+};
+struct flow_target {
+    bool (*write)(void *ctx, uint64_t address, const void *data, uint32_t bytes);
     void *ctx;
     uint64_t address;
 };
@@ -95,7 +102,8 @@ struct flow_path {
     uint32_t packet_bytes;    // largest payload at this place of the path
     uint32_t grain_bytes;     // an interrupted stream ends after a multiple of it
     bool refused;             // something on it wants packets, or it does not fit
-    struct flow_memory from, to;
+    struct flow_source from;
+    struct flow_target to;
 };
 
 // The next stage, with path->input and path->enters.

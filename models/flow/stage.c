@@ -1,8 +1,6 @@
 // Stages: turns, services, and the buffers behind them.
 #include "models/flow/internal.h"
 
-enum { ENTERING_PLACES = 2 }; // of the bubble rule
-
 static struct flow_step *step_of(const struct flow_quantum *quantum, unsigned step)
 {
     return &quantum->stream->path.steps[step];
@@ -59,13 +57,14 @@ static void behind_push(struct flow_stage *stage, struct flow_quantum *quantum)
 
 // --- turns ----------------------------------------------------------------------------------------------------------
 
+// A buffer has room for at least two quanta. One that enters a ring leaves room for another one: then a quantum of the
+// ring can always move somewhere (the bubble rule).
 static bool has_room(const struct flow_stage *stage, const struct flow_quantum *quantum)
 {
     const struct flow_step *step = step_of(quantum, quantum->step);
-    uint32_t places = step->enters ? ENTERING_PLACES : 1;
-    uint64_t least = (uint64_t)places * FLOW_QUANTUM_BYTES; // a buffer holds what must fit into it
-    uint64_t room = step->buffer_bytes > least ? step->buffer_bytes : least;
-    return is_last(quantum, quantum->step) || stage->behind_bytes + (uint64_t)places * quantum->bytes <= room;
+    uint64_t room = step->buffer_bytes > 2 * FLOW_QUANTUM_BYTES ? step->buffer_bytes : 2 * FLOW_QUANTUM_BYTES;
+    uint64_t left = step->enters ? FLOW_QUANTUM_BYTES : 0;
+    return is_last(quantum, quantum->step) || stage->behind_bytes + quantum->bytes + left <= room;
 }
 
 // The quantum whose turn it is: that of the next input after the one served last, among those with room. NULL: none.

@@ -23,7 +23,7 @@ static void reads_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
     gpu->counters[GPU_BAR_READ_BYTES] += bytes;
 }
 
-static bool window_write(void *ctx, uint64_t address, void *data, uint32_t bytes)
+static bool window_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
     uint64_t device_address;
     bool mapped = gpu_window_find(ctx, address, &device_address);
@@ -73,7 +73,7 @@ void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t 
     (void)end;
     path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
     path->latency_ps += gpu->config.write_ps;
-    path->to = (struct flow_memory){window_write, gpu, address};
+    path->to = (struct flow_target){window_write, gpu, address};
     flow_path_count(path, writes_count, gpu);
 }
 
@@ -85,7 +85,7 @@ void gpu_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t
     path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
     path->pause_ps += path->refused ? 0 : misses * gpu->config.translation_miss_ps;
     path->latency_ps += gpu->config.read_ps;
-    path->from = (struct flow_memory){window_read, gpu, address};
+    path->from = (struct flow_source){.read = window_read, .ctx = gpu, .address = address};
     flow_path_count(path, reads_count, gpu);
     flow_path_window(path, (uint64_t)gpu->config.reads_max * path->packet_bytes, gpu->config.read_ps);
     path->packet_bytes = path->packet_bytes < gpu->config.mps_bytes ? path->packet_bytes : gpu->config.mps_bytes;

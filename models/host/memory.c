@@ -490,5 +490,16 @@ static void soon(void *ctx, uint64_t address, uint32_t bytes)
     }
 }
 
+static const void *bytes_at(void *ctx, uint64_t address, uint32_t bytes)
+{
+    host_memory_t *memory = ctx;
+    if (address >= memory->bytes) {
+        return NULL;
+    }
+    memory->counters[READS]++;
+    memory->counters[READ_BYTES] += bytes;
+    return memory->base + address;
+}
+
 const struct pcie_memory_ops host_memory_pcie_ops = {
-    .claims = claims, .read = read_bytes, .write = write_bytes, .soon = soon};
+    .claims = claims, .read = read_bytes, .write = write_bytes, .soon = soon, .at = bytes_at};

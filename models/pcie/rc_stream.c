@@ -60,7 +60,7 @@ static void read_lines_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 
 // --- writes ---------------------------------------------------------------------------------------------------------
 
-static bool memory_write(void *ctx, uint64_t address, void *data, uint32_t bytes)
+static bool memory_write(void *ctx, uint64_t address, const void *data, uint32_t bytes)
 {
     pcie_rc_t *rc = ctx;
     return rc->memory->write(rc->memory_ctx, address, data, bytes);
@@ -70,6 +70,12 @@ static bool memory_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
 {
     pcie_rc_t *rc = ctx;
     return rc->memory->read(rc->memory_ctx, address, data, bytes);
+}
+
+static const void *memory_at(void *ctx, uint64_t address, uint32_t bytes)
+{
+    pcie_rc_t *rc = ctx;
+    return rc->memory->at != NULL ? rc->memory->at(rc->memory_ctx, address, bytes) : NULL;
 }
 
 static void writes_to_port(struct pcie_rc_port *from, struct pcie_rc_port *to, struct flow_path *path, uint64_t address,
@@ -96,7 +102,7 @@ void pcie_rc_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint6
     (void)end;
     if (rc->memory->claims(rc->memory_ctx, address, bytes)) {
         path->latency_ps += rc->config.memory_write_ps + (is_far(port, address) ? rc->config.qpi_ps : 0);
-        path->to = (struct flow_memory){memory_write, rc, address};
+        path->to = (struct flow_target){memory_write, rc, address};
         flow_path_count(path, memory_writes_count, rc);
         return;
     }
@@ -116,7 +122,7 @@ static void reads_from_memory(struct pcie_rc_port *port, struct flow_path *path,
     pcie_rc_t *rc = port->rc;
     uint64_t read_ps = rc->config.memory_read_ps + (is_far(port, address) ? 2 * rc->config.qpi_ps : 0);
     path->latency_ps += read_ps;
-    path->from = (struct flow_memory){memory_read, rc, address};
+    path->from = (struct flow_source){memory_read, memory_at, rc, address};
     flow_path_count(path, memory_reads_count, rc);
     flow_path_window(path, (uint64_t)rc->config.memory_reads_max * path->packet_bytes, read_ps);
     path->input = INPUT_MEMORY;

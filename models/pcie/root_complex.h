@@ -45,6 +45,8 @@ struct pcie_memory_ops {
     // Optional: announces bytes that will be read or written. Changes no state; the memory may prefetch them into a
     // cache of the simulating machine.
     void (*soon)(void *ctx, uint64_t address, uint32_t bytes);
+    // Optional: a read for a stream, without a copy: the bytes where the simulator has them. NULL: not at one place.
+    const void *(*at)(void *ctx, uint64_t address, uint32_t bytes);
 };
 
 enum sim_status pcie_rc_create(sim_t *sim, pcie_pool_t *pool, const char *name, const struct pcie_rc_config *config,

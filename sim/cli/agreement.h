@@ -2,7 +2,7 @@
 // and flow. Latencies agree within 2 % (flow: 3 %), bandwidths within 1 % (3 %), counters of what moved and the way the
 // runs ended exactly. Counters that only depend on timing (polls, DLLPs, stalls) are shown and not compared. The packets
 // of polling loads may differ by as many as the core counts of them. On flow, counts of packets are estimates and not
-// compared.
+// compared, nor are the extremes of a point.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ struct agreement_side {
 struct agreement_rule {
     const char *first, *second; // names of the two rungs
     double latency_percent, bandwidth_percent;
-    bool estimates; // the second one estimates the packets of streams
+    bool estimates; // the second one estimates the packets of streams, and holds for the mean of a point
 };
 extern const struct agreement_rule agreement_of_twins, agreement_of_flow;
 

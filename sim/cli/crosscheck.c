@@ -19,6 +19,7 @@ struct outcome {
 };
 
 struct tally {
+    struct agreement_rule rule;
     struct agreement agreement;
     enum scn_fidelity fidelities[2];
     double seconds[2];
@@ -182,29 +183,40 @@ static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths
 
 struct options {
     struct cli_list sets;
-    const char *against;
+    const char *against, *within;
 };
 
-// The fidelities to compare; false: there is no such one.
-static bool tally_init(struct tally *tally, const char *against)
+// false: reported.
+static bool rule_find(const struct options *options, struct agreement_rule *rule_out)
 {
-    *tally = (struct tally){.agreement.rule = &agreement_of_twins,
-                            .fidelities = {SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN}};
-    if (against == NULL || strcmp(against, "twin") == 0) {
-        return true;
+    bool flow = options->against != NULL && strcmp(options->against, "flow") == 0;
+    *rule_out = flow ? agreement_of_flow : agreement_of_twins;
+    if (options->against != NULL && !flow && strcmp(options->against, "twin") != 0) {
+        cli_error("--against takes twin or flow, not '%s'", options->against);
+        return false;
     }
-    tally->agreement.rule = &agreement_of_flow;
-    tally->fidelities[0] = SCN_FIDELITY_TWIN;
-    tally->fidelities[1] = SCN_FIDELITY_FLOW;
-    return strcmp(against, "flow") == 0;
+    if (options->within != NULL) {
+        char *end;
+        double percent = strtod(options->within, &end);
+        if (end == options->within || *end != '\0' || !(percent >= 0 && percent <= 100)) {
+            cli_error("--within takes a percentage from 0 to 100, not '%s'", options->within);
+            return false;
+        }
+        rule_out->latency_percent = rule_out->bandwidth_percent = percent;
+    }
+    return true;
 }
 
 static enum cli_exit file_check(const char *path, const struct cli_paths *paths, const struct options *options)
 {
-    struct tally tally;
-    if (!tally_init(&tally, options->against)) {
-        cli_error("--against takes twin or flow, not '%s'", options->against);
+    struct tally tally = {.fidelities = {SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN}};
+    if (!rule_find(options, &tally.rule)) {
         return CLI_EXIT_INPUT;
+    }
+    tally.agreement.rule = &tally.rule;
+    if (tally.rule.estimates) {
+        tally.fidelities[0] = SCN_FIDELITY_TWIN;
+        tally.fidelities[1] = SCN_FIDELITY_FLOW;
     }
     struct scn_scenario *scenario = cli_scenario_load(path, paths, &options->sets);
     if (scenario == NULL) {
@@ -230,14 +242,17 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
          offsetof(struct options, sets)},
         {"against", "FIDELITY", "twin (the default): RTL boards and their twins; flow: twins and flow", CLI_OPTION_TEXT,
          offsetof(struct options, against)},
+        {"within", "PERCENT", "limit of the differences of latencies and bandwidths, instead of the usual one",
+         CLI_OPTION_TEXT, offsetof(struct options, within)},
     };
     const struct cli_syntax syntax = {
-        .usage = "tcasim crosscheck FILE.yaml... [--against twin|flow] [--set PATH=VALUE]...",
+        .usage = "tcasim crosscheck FILE.yaml... [--against twin|flow] [--within PERCENT]\n"
+                 "       [--set PATH=VALUE]...",
         .doc =
             "Runs every series twice, on RTL boards and on their twins, and compares. Of a sweep it runs every point.\n"
             "Exit status 1 if a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"
             "packets or bytes at all, or the end of a series; that of `run` if both ended badly in the same way.\n"
-            "--against flow: twins against flow; latencies and bandwidths within 3 %, bytes exactly.",
+            "--against flow: twins against flow; mean latencies and bandwidths within 3 %, bytes within 0.1 %.",
         .options = options,
         .option_count = sizeof options / sizeof options[0],
         .operands_min = 1,
