@@ -153,7 +153,9 @@ flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_
         sim_panic("flow", "no memory for a stream");
     }
     *stream = (struct flow_stream){.net = net, .path = *path, .ops = ops, .ctx = ctx, .bytes = bytes};
-    stream->path.least_ps_per_byte += (double)path->pause_ps / (double)bytes;
+    if (path->pause_ps > 0) {
+        stream->path.least_ps_per_byte = flow_path_ps(path, bytes) / (double)bytes;
+    }
     for (unsigned i = 0; i < path->step_count; i++) {
         flow_stage_init(path->steps[i].stage, net);
         crossing_add(stream, i);

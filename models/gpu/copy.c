@@ -33,6 +33,7 @@ static uint32_t piece_bytes(uint64_t address, uint32_t most, uint64_t left)
 static void fail(struct gpu_unit *unit)
 {
     unit->status = SIM_ERR_FAULT;
+    gpu_copy_stream_end(unit, true);
     if (unit->outstanding == 0) {
         gpu_unit_end(unit, 0);
     }
@@ -40,7 +41,7 @@ static void fail(struct gpu_unit *unit)
 
 static void issue(struct gpu_unit *unit)
 {
-    if (!unit->moving || unit->status != SIM_OK) {
+    if (!unit->moving || unit->status != SIM_OK || unit->flow != NULL) {
         return;
     }
     if (!pcie_end_is_up(unit->gpu->end)) {
@@ -57,6 +58,7 @@ void gpu_copy_begin(struct gpu_unit *unit)
     unit->done_bytes = 0;
     unit->outstanding = 0;
     unit->moving = true;
+    gpu_copy_stream_begin(unit);
     issue(unit);
 }
 

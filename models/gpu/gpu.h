@@ -53,6 +53,7 @@ struct gpu_config {
     uint64_t launch_ps;
     uint64_t memory_bytes_per_us; // of device memory: a copy inside reads and writes
     uint64_t flops_per_us;
+    flow_net_t *flows; // of long copies over the bus; NULL: everything is packets
 };
 
 // name is copied; counters are registered under it. SIM_ERR_INVALID: a size is not the required multiple or power of

@@ -99,6 +99,7 @@ struct gpu_unit {
     enum sim_status status;
     // copies over the bus
     uint64_t done_bytes; // requested, or written
+    flow_stream_t *flow; // carries a part of it meanwhile; NULL: none
     uint32_t outstanding;
     bool moving;   // set up and not finished
     bool settling; // waits for earlier writes
@@ -123,6 +124,8 @@ void gpu_copy_begin(struct gpu_unit *unit);
 void gpu_copy_go_on(gpu_t *gpu); // there is room to send
 void gpu_copy_complete(gpu_t *gpu, pcie_tlp_t *completion);
 void gpu_copy_down(gpu_t *gpu);
+void gpu_copy_stream_begin(struct gpu_unit *unit); // if the copy is one for a stream
+void gpu_copy_stream_end(struct gpu_unit *unit, bool keep); // early; keep: what has been carried is copied
 uint64_t gpu_compute_ps(const gpu_t *gpu, const struct gpu_work *work);
 void gpu_compute_apply(gpu_t *gpu, const struct gpu_work *work);
 void gpu_item_done(struct gpu_item *item, enum sim_status status); // frees it

@@ -52,26 +52,39 @@ static bool window_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
     return true;
 }
 
-// false: a page of the range is not mapped. misses_out: pages without a translation in the cache.
+// false: a page of the range is not mapped. misses_out: pages without a translation in the cache when it is their turn;
+// all of them if there are more than it holds, as each one then replaces one that comes later.
 static bool range_check(const gpu_t *gpu, uint64_t address, uint64_t bytes, uint64_t *misses_out)
 {
+    uint64_t first = address / GPU_PAGE_BYTES, last = (address + bytes - 1) / GPU_PAGE_BYTES;
+    bool too_many = last - first >= gpu->config.translations;
     *misses_out = 0;
-    for (uint64_t page = address / GPU_PAGE_BYTES; page <= (address + bytes - 1) / GPU_PAGE_BYTES; page++) {
+    for (uint64_t page = first; page <= last; page++) {
         uint64_t device_address;
         if (!gpu_window_find(gpu, page * GPU_PAGE_BYTES, &device_address)) {
             return false;
         }
-        *misses_out += !gpu_window_is_cached(gpu, page * GPU_PAGE_BYTES);
+        *misses_out += too_many || !gpu_window_is_cached(gpu, page * GPU_PAGE_BYTES);
     }
     return true;
+}
+
+// A walk holds writes up when those that arrive meanwhile have filled the receive buffer.
+static uint64_t write_pause_ps(const gpu_t *gpu, const struct flow_path *path)
+{
+    double ps_per_byte = path->step_count > 0 ? path->steps[path->step_count - 1].ps_per_byte : 0;
+    uint64_t filled_ps = (uint64_t)(ps_per_byte * pcie_end_stream_receives(gpu->end, path->packet_bytes));
+    uint64_t miss_ps = gpu->config.translation_miss_ps;
+    return miss_ps > filled_ps ? miss_ps - filled_ps : 0;
 }
 
 void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
 {
     gpu_t *gpu = ctx;
-    uint64_t misses;
+    uint64_t misses = 0;
     (void)end;
     path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
+    path->pause_ps += misses * write_pause_ps(gpu, path);
     path->latency_ps += gpu->config.write_ps;
     path->to = (struct flow_target){window_write, gpu, address};
     flow_path_count(path, writes_count, gpu);
@@ -80,10 +93,10 @@ void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t 
 void gpu_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
 {
     gpu_t *gpu = ctx;
-    uint64_t misses;
+    uint64_t misses = 0;
     (void)end;
     path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
-    path->pause_ps += path->refused ? 0 : misses * gpu->config.translation_miss_ps;
+    path->pause_ps += misses * gpu->config.translation_miss_ps;
     path->latency_ps += gpu->config.read_ps;
     path->from = (struct flow_source){.read = window_read, .ctx = gpu, .address = address};
     flow_path_count(path, reads_count, gpu);

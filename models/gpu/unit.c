@@ -20,6 +20,7 @@ void gpu_unit_init(gpu_t *gpu, enum gpu_unit_kind kind)
 
 void gpu_unit_fini(struct gpu_unit *unit)
 {
+    gpu_copy_stream_end(unit, false);
     sim_event_cancel(unit->gpu->sim, &unit->begin_event);
     sim_event_cancel(unit->gpu->sim, &unit->end_event);
 }

@@ -56,14 +56,21 @@ static uint64_t way_ps(const pcie_end_t *end, uint32_t bytes)
            end->peer->config.rx_ps;
 }
 
-// What waits between the feeder of this end and the far owner: the transmit queue and the receive buffer.
-static uint32_t writes_held(const pcie_end_t *end)
+uint32_t pcie_end_stream_receives(const pcie_end_t *end, uint32_t packet_bytes)
 {
-    uint32_t queued = end->config.tx_queue_tlps * end->link->config.mps_bytes;
-    uint32_t credits = end->peer->config.data[PCIE_POSTED], most = UINT32_MAX / 2;
-    uint32_t received = credits == PCIE_CREDITS_INFINITE || credits > most / DATA_CREDIT_BYTES ? most
-                                                                                             : credits * DATA_CREDIT_BYTES;
-    return received < most - queued ? received + queued : most;
+    const struct pcie_end_config *config = &end->config;
+    uint64_t headers = (uint64_t)config->headers[PCIE_POSTED] * packet_bytes;
+    uint64_t data = (uint64_t)config->data[PCIE_POSTED] * DATA_CREDIT_BYTES;
+    uint64_t least = headers < data ? headers : data;
+    return least < UINT32_MAX ? (uint32_t)least : UINT32_MAX;
+}
+
+// What waits between the feeder of this end and the far owner: the transmit queue and the receive buffer.
+static uint32_t writes_held(const pcie_end_t *end, uint32_t packet_bytes)
+{
+    uint32_t queued = end->config.tx_queue_tlps * packet_bytes;
+    uint32_t received = pcie_end_stream_receives(end->peer, packet_bytes);
+    return received < UINT32_MAX - queued ? received + queued : UINT32_MAX;
 }
 
 // Data in one direction, and what the other one carries for it.
@@ -83,7 +90,7 @@ void pcie_end_stream_writes(pcie_end_t *end, struct flow_path *path, double ps_p
                             uint64_t bytes)
 {
     pcie_end_t *peer = end->peer;
-    data_add(end, path, WRITE_OVERHEAD, ps_per_byte, writes_held(end));
+    data_add(end, path, WRITE_OVERHEAD, ps_per_byte, writes_held(end, path->packet_bytes));
     flow_path_count(path, writes_count, end);
     if (peer->ops == NULL || peer->ops->writes_on == NULL) {
         path->refused = true;

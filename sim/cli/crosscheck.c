@@ -117,6 +117,7 @@ static enum cli_exit exit_of(const struct plat_result *result)
 static enum cli_exit series_run(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                 enum scn_fidelity fidelity, struct outcome *outcome)
 {
+    scenario->fidelity = fidelity;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         scenario->nodes[i].board.fidelity = fidelity;
     }

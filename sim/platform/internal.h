@@ -107,6 +107,8 @@ __attribute__((format(printf, 3, 4))) enum sim_status plat_error_set(struct plat
                                                                      const char *format, ...);
 
 // node.c: a node without its links. fini also frees what a failed init left.
+// Where its devices' streams go; NULL: all of its traffic is packets. Devices have the fidelity of their node's board.
+flow_net_t *plat_node_flows(const struct plat_node *node);
 enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error);
 void plat_node_fini(struct plat_node *node);
 

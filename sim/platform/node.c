@@ -106,6 +106,13 @@ static void backend_init(struct plat_node *node)
     };
 }
 
+flow_net_t *plat_node_flows(const struct plat_node *node)
+{
+    const struct scn_board *board = &node->config->board;
+    enum scn_fidelity fidelity = board->given ? board->fidelity : node->machine->scenario->fidelity;
+    return fidelity == SCN_FIDELITY_FLOW ? node->machine->flows : NULL;
+}
+
 enum sim_status plat_node_init(struct plat_node *node, const struct plat_options *options, struct plat_error *error)
 {
     enum sim_status status = memory_create(node, error);

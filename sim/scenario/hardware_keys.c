@@ -5,7 +5,7 @@
 static const struct scn_choice generations[] = {{"Gen1", 1},   {"Gen2", 2},   {"Gen3", 3}, {"2.5 GT/s", 1},
                                                 {"5 GT/s", 2}, {"8 GT/s", 3}, {NULL, 0}};
 static const struct scn_choice lanes[] = {{"x1", 1}, {"x2", 2}, {"x4", 4}, {"x8", 8}, {"x16", 16}, {NULL, 0}};
-static const struct scn_choice fidelities[] = {{"rtl", SCN_FIDELITY_RTL}, {"twin", SCN_FIDELITY_TWIN}, {"flow", SCN_FIDELITY_FLOW}, {NULL, 0}};
+const struct scn_choice scn_choices_fidelity[] = {{"rtl", SCN_FIDELITY_RTL}, {"twin", SCN_FIDELITY_TWIN}, {"flow", SCN_FIDELITY_FLOW}, {NULL, 0}};
 
 static const struct scn_choice computes[] = {{"none", SCN_COMPUTE_NONE}, {"scaled", SCN_COMPUTE_SCALED}, {NULL, 0}};
 
@@ -265,7 +265,7 @@ const struct scn_kind scn_kind_host = {
 static const struct scn_key board_keys[] = {
     {.name = "fidelity",
      .unit = SCN_UNIT_CHOICE,
-     .choices = fidelities,
+     .choices = scn_choices_fidelity,
      .fallback = "rtl",
      SCN_FIELD(struct scn_board, fidelity),
      .doc = "model of the logic. rtl: the Verilog; twin: its transaction-level twin, which is faster; flow: the twin, "

@@ -148,6 +148,13 @@ static const struct scn_key scenario_keys[] = {
      .min = 1,
      SCN_FIELD(struct scn_scenario, title),
      .doc = "one line that describes the scenario"},
+    {.name = "fidelity",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = scn_choices_fidelity,
+     .fallback = "rtl",
+     SCN_FIELD(struct scn_scenario, fidelity),
+     .doc = "fidelity of every board that gives none; set by --set, of every board. flow also moves the long copies of "
+            "GPUs and messages of HCAs as streams, in nodes without a board"},
     {.name = "seed",
      .unit = SCN_UNIT_INTEGER,
      .fallback = "1",

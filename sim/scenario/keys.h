@@ -103,6 +103,7 @@ extern const struct scn_kind scn_kind_scenario, scn_kind_topology, scn_kind_node
 // All of them in the order of `tcasim params`, ended by NULL.
 extern const struct scn_kind *const scn_kinds[];
 
+extern const struct scn_choice scn_choices_fidelity[];
 extern const struct scn_choice scn_choices_port[], scn_choices_operation[];
 
 // For rows: a field's offset and size; the offset of a second field.

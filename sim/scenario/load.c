@@ -30,11 +30,35 @@ static const char *directory_of(struct scn_arena *arena, const char *path)
     return scn_arena_copy(arena, path, slash != NULL ? (size_t)(slash + 1 - path) : 0);
 }
 
+// Boards get the fidelity of the scenario: those without their own, or all of them.
+static void boards_follow(struct scn_loader *loader, bool all)
+{
+    struct scn_scenario *scenario = loader->scenario;
+    size_t offset = offsetof(struct scn_scenario, fidelity);
+    const struct scn_source *given = scn_sources_find(loader->sources, offset, false);
+    if (given == NULL) {
+        return;
+    }
+    const struct scn_location location = given->location;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        struct scn_board *board = &scenario->nodes[i].board;
+        offset = (size_t)((const char *)&board->fidelity - (const char *)scenario);
+        if (board->given && (all || scn_sources_find(loader->sources, offset, false) == NULL)) {
+            board->fidelity = scenario->fidelity;
+            scn_loader_note(loader, &board->fidelity, false, location, NULL);
+        }
+    }
+}
+
 static void apply_sets(struct scn_loader *loader, const struct scn_load_options *options, bool presets)
 {
+    static const char fidelity[] = "fidelity=";
     for (size_t i = 0; i < options->set_count; i++) {
         if (!scn_set_is_early(options->sets[i]) && scn_set_is_preset(options->sets[i]) == presets) {
             scn_set_apply(loader, options->sets[i], (unsigned)i);
+            if (strncmp(options->sets[i], fidelity, sizeof fidelity - 1) == 0) {
+                boards_follow(loader, true);
+            }
         }
     }
 }
@@ -56,6 +80,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     }
     scn_object_load(loader, &scn_kind_scenario, tree, loader->scenario);
     apply_sets(loader, options, true);
+    boards_follow(loader, false);
     apply_sets(loader, options, false);
     loader->scenario->directory = directory_of(loader->arena, path);
     if (loader->scenario->name[0] == '\0') {

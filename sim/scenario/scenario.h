@@ -351,6 +351,7 @@ struct scn_scenario {
     const char *directory;   // of the file, with a slash at its end, or empty; files that it names lie there
     char title[SCN_TEXT_MAX];
     uint64_t seed;
+    enum scn_fidelity fidelity; // of boards that have no other, and of everything without one
     uint64_t time_limit_ps; // of simulated time per series
     uint64_t silence_limit_ps;
     struct scn_node nodes[SCN_NODES_MAX];

@@ -97,7 +97,7 @@ static enum sim_status twin_create(struct plat_device *device)
         .read_bytes = read_bytes(node),
         .read_tags = board->dmac_read_tags,
         .prefetch = board->dmac_prefetch,
-        .flows = board->fidelity == SCN_FIDELITY_FLOW ? node->machine->flows : NULL,
+        .flows = plat_node_flows(node),
     };
     enum sim_status status = peach2_twin_create(node->machine->sim, node->machine->pool, chip_name(node).text, &config,
                                                 &ops, node->board, &node->twin);

@@ -25,6 +25,7 @@ static struct gpu_config config_of(const struct plat_device *device)
         .launch_ps = gpu->launch_ps,
         .memory_bytes_per_us = gpu->memory_bytes_per_us,
         .flops_per_us = gpu->flops_per_us,
+        .flows = plat_node_flows(device->node),
     };
 }
 
