@@ -69,8 +69,9 @@ struct gpu_translation {
 // false: nothing is pinned at this address.
 bool gpu_window_find(const gpu_t *gpu, uint64_t bus_address, uint64_t *device_address_out);
 uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address); // returns when it is done
-// For streams: whether a translation is in the cache; and it is used, and walked for in time.
-bool gpu_window_is_cached(const gpu_t *gpu, uint64_t bus_address);
+// For streams: how many of so many pages would have no translation when it is their turn, one after the other; and one
+// is used, and walked for in time.
+uint64_t gpu_window_misses(const gpu_t *gpu, uint64_t bus_address, uint64_t pages);
 void gpu_window_touch(gpu_t *gpu, uint64_t bus_address);
 
 // stream.c, of struct pcie_end_ops

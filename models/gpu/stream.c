@@ -52,28 +52,23 @@ static bool window_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
     return true;
 }
 
-// false: a page of the range is not mapped. misses_out: pages without a translation in the cache when it is their turn;
-// all of them if there are more than it holds, as each one then replaces one that comes later.
+// false: a page of the range is not mapped. misses_out: pages without a translation when it is their turn.
 static bool range_check(const gpu_t *gpu, uint64_t address, uint64_t bytes, uint64_t *misses_out)
 {
-    uint64_t first = address / GPU_PAGE_BYTES, last = (address + bytes - 1) / GPU_PAGE_BYTES;
-    bool too_many = last - first >= gpu->config.translations;
-    *misses_out = 0;
+    uint64_t device_address, first = address / GPU_PAGE_BYTES, last = (address + bytes - 1) / GPU_PAGE_BYTES;
     for (uint64_t page = first; page <= last; page++) {
-        uint64_t device_address;
         if (!gpu_window_find(gpu, page * GPU_PAGE_BYTES, &device_address)) {
             return false;
         }
-        *misses_out += too_many || !gpu_window_is_cached(gpu, page * GPU_PAGE_BYTES);
     }
+    *misses_out = gpu_window_misses(gpu, address, last - first + 1);
     return true;
 }
 
 // A walk holds writes up when those that arrive meanwhile have filled the receive buffer.
 static uint64_t write_pause_ps(const gpu_t *gpu, const struct flow_path *path)
 {
-    double ps_per_byte = path->step_count > 0 ? path->steps[path->step_count - 1].ps_per_byte : 0;
-    uint64_t filled_ps = (uint64_t)(ps_per_byte * pcie_end_stream_receives(gpu->end, path->packet_bytes));
+    uint64_t filled_ps = (uint64_t)flow_path_ps(path, pcie_end_stream_receives(gpu->end, path->packet_bytes));
     uint64_t miss_ps = gpu->config.translation_miss_ps;
     return miss_ps > filled_ps ? miss_ps - filled_ps : 0;
 }

@@ -1,5 +1,6 @@
 // BAR 1: the pages of device memory that it maps, and the time of a translation.
 #include <stdlib.h>
+#include <string.h>
 
 #include "models/gpu/internal.h"
 
@@ -134,10 +135,29 @@ static void entry_add(gpu_t *gpu, struct gpu_window_page *page, uint64_t ready_p
     page->cached = (uint32_t)(entry - gpu->cache) + 1;
 }
 
-bool gpu_window_is_cached(const gpu_t *gpu, uint64_t bus_address)
+// Goes through a copy of the cache in the order of the pages.
+uint64_t gpu_window_misses(const gpu_t *gpu, uint64_t bus_address, uint64_t pages)
 {
-    const struct gpu_window_page *page = page_of(gpu, bus_address);
-    return page != NULL && page->cached != 0;
+    uint32_t count = gpu->config.translations;
+    uint64_t misses = 0, uses = gpu->cache_uses, first = (bus_address - gpu->bar_base) / GPU_PAGE_BYTES;
+    struct gpu_translation *cache = malloc(count * sizeof *cache);
+    if (cache == NULL) {
+        sim_panic(gpu->name, "no memory for %u translations", count);
+    }
+    memcpy(cache, gpu->cache, count * sizeof *cache);
+    for (uint64_t page = first; page < first + pages; page++) {
+        struct gpu_translation *victim = &cache[0], *found = NULL;
+        for (uint32_t i = 0; i < count && found == NULL; i++) {
+            found = cache[i].valid && cache[i].window_page == page ? &cache[i] : NULL;
+            bool older = !cache[i].valid || (victim->valid && cache[i].used < victim->used);
+            victim = older ? &cache[i] : victim;
+        }
+        misses += found == NULL ? 1 : 0;
+        found = found != NULL ? found : victim;
+        *found = (struct gpu_translation){.window_page = (uint32_t)page, .valid = true, .used = ++uses};
+    }
+    free(cache);
+    return misses;
 }
 
 void gpu_window_touch(gpu_t *gpu, uint64_t bus_address)
