@@ -13,7 +13,8 @@
 // Time is that of the stream's beginning: the latencies of the path are left to the packets that follow, which would
 // meet an idle path.
 //
-// Leaves out: the capacity that packets beside streams need, and their waiting behind quanta.
+// Leaves out: the capacity that packets beside streams need, and their waiting behind quanta; that a queue moves in
+// packets (a slow stage idles while a quantum for a fast one is before its own, where a packet would be).
 //
 // Units: bytes, picoseconds. Deterministic.
 #pragma once

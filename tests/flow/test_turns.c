@@ -1,0 +1,119 @@
+// How streams share stages: turns, queues that are held up, rings, sources that are slow.
+#include "bench.h"
+
+enum { QUANTUM = FLOW_QUANTUM_BYTES };
+
+TEST(FlowTurns, OneStreamMovesAtTheRateOfItsSlowestStage)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    struct flow_path path = bench_path(&bench);
+    bench_step(&bench, &path, 0, 0);
+    flow_path_step(&path, &bench.stages[1], 2, 3 * QUANTUM);
+    bench_step(&bench, &path, 2, 0);
+    const struct bench_stream *stream = bench_start(&bench, &path, 100 * QUANTUM);
+    bench_run(&bench);
+    // The last stage hands its last quantum on when its end has passed the one before.
+    EXPECT_EQ(stream->done_ps, 2 * 100 * QUANTUM);
+    // The source is ahead by what waits before the slow stage: three quanta, of which one is on its way.
+    EXPECT_BETWEEN(stream->left_ps, 2 * 96 * QUANTUM, 2 * 99 * QUANTUM);
+    bench_check(stream, 100 * QUANTUM);
+    bench_end(&bench);
+}
+
+TEST(FlowTurns, InputsOfAStageGetTheSame)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    struct bench_stream *streams[3];
+    for (unsigned i = 0; i < 3; i++) { // the first two share an input
+        struct flow_path path = bench_path(&bench);
+        bench_step(&bench, &path, 1 + i / 2, i);
+        bench_step(&bench, &path, 0, i / 2);
+        streams[i] = bench_start(&bench, &path, i < 2 ? 10 * QUANTUM : 20 * QUANTUM);
+    }
+    bench_run(&bench);
+    for (unsigned i = 0; i < 3; i++) {
+        TEST_TRACE("stream %u", i);
+        EXPECT_BETWEEN(streams[i]->done_ps, 37 * QUANTUM, 40 * QUANTUM);
+        bench_check(streams[i], streams[i]->bytes);
+    }
+    bench_end(&bench);
+}
+
+TEST(FlowTurns, AQueueThatIsHeldUpHoldsUpThoseBehindIt)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    // Both cross stage 0; the first one then a stage that is four times as slow.
+    struct flow_path slow = bench_path(&bench);
+    bench_step(&bench, &slow, 0, 0);
+    flow_path_step(&slow, &bench.stages[1], 4, 3 * QUANTUM);
+    const struct bench_stream *first = bench_start(&bench, &slow, 20 * QUANTUM);
+    struct flow_path free = bench_path(&bench);
+    bench_step(&bench, &free, 0, 1);
+    bench_step(&bench, &free, 2, 0);
+    const struct bench_stream *second = bench_start(&bench, &free, 20 * QUANTUM);
+    bench_run(&bench);
+    // The slow stage idles while a quantum of the other stream is before its next one.
+    EXPECT_BETWEEN(first->done_ps, 4 * 20 * QUANTUM, 5 * 20 * QUANTUM);
+    EXPECT_BETWEEN(second->done_ps, 4 * 17 * QUANTUM, 5 * 20 * QUANTUM); // and not 40
+    bench_end(&bench);
+}
+
+TEST(FlowTurns, ASlowSourceLeavesTheStageToOthers)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    struct flow_path slow = bench_path(&bench);
+    bench_step(&bench, &slow, 0, 0);
+    bench_step(&bench, &slow, 1, 0);
+    flow_path_window(&slow, 1, 8); // a byte in 8 ps
+    const struct bench_stream *first = bench_start(&bench, &slow, 10 * QUANTUM);
+    struct flow_path fast = bench_path(&bench);
+    bench_step(&bench, &fast, 1, 1);
+    const struct bench_stream *second = bench_start(&bench, &fast, 70 * QUANTUM);
+    bench_run(&bench);
+    EXPECT_BETWEEN(first->done_ps, 80 * QUANTUM, 83 * QUANTUM);
+    EXPECT_BETWEEN(second->done_ps, 78 * QUANTUM, 81 * QUANTUM);
+    bench_end(&bench);
+}
+
+TEST(FlowTurns, WhatGoesAsideTakesItsPart)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    struct flow_path path = bench_path(&bench);
+    bench_step(&bench, &path, 0, 0);
+    flow_path_aside(&path, &bench.stages[1], 0.25);
+    const struct bench_stream *first = bench_start(&bench, &path, 100 * QUANTUM);
+    struct flow_path other = bench_path(&bench);
+    bench_step(&bench, &other, 1, 0);
+    const struct bench_stream *second = bench_start(&bench, &other, 60 * QUANTUM);
+    bench_run(&bench);
+    EXPECT_EQ(first->done_ps, 100 * QUANTUM);
+    EXPECT_BETWEEN(second->done_ps, 74 * QUANTUM, 81 * QUANTUM); // and not 60
+    bench_end(&bench);
+}
+
+TEST(FlowTurns, ARingThatIsFullKeepsMoving)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    // Four stages in a circle, and from each of them two streams three stages on, one of odd pieces.
+    for (unsigned i = 0; i < 8; i++) {
+        struct flow_path path = bench_path(&bench);
+        bench_step(&bench, &path, 4 + i % 4, i / 4);
+        path.enters = true;
+        bench_step(&bench, &path, i % 4, 1);
+        bench_step(&bench, &path, (i + 1) % 4, 0);
+        bench_step(&bench, &path, (i + 2) % 4, 0);
+        bench_start(&bench, &path, 50 * QUANTUM + (i < 4 ? 512 : 0));
+    }
+    bench_run(&bench);
+    for (unsigned i = 0; i < bench.count; i++) {
+        TEST_TRACE("stream %u", i);
+        bench_check(&bench.streams[i], bench.streams[i].bytes);
+    }
+    bench_end(&bench);
+}
