@@ -76,7 +76,7 @@ struct workload_shared {
 struct workload {
     void *ctx;
     uint32_t rank, ranks; // rank 0 reports
-    uint32_t node, peer_node;
+    uint32_t node, peer_node;         // their numbers in the window of their boards
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;           // NULL: the node has none, or the program needs none
     void *drivers[WORKLOAD_DEVICES];  // the handle of each device's driver; NULL: the node has none

@@ -119,21 +119,17 @@ static void ib_cables_print(const struct scn_scenario *scenario)
     }
 }
 
-// The number of cables between two nodes.
-static uint32_t hops_between(const struct scn_scenario *scenario, const struct scn_routes *routes, uint32_t from,
-                             uint32_t to)
-{
-    uint32_t cables = SCN_UNREACHED;
-    if (routes != NULL) {
-        return routes->hops[from][to];
-    }
-    (void)scn_ib_first_cable(scenario, from, to, &cables);
-    return cables;
-}
+// The routes of both networks.
+struct topo {
+    const struct scn_scenario *scenario;
+    struct scn_routes *routes;
+    struct scn_ib_fabric *ib;
+};
 
-// routes NULL: for InfiniBand.
-static void hops_print(const struct scn_scenario *scenario, const struct scn_routes *routes, const char *title)
+// The number of cables between any two nodes.
+static void hops_print(const struct topo *topo, bool ib, const char *title)
 {
+    const struct scn_scenario *scenario = topo->scenario;
     int width = name_width(scenario);
     uint32_t most = 0, pairs = 0, sum = 0;
     printf("\n%s, from the node on the left\n  %-*s", title, width, "");
@@ -143,7 +139,7 @@ static void hops_print(const struct scn_scenario *scenario, const struct scn_rou
     for (uint32_t from = 0; from < scenario->node_count; from++) {
         printf("\n  %-*s", width, scenario->nodes[from].name);
         for (uint32_t to = 0; to < scenario->node_count; to++) {
-            uint32_t hops = hops_between(scenario, routes, from, to);
+            uint32_t hops = ib ? scn_ib_cables(topo->ib, from, to) : scn_routes_hops(topo->routes, from, to);
             int column = 2 + (int)strlen(scenario->nodes[to].name);
             if (from == to || hops == SCN_UNREACHED) {
                 printf("%*s", column, "-");
@@ -158,11 +154,12 @@ static void hops_print(const struct scn_scenario *scenario, const struct scn_rou
     printf("\n  at most %" PRIu32 ", on average %.2f\n", most, pairs > 0 ? (double)sum / pairs : 0.0);
 }
 
-static bool routes_print(const struct scn_scenario *scenario, uint32_t node)
+static bool routes_print(const struct topo *topo, uint32_t node)
 {
+    const struct scn_scenario *scenario = topo->scenario;
     static const char *const ports[] = {"N", "E", "W", "S", "board"};
     struct peach2_route routes[PEACH2_ROUTES_MAX];
-    const struct peach2_routing routing = plat_routes_find(scenario, node);
+    const struct peach2_routing routing = plat_routing_of(topo->routes, node);
     if (peach2_routes_make(&routing, routes) != 0) {
         cli_error("the routes of %s do not fit the board's registers", scenario->nodes[node].name);
         return false;
@@ -178,11 +175,10 @@ static bool routes_print(const struct scn_scenario *scenario, uint32_t node)
     return true;
 }
 
-static bool print(const struct scn_scenario *scenario)
+static bool print(const struct topo *topo)
 {
-    struct scn_routes routes;
+    const struct scn_scenario *scenario = topo->scenario;
     bool good = true;
-    scn_routes_find(scenario, &routes);
     printf("%s: %s\n%" PRIu32 " nodes, %" PRIu32 " cables", scenario->name, scenario->title, scenario->node_count,
            scenario->cable_count);
     if (scenario->ib_cable_count > 0) {
@@ -192,15 +188,15 @@ static bool print(const struct scn_scenario *scenario)
     nodes_print(scenario);
     cables_print(scenario);
     if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
-        hops_print(scenario, &routes, "hops");
+        hops_print(topo, false, "hops");
     }
     ib_switches_print(scenario);
     ib_cables_print(scenario);
     if (scenario->ib_cable_count > 0) {
-        hops_print(scenario, NULL, "InfiniBand cables between nodes");
+        hops_print(topo, true, "InfiniBand cables between nodes");
     }
     for (uint32_t node = 0; node < scenario->node_count; node++) {
-        good = (!scenario->nodes[node].board.given || routes_print(scenario, node)) && good;
+        good = (!scenario->nodes[node].board.given || routes_print(topo, node)) && good;
     }
     return good;
 }
@@ -229,6 +225,16 @@ static bool draw(const struct scn_scenario *scenario, const char *out, const cha
     return true;
 }
 
+static bool show(const struct scn_scenario *scenario, const struct topo_options *given, const char *file,
+                 const struct cli_paths *paths)
+{
+    struct topo topo = {scenario, scn_routes_find(scenario), scn_ib_fabric_find(scenario)};
+    bool good = print(&topo) && draw(scenario, given->out, file, paths);
+    scn_routes_free(topo.routes);
+    scn_ib_fabric_free(topo.ib);
+    return good;
+}
+
 enum cli_exit cli_topo(int argc, char **argv)
 {
     struct topo_options given = {0};
@@ -239,7 +245,7 @@ enum cli_exit cli_topo(int argc, char **argv)
         struct cli_paths paths;
         cli_paths_find(&paths);
         struct scn_scenario *scenario = cli_scenario_load(files.items[0], &paths, &given.sets);
-        bool good = scenario != NULL && print(scenario) && draw(scenario, given.out, files.items[0], &paths);
+        bool good = scenario != NULL && show(scenario, &given, files.items[0], &paths);
         result = good ? CLI_EXIT_OK : CLI_EXIT_INPUT;
         scn_free(scenario);
     }

@@ -8,24 +8,11 @@
 #include "rtl/peach2_regs.h"
 #include "sim/scenario/keys.h"
 #include "sim/scenario/names.h"
+#include "sim/scenario/sets.h"
 #include "sim/scenario/units.h"
 #include "sim/scenario/workloads.h"
 
 #define WORD_BYTES 4
-
-// Adds nodes that cables join to the set, until it no longer grows.
-static bool is_connected(const struct scn_scenario *scenario, uint32_t from, uint32_t to)
-{
-    uint32_t reached = 1u << from, before = 0;
-    while (reached != before) {
-        before = reached;
-        for (uint32_t i = 0; i < scenario->cable_count; i++) {
-            uint32_t ends = 1u << scenario->cables[i].from_node | 1u << scenario->cables[i].to_node;
-            reached |= (reached & ends) != 0 ? ends : 0;
-        }
-    }
-    return (reached & 1u << to) != 0;
-}
 
 static bool are_cables_good(const struct scn_loader *loader)
 {
@@ -41,7 +28,10 @@ static bool are_cables_good(const struct scn_loader *loader)
 
 bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to)
 {
-    return !are_cables_good(loader) || is_connected(loader->scenario, from, to);
+    struct scn_sets sets;
+    scn_sets_init(&sets);
+    scn_sets_join_boards(&sets, loader->scenario);
+    return !are_cables_good(loader) || scn_sets_joined(&sets, from, to);
 }
 
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,

@@ -35,8 +35,9 @@ static bool read_number(struct scn_loader *loader, const struct scn_tree *tree, 
         return false;
     }
     uint64_t number = 0;
-    if (strcmp(name, "nodes") == 0 && scn_integer_parse(entry->text, &number, why) && number > SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, entry->location, SCN_TOO_MANY_NODES, name, number, SCN_NODES_MAX);
+    if (strcmp(name, "nodes") == 0 && scn_integer_parse(entry->text, &number, why) && number > SCN_WINDOW_NODES_MAX) {
+        scn_mistakes_add(&loader->mistakes, entry->location, "%s: %" PRIu64 " nodes; " SCN_WINDOW_IS_FULL, name, number,
+                         SCN_WINDOW_NODES_MAX);
         return false;
     }
     if (!scn_number_parse(key_of(name), entry->text, number_out, why)) {
@@ -183,7 +184,7 @@ static void make_cables(struct scn_loader *loader, const struct request *request
 {
     struct scn_scenario *scenario = loader->scenario;
     const struct scn_tree *link = link_tree(loader, request);
-    scenario->cable_count = scn_topology_cables(request->topology, request->nodes, scenario->cables);
+    scenario->cable_count = scn_topology_cables(request->topology, 0, request->nodes, scenario->cables);
     for (uint32_t i = 0; i < scenario->cable_count; i++) {
         struct scn_cable *cable = &scenario->cables[i];
         scn_kind_defaults(&scn_kind_link, &cable->link);

@@ -12,7 +12,7 @@ static const struct scn_key ib_switch_keys[] = {
     {.name = "ports",
      .unit = SCN_UNIT_INTEGER,
      .min = 2,
-     .max = 36,
+     .max = SCN_IB_PORTS_MAX,
      SCN_FIELD(struct scn_ib_switch, ports),
      .doc = "number of ports"},
     {.name = "latency",

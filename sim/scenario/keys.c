@@ -8,6 +8,10 @@ const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
 static const struct scn_choice topologies[] = {
     {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
+static const struct scn_choice ib_routings[] = {{"auto", SCN_IB_ROUTING_AUTO},
+                                                {"shortest", SCN_IB_ROUTING_SHORTEST},
+                                                {"up-down", SCN_IB_ROUTING_UP_DOWN},
+                                                {NULL, 0}};
 // These keys have no fields: generate.c reads them and makes nodes and cables.
 static const struct scn_key topology_keys[] = {
     {.name = "kind",
@@ -18,7 +22,7 @@ static const struct scn_key topology_keys[] = {
     {.name = "nodes",
      .unit = SCN_UNIT_INTEGER,
      .min = 2,
-     .max = SCN_NODES_MAX,
+     .max = SCN_WINDOW_NODES_MAX,
      .doc = "number of nodes, called node0, node1, ... or as in names:; a pair has 2, two_rings an even number, 4 or "
             "more"},
     {.name = "preset", .unit = SCN_UNIT_TEXT, .min = 1, .doc = "preset of every node"},
@@ -59,7 +63,7 @@ static const struct scn_key node_keys[] = {
      .unit = SCN_UNIT_ABSENT,
      .fallback = "",
      .min = 1,
-     .max = 1000,
+     .max = SCN_NODES_MAX,
      .flags = SCN_KEY_OWN,
      .doc = "number of equal nodes, called name0, name1, ...; without it the entry is one node, called name"},
     {.name = "hardware",
@@ -192,7 +196,7 @@ static const struct scn_key scenario_keys[] = {
      .child = &scn_kind_node,
      SCN_FIELD(struct scn_scenario, nodes),
      SCN_SECOND(struct scn_scenario, node_count),
-     .doc = "nodes of the sub-cluster"},
+     .doc = "nodes"},
     {.name = "cables",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",
@@ -217,6 +221,14 @@ static const struct scn_key scenario_keys[] = {
      SCN_FIELD(struct scn_scenario, ib_cables),
      SCN_SECOND(struct scn_scenario, ib_cable_count),
      .doc = "InfiniBand cables between HCAs and switches"},
+    {.name = "ib_routing",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = ib_routings,
+     .fallback = "auto",
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
+     SCN_FIELD(struct scn_scenario, ib_routing),
+     .doc = "routes through InfiniBand switches. shortest; up-down: up towards a root switch, then down; auto: shortest "
+            "ones unless packets on them can wait for one another in a cycle, then up-down"},
     {.name = "faults",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",

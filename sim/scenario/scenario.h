@@ -164,6 +164,10 @@ struct scn_ib_cable {
     uint64_t flight_ps;          // as in models/hca/ib_link.h
 };
 
+// The routes that switches have (ib_fabric.h). Auto: shortest ones, if packets on them never wait for one another in a
+// cycle; else up*/down*.
+enum scn_ib_routing { SCN_IB_ROUTING_AUTO, SCN_IB_ROUTING_SHORTEST, SCN_IB_ROUTING_UP_DOWN };
+
 enum scn_workload {
 #define WORKLOAD(id, function, name, nodes, method, keys) SCN_WORKLOAD_##id,
 #include "sim/scenario/workloads.def"
@@ -362,6 +366,7 @@ struct scn_scenario {
     uint32_t ib_switch_count;
     struct scn_ib_cable ib_cables[SCN_IB_CABLES_MAX];
     uint32_t ib_cable_count;
+    enum scn_ib_routing ib_routing;
     struct scn_fault faults[SCN_FAULTS_MAX];
     uint32_t fault_count;
     struct scn_run runs[SCN_RUNS_MAX];
