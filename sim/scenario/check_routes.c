@@ -9,11 +9,14 @@
 
 #define CIRCLE_BYTES_MAX 4096
 
-// Through boards, or through InfiniBand.
+// Through boards, or through InfiniBand. Reports the first node of each set of nodes that are joined with one another.
 static void check_reached(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_sets sets;
+    if (scn_loader_is_bad(loader, &scenario->ib_cable_count, true)) {
+        return; // reported
+    }
     scn_sets_init(&sets);
     scn_sets_join_boards(&sets, scenario);
     scn_sets_join_ib(&sets, scenario);
@@ -23,6 +26,7 @@ static void check_reached(struct scn_loader *loader)
             scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, node->name, node),
                              "no cables lead from '%s' to '%s'; join it to the others or leave it out",
                              scenario->nodes[0].name, node->name);
+            scn_sets_join(&sets, 0, i);
         }
     }
 }

@@ -10,6 +10,7 @@ struct scn_sets {
 };
 
 void scn_sets_init(struct scn_sets *sets);
+void scn_sets_join(struct scn_sets *sets, uint32_t a, uint32_t b);
 // Cables with an end that does not exist join nothing. HCAs forward nothing, but each has one cable.
 void scn_sets_join_boards(struct scn_sets *sets, const struct scn_scenario *scenario);
 void scn_sets_join_ib(struct scn_sets *sets, const struct scn_scenario *scenario);

@@ -35,6 +35,8 @@ uint32_t scn_topology_cables(enum scn_topology topology, uint32_t first, uint32_
         count += ring_cables(first + half, half, cables + count);
         count += crossing_cables(first, half, cables + count);
         break;
+    case SCN_TOPOLOGY_SEPARATE:
+        break;
     }
     return count;
 }

@@ -14,7 +14,8 @@
 enum scn_topology {
     SCN_TOPOLOGY_PAIR,     // node 0 E to node 1 W
     SCN_TOPOLOGY_RING,     // node i E to node i+1 W, the last to the first
-    SCN_TOPOLOGY_TWO_RINGS // two rings of half the nodes each; S of node i joined to S of its opposite
+    SCN_TOPOLOGY_TWO_RINGS, // two rings of half the nodes each; S of node i joined to S of its opposite
+    SCN_TOPOLOGY_SEPARATE   // no cables
 };
 
 // Sets the ends of the cables and returns their number. nodes must be one that the shape allows: 2; 2..16; even and
