@@ -6,6 +6,7 @@
 
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
+#include "sim/cli/topo_folded.h"
 #include "sim/platform/routes.h"
 #include "sim/report/report.h"
 #include "sim/report/topology_svg.h"
@@ -20,19 +21,23 @@
 struct topo_options {
     const char *out;
     struct cli_list sets;
+    bool full;
 };
 
 static const struct cli_option options[] = {
     {"out", "FILE.svg", "write the drawing to FILE.svg (default: results/<scenario name>/topology.svg)",
      CLI_OPTION_TEXT, offsetof(struct topo_options, out)},
+    {"full", NULL, "print every node, cable and register also of more than 16 nodes", CLI_OPTION_FLAG,
+     offsetof(struct topo_options, full)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct topo_options, sets)},
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--set PATH=VALUE]...",
+    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--full] [--set PATH=VALUE]...",
     .doc = "Prints the nodes, switches and cables of a scenario, the number of cables between any two nodes, and the\n"
-           "route registers that each board's driver programs. Draws it as SVG. Runs nothing.",
+           "route registers that each board's driver programs. Draws it as SVG. Runs nothing. More than 16 nodes are\n"
+           "folded: sub-clusters and switches that are alike are one line.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -175,16 +180,20 @@ static bool routes_print(const struct topo *topo, uint32_t node)
     return true;
 }
 
-static bool print(const struct topo *topo)
+static void heading_print(const struct scn_scenario *scenario)
 {
-    const struct scn_scenario *scenario = topo->scenario;
-    bool good = true;
     printf("%s: %s\n%" PRIu32 " nodes, %" PRIu32 " cables", scenario->name, scenario->title, scenario->node_count,
            scenario->cable_count);
     if (scenario->ib_cable_count > 0) {
         printf(", %" PRIu32 " InfiniBand cables", scenario->ib_cable_count);
     }
     putchar('\n');
+}
+
+static bool all_print(const struct topo *topo)
+{
+    const struct scn_scenario *scenario = topo->scenario;
+    bool good = true;
     nodes_print(scenario);
     cables_print(scenario);
     if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
@@ -199,6 +208,25 @@ static bool print(const struct topo *topo)
         good = (!scenario->nodes[node].board.given || routes_print(topo, node)) && good;
     }
     return good;
+}
+
+static void folded_print(const struct topo *topo)
+{
+    topo_sub_clusters_print(topo->scenario, topo->routes);
+    topo_switches_print(topo->scenario, topo->ib);
+    if (topo->scenario->ib_cable_count > 0) {
+        topo_ib_routes_print(topo->scenario, topo->ib);
+    }
+}
+
+static bool print(const struct topo *topo, bool full)
+{
+    heading_print(topo->scenario);
+    if (topo->scenario->node_count <= SCN_WINDOW_NODES_MAX || full) {
+        return all_print(topo);
+    }
+    folded_print(topo);
+    return true;
 }
 
 static bool draw(const struct scn_scenario *scenario, const char *out, const char *file, const struct cli_paths *paths)
@@ -229,7 +257,7 @@ static bool show(const struct scn_scenario *scenario, const struct topo_options 
                  const struct cli_paths *paths)
 {
     struct topo topo = {scenario, scn_routes_find(scenario), scn_ib_fabric_find(scenario)};
-    bool good = print(&topo) && draw(scenario, given->out, file, paths);
+    bool good = print(&topo, given->full) && draw(scenario, given->out, file, paths);
     scn_routes_free(topo.routes);
     scn_ib_fabric_free(topo.ib);
     return good;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/report/files.h"
+#include "sim/report/topology_folded.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 
@@ -201,7 +202,7 @@ static void nodes_lay(struct drawing *drawing)
 
 // --- drawing -------------------------------------------------------------------------------------------------------
 
-static void text_write(FILE *out, const char *text)
+void topology_text_write(FILE *out, const char *text)
 {
     for (const char *c = text; *c != '\0'; c++) {
         const char *name = *c == '&' ? "&amp;" : *c == '<' ? "&lt;" : *c == '>' ? "&gt;" : NULL;
@@ -286,7 +287,7 @@ static void switch_draw(const struct drawing *drawing, uint32_t index)
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"/>\n",
             position.x - width / 2, position.y - SWITCH_HEIGHT / 2, width, SWITCH_HEIGHT, ib_colour);
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\">", position.x, position.y);
-    text_write(drawing->out, name);
+    topology_text_write(drawing->out, name);
     fputs("</text>\n", drawing->out);
 }
 
@@ -312,7 +313,7 @@ static void node_draw(const struct drawing *drawing, uint32_t index)
             length <= 6   ? 13
             : length <= 8 ? 10
                           : 8);
-    text_write(drawing->out, name);
+    topology_text_write(drawing->out, name);
     fputs("</text>\n", drawing->out);
 }
 
@@ -330,7 +331,7 @@ static void words_draw(const struct drawing *drawing)
 {
     const struct scn_scenario *scenario = drawing->scenario;
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"28\" font-size=\"16\" font-weight=\"bold\">", drawing->width / 2);
-    text_write(drawing->out, scenario->title);
+    topology_text_write(drawing->out, scenario->title);
     fprintf(drawing->out, "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"13\">%" PRIu32 " node%s", drawing->width / 2,
             scenario->node_count, scenario->node_count == 1 ? "" : "s");
     if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
@@ -356,6 +357,10 @@ static void draw(void *ctx, FILE *out)
 {
     struct drawing *drawing = ctx;
     drawing->out = out;
+    if (topology_is_folded(drawing->scenario, drawing->routes)) {
+        topology_folded_draw(drawing->scenario, drawing->routes, out);
+        return;
+    }
     nodes_lay(drawing);
     switches_lay(drawing);
     fprintf(
