@@ -27,13 +27,15 @@ static unsigned missing(struct plat_mailbox *mailbox, uint64_t turn)
     return mailbox->missing;
 }
 
-void plat_mailbox_gather(struct plat_mailbox *mailbox, unsigned rank, const void *mine, void *all, size_t bytes)
+void plat_mailbox_post(struct plat_mailbox *mailbox, unsigned rank, const void *mine, size_t bytes)
 {
     if (bytes > PLAT_MAILBOX_BYTES) {
         sim_panic("platform", "an exchange of %zu bytes", bytes);
     }
     uint64_t turn = mailbox->turns[rank]++;
-    memcpy(mailbox->letters[rank][turn % 2], mine, bytes);
+    if (bytes > 0) {
+        memcpy(mailbox->letters[rank][turn % 2], mine, bytes);
+    }
     if (++mailbox->present[turn % 2] == mailbox->ranks) {
         mailbox->present[turn % 2] = 0;
         mailbox->missing = 0;
@@ -45,7 +47,17 @@ void plat_mailbox_gather(struct plat_mailbox *mailbox, unsigned rank, const void
                                                missing(mailbox, turn)};
         (void)sim_condition_wait(mailbox->sim, &mailbox->arrived, SIM_NEVER_PS, &reason);
     }
+}
+
+const void *plat_mailbox_letter(const struct plat_mailbox *mailbox, unsigned rank, unsigned from)
+{
+    return mailbox->letters[from][(mailbox->turns[rank] - 1) % 2];
+}
+
+void plat_mailbox_gather(struct plat_mailbox *mailbox, unsigned rank, const void *mine, void *all, size_t bytes)
+{
+    plat_mailbox_post(mailbox, rank, mine, bytes);
     for (unsigned i = 0; i < mailbox->ranks; i++) {
-        memcpy((unsigned char *)all + i * bytes, mailbox->letters[i][turn % 2], bytes);
+        memcpy((unsigned char *)all + i * bytes, plat_mailbox_letter(mailbox, rank, i), bytes);
     }
 }

@@ -23,5 +23,9 @@ struct plat_mailbox {
 bool plat_mailbox_init(struct plat_mailbox *mailbox, sim_t *sim, unsigned ranks);
 void plat_mailbox_fini(struct plat_mailbox *mailbox);
 
-// Call from the thread of `rank`: sends `mine` to all ranks and waits for theirs, which `all` receives in rank order.
+// Call from the thread of `rank`: sends `mine` to all ranks and waits for theirs.
+void plat_mailbox_post(struct plat_mailbox *mailbox, unsigned rank, const void *mine, size_t bytes);
+// What rank `from` sent in the last exchange of `rank`; valid until the next one of `rank`.
+const void *plat_mailbox_letter(const struct plat_mailbox *mailbox, unsigned rank, unsigned from);
+// plat_mailbox_post, and all letters: sends `mine` to all ranks and waits for theirs, which `all` receives in rank order.
 void plat_mailbox_gather(struct plat_mailbox *mailbox, unsigned rank, const void *mine, void *all, size_t bytes);

@@ -66,6 +66,7 @@ static uint32_t assign_nodes(const struct scn_scenario *scenario, const struct s
     case SCN_NODES_ACP:
         return assign_acp_nodes(scenario, run, ranks_index, nodes_out);
     case SCN_NODES_ALL:
+    case SCN_NODES_HYBRID:
         break;
     }
     for (uint32_t i = 0; i < scenario->node_count; i++) {
@@ -172,96 +173,6 @@ static struct workload_verbs beside_of(const struct plat_series *series)
     return verbs;
 }
 
-static enum sim_status check_all(const struct scn_scenario *scenario, const struct scn_run *run,
-                                 const struct scn_routes *routes, char *error, size_t error_size)
-{
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        if (!scn_routes_joined(routes, run->node, i)) {
-            snprintf(error, error_size, "series '%s': no cables join %s and %s", run->series,
-                     scenario->nodes[run->node].name, scenario->nodes[i].name);
-            return SIM_ERR_INVALID;
-        }
-    }
-    return SIM_OK;
-}
-
-// scn_load checks the same, but tests make scenarios without it.
-static enum sim_status check_verbs(const struct scn_scenario *scenario, const struct scn_run *run,
-                                   const struct scn_routes *routes, char *error, size_t error_size)
-{
-    const uint32_t ends[] = {run->node, run->peer};
-    bool boards = run->verbs.device == SCN_DEVICE_TCA0;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct scn_node *node = ends[i] < scenario->node_count ? &scenario->nodes[ends[i]] : NULL;
-        if (node == NULL || (boards ? !node->board.given : !node->hca.given)) {
-            snprintf(error, error_size, "series '%s': %s has no %s", run->series,
-                     node != NULL ? node->name : "the peer", boards ? "board" : "HCA");
-            return SIM_ERR_INVALID;
-        }
-    }
-    if (boards &&
-        (run->node == run->peer || run->beside.given || !scn_routes_joined(routes, run->node, run->peer))) {
-        snprintf(error, error_size, "series '%s': tca0 needs two joined nodes, each with one process", run->series);
-        return SIM_ERR_INVALID;
-    }
-    return SIM_OK;
-}
-
-static enum sim_status check_peer(const struct scn_scenario *scenario, const struct scn_run *run,
-                                  const struct scn_routes *routes, char *error, size_t error_size)
-{
-    const char *name = scenario->nodes[run->node].name;
-    if (run->peer >= scenario->node_count || run->peer == run->node) {
-        snprintf(error, error_size, "series '%s': %s needs another node as its peer", run->series, name);
-        return SIM_ERR_INVALID;
-    }
-    if (!scn_routes_joined(routes, run->node, run->peer)) {
-        snprintf(error, error_size, "series '%s': no cables join %s and %s", run->series, name,
-                 scenario->nodes[run->peer].name);
-        return SIM_ERR_INVALID;
-    }
-    if (nodes_of(run) == SCN_NODES_WAY && scn_routes_hops(routes, run->node, run->peer) < 2) {
-        snprintf(error, error_size, "series '%s': %s needs a node between %s and %s", run->series,
-                 scn_workload_name(run->workload), name, scenario->nodes[run->peer].name);
-        return SIM_ERR_INVALID;
-    }
-    return SIM_OK;
-}
-
-static enum sim_status check_run(const struct scn_scenario *scenario, const struct scn_run *run,
-                                 const struct scn_routes *routes, char *error, size_t error_size)
-{
-    enum scn_workload_nodes placement = nodes_of(run);
-    if (placement == SCN_NODES_ANY_NODE) {
-        return SIM_OK;
-    }
-    if (placement == SCN_NODES_VERBS || placement == SCN_NODES_ACP) {
-        return check_verbs(scenario, run, routes, error, error_size);
-    }
-    if (!scenario->nodes[run->node].board.given) {
-        snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
-        return SIM_ERR_INVALID;
-    }
-    if (placement == SCN_NODES_NODE) {
-        return SIM_OK;
-    }
-    return placement == SCN_NODES_ALL ? check_all(scenario, run, routes, error, error_size)
-                                      : check_peer(scenario, run, routes, error, error_size);
-}
-
-enum sim_status plat_series_check(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
-                                  size_t error_size)
-{
-    if (run->node >= scenario->node_count) {
-        snprintf(error, error_size, "series '%s': there is no node %u", run->series, run->node);
-        return SIM_ERR_INVALID;
-    }
-    struct scn_routes *routes = scn_routes_find(scenario);
-    enum sim_status status = check_run(scenario, run, routes, error, error_size);
-    scn_routes_free(routes);
-    return status;
-}
-
 // --- functions for workloads ---------------------------------------------------------------------------------------
 
 static void rank_exchange(void *ctx, const void *mine, void *theirs, size_t bytes)
@@ -280,6 +191,26 @@ static void rank_gather(void *ctx, const void *mine, void *all, size_t bytes)
 {
     struct plat_rank *rank = ctx;
     plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, all, bytes);
+}
+
+static void rank_gather_near(void *ctx, const void *mine, void *all, size_t bytes)
+{
+    struct plat_rank *rank = ctx;
+    struct plat_places *places = rank->series->places;
+    uint32_t sub_cluster = places->workload.sub_cluster_of[rank->workload.rank];
+    plat_mailbox_gather(&places->mailboxes[sub_cluster], rank->workload.node, mine, all, bytes);
+}
+
+static void rank_post(void *ctx, const void *mine, size_t bytes)
+{
+    struct plat_rank *rank = ctx;
+    plat_mailbox_post(&rank->series->mailbox, rank->workload.rank, mine, bytes);
+}
+
+static const void *rank_letter(void *ctx, uint32_t from)
+{
+    const struct plat_rank *rank = ctx;
+    return plat_mailbox_letter(&rank->series->mailbox, rank->workload.rank, from);
 }
 
 // Called from the thread that measured.
@@ -392,6 +323,10 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
     const struct scn_run *run = series->run;
     const struct scn_routes *routes = plat_machine_routes(series->machine);
     uint32_t peer = rank == 0 ? run->peer : run->node;
+    uint32_t near = routes->sub_clusters[routes->sub_cluster_of[node]].node_count;
+    static const enum workload_algorithm algorithms[] = {[SCN_ALGORITHM_RING] = WORKLOAD_RING,
+                                                         [SCN_ALGORITHM_DOUBLING] = WORKLOAD_DOUBLING,
+                                                         [SCN_ALGORITHM_HIERARCHICAL] = WORKLOAD_HIERARCHICAL};
     return (struct workload){
         .rank = rank,
         .ranks = series->rank_count,
@@ -409,11 +344,18 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .destination_gpu = memory_of(run->to),
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
+        .block_columns = scn_block_columns(run, near),
+        .algorithm = algorithms[run->algorithm],
+        .near_ranks = near,
+        .places = series->places != NULL ? &series->places->workload : NULL,
         .verbs = rank > 1 && run->beside.given ? beside_of(series) : verbs_of(series),
         .counts = series->counts[node],
         .shared = &series->shared,
         .exchange = rank_exchange,
         .gather = rank_gather,
+        .gather_near = rank_gather_near,
+        .post = rank_post,
+        .letter = rank_letter,
         .pinned_bytes = rank_pinned_bytes,
         .give_up = rank_give_up,
         .report = rank_report,
@@ -494,6 +436,13 @@ void plat_series_init(struct plat_series *series, const struct scn_scenario *sce
         plat_machine_fail(machine, "no memory for the ranks of series '%s'", run->series);
         return;
     }
+    if (nodes_of(run) == SCN_NODES_HYBRID) {
+        series->places = plat_places_create(plat_machine_sim(machine), routes, nodes);
+        if (series->places == NULL) {
+            plat_machine_fail(machine, "no memory for the places of series '%s'", run->series);
+            return;
+        }
+    }
     counts_register(series);
     programs_set(series, nodes);
 }
@@ -507,6 +456,7 @@ void plat_series_fini(struct plat_series *series)
         sim_counters_unregister(plat_machine_sim(series->machine), series->counts[i]);
     }
     plat_mailbox_fini(&series->mailbox);
+    plat_places_destroy(series->places);
     free(series->ranks);
     free(series->counts);
 }

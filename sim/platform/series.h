@@ -5,6 +5,7 @@
 #include "scenarios/workloads/workload.h"
 #include "sim/platform/machine.h"
 #include "sim/platform/mailbox.h"
+#include "sim/platform/places.h"
 #include "sim/platform/service.h"
 
 #define PLAT_RANKS_MAX PLAT_MAILBOX_RANKS_MAX
@@ -27,13 +28,14 @@ struct plat_series {
     struct plat_mailbox mailbox;
     struct plat_rank *ranks;
     uint32_t rank_count, ranks_done;
+    struct plat_places *places; // of a program on several sub-clusters; NULL: another program
     uint32_t ranks_index; // of run->ranks
     struct workload_shared shared;
     uint64_t (*counts)[WORKLOAD_COUNTS]; // of the programs of each node
     uint64_t points, points_done;
 };
 
-// Whether the run is possible in this scenario. If not, error is the reason.
+// series_check.c: whether the run is possible in this scenario. If not, error is the reason.
 enum sim_status plat_series_check(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
                                   size_t error_size);
 

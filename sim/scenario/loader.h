@@ -103,6 +103,9 @@ void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect)
 void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 
+// check_hybrid.c: a run on every node of several sub-clusters; other runs are left alone.
+void scn_check_hybrid_run(struct scn_loader *loader, const struct scn_run *run);
+
 // check_verbs.c: a run of a program on libibverbs; values that other runs may not have (false: the run has no method).
 void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run);
 void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run);
@@ -110,6 +113,7 @@ bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run);
 
 // check_run.c: whether cables of boards lead from one node to the other. True if cables have mistakes.
 bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to);
+bool scn_check_are_cables_good(const struct scn_loader *loader);
 
 // check_hca.c: HCAs and the cables between them.
 void scn_check_hcas(struct scn_loader *loader);

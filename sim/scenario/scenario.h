@@ -208,6 +208,10 @@ enum scn_operation {
 };
 enum scn_transport { SCN_TRANSPORT_RC, SCN_TRANSPORT_UC, SCN_TRANSPORT_UD };
 
+// An all-reduce. Hierarchical: recursive doubling in each sub-cluster, then between their first nodes, which pass the
+// result on.
+enum scn_algorithm { SCN_ALGORITHM_RING, SCN_ALGORITHM_DOUBLING, SCN_ALGORITHM_HIERARCHICAL };
+
 // The keys of a run that only programs on libibverbs use.
 struct scn_verbs {
     enum scn_device device;
@@ -247,6 +251,8 @@ struct scn_run {
     enum scn_memory from, to;
     enum scn_notify notify;
     uint32_t columns; // of the grid of a halo exchange
+    uint32_t block_columns; // of the part of the grid that a sub-cluster has; 0: as square as possible
+    enum scn_algorithm algorithm;
     // Numbers of ranks of programs on ACP, each measured in a simulation of its own. 0: see scn_acp_ranks.
     uint64_t ranks[SCN_LIST_MAX];
     uint32_t ranks_count;
