@@ -217,7 +217,8 @@ static int completions_take(struct far *far)
     int count = ibv_poll_cq(far->cq, BATCH, wcs);
     for (int i = 0; i < count; i++) {
         if (wcs[i].status != IBV_WC_SUCCESS) {
-            far->workload->fail(far->workload->ctx, "%s: a request: %s", far->program, ibv_wc_status_str(wcs[i].status));
+            far->workload->fail(far->workload->ctx, "%s: a request: %s", far->program,
+                                ibv_wc_status_str(wcs[i].status));
             return -EIO;
         }
         far->links[wcs[i].wr_id].outstanding--;

@@ -28,10 +28,8 @@ uint32_t hybrid_number(const struct workload *workload, uint32_t rank)
 int hybrid_open(struct hybrid *hybrid, struct workload *workload, const char *program, uint32_t near_messages,
                 uint32_t far_links, uint32_t far_slots)
 {
-    *hybrid = (struct hybrid){.workload = workload,
-                              .backend = &backend_current()->backend,
-                              .program = program,
-                              .near_workload = *workload};
+    *hybrid = (struct hybrid){
+        .workload = workload, .backend = &backend_current()->backend, .program = program, .near_workload = *workload};
     hybrid->near_workload.rank = hybrid_number(workload, workload->rank);
     hybrid->near_workload.ranks = workload->near_ranks;
     hybrid->near_workload.gather = workload->gather_near;

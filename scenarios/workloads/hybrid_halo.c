@@ -76,11 +76,10 @@ static uint32_t far_neighbour(const struct halo *halo, enum direction d)
 static int links_connect(struct halo *halo)
 {
     struct workload *w = halo->hybrid.workload;
-    int error =
-        far_connect(&halo->hybrid.far, w, DOWN, far_neighbour(halo, DOWN), UP, far_neighbour(halo, UP));
-    return error == 0 ? far_connect(&halo->hybrid.far, w, RIGHT, far_neighbour(halo, RIGHT), LEFT,
-                                    far_neighbour(halo, LEFT))
-                      : error;
+    int error = far_connect(&halo->hybrid.far, w, DOWN, far_neighbour(halo, DOWN), UP, far_neighbour(halo, UP));
+    return error == 0
+               ? far_connect(&halo->hybrid.far, w, RIGHT, far_neighbour(halo, RIGHT), LEFT, far_neighbour(halo, LEFT))
+               : error;
 }
 
 // --- the exchange --------------------------------------------------------------------------------------------------

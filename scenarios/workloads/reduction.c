@@ -165,9 +165,8 @@ static int near_send(struct reduction *reduction, uint32_t number, uint32_t slot
 {
     const struct workload *w = reduction->workload;
     size_t bytes = count * sizeof *numbers;
-    uint64_t to = peach2_window_address(w->board, number,
-                                        reduction->near_addresses[number] +
-                                            near_slot(reduction, slot) * reduction->stride);
+    uint64_t to = peach2_window_address(
+        w->board, number, reduction->near_addresses[number] + near_slot(reduction, slot) * reduction->stride);
     memcpy(reduction->message, numbers, bytes);
     reduction->message[count] = reduction->sequence;
     int error;
@@ -185,8 +184,8 @@ static int near_send(struct reduction *reduction, uint32_t number, uint32_t slot
 static int near_receive(struct reduction *reduction, uint32_t slot, uint64_t count, const uint64_t **numbers_out)
 {
     const struct backend *backend = reduction->backend;
-    const uint64_t *numbers = (const uint64_t *)(void *)((char *)reduction->near.address +
-                                                         near_slot(reduction, slot) * reduction->stride);
+    const uint64_t *numbers =
+        (const uint64_t *)(void *)((char *)reduction->near.address + near_slot(reduction, slot) * reduction->stride);
     int error = backend->ops->wait_word(backend->ctx, numbers + count, UINT64_MAX, reduction->sequence, 0);
     *numbers_out = numbers;
     return error == 0 ? 0 : give_up(reduction, error, "waiting for a message by PIO");

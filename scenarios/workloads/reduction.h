@@ -18,7 +18,7 @@ struct reduction {
     bool has_far;
     struct backend_buffer near; // slots that the ranks of the sub-cluster write
     uint64_t near_addresses[WORKLOAD_NEAR_MAX];
-    uint64_t *message; // of a near one
+    uint64_t *message;              // of a near one
     uint32_t near_slots, far_slots; // for one all-reduce
     size_t stride;                  // of near slots
     uint64_t sequence;

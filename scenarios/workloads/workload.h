@@ -86,7 +86,7 @@ struct workload_places {
 
 struct workload {
     void *ctx;
-    uint32_t rank, ranks; // rank 0 reports
+    uint32_t rank, ranks;             // rank 0 reports
     uint32_t node, peer_node;         // their numbers in the window of their boards
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;           // NULL: the node has none, or the program needs none
@@ -105,7 +105,7 @@ struct workload {
     enum workload_algorithm algorithm;
     uint32_t near_ranks;                  // of the own sub-cluster, and its places with all others
     const struct workload_places *places; // NULL: the program does not run on several sub-clusters
-    uint64_t *counts;                // of the node, WORKLOAD_COUNTS of them; its programs add to them
+    uint64_t *counts;                     // of the node, WORKLOAD_COUNTS of them; its programs add to them
     struct workload_verbs verbs;
     // Visible to all ranks at once, outside the fabric.
     struct workload_shared *shared;

@@ -29,7 +29,7 @@ struct plat_series {
     struct plat_rank *ranks;
     uint32_t rank_count, ranks_done;
     struct plat_places *places; // of a program on several sub-clusters; NULL: another program
-    uint32_t ranks_index; // of run->ranks
+    uint32_t ranks_index;       // of run->ranks
     struct workload_shared shared;
     uint64_t (*counts)[WORKLOAD_COUNTS]; // of the programs of each node
     uint64_t points, points_done;

@@ -32,8 +32,7 @@ static enum sim_status check_verbs(const struct scn_scenario *scenario, const st
             return SIM_ERR_INVALID;
         }
     }
-    if (boards &&
-        (run->node == run->peer || run->beside.given || !scn_routes_joined(routes, run->node, run->peer))) {
+    if (boards && (run->node == run->peer || run->beside.given || !scn_routes_joined(routes, run->node, run->peer))) {
         snprintf(error, error_size, "series '%s': tca0 needs two joined nodes, each with one process", run->series);
         return SIM_ERR_INVALID;
     }

@@ -336,7 +336,8 @@ static void words_draw(const struct drawing *drawing)
             scenario->node_count, scenario->node_count == 1 ? "" : "s");
     if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
         fprintf(drawing->out, ", %" PRIu32 " cable%s, at most %" PRIu32 " hop%s", scenario->cable_count,
-                scenario->cable_count == 1 ? "" : "s", hops_max(drawing->routes), hops_max(drawing->routes) == 1 ? "" : "s");
+                scenario->cable_count == 1 ? "" : "s", hops_max(drawing->routes),
+                hops_max(drawing->routes) == 1 ? "" : "s");
     }
     if (scenario->ib_cable_count > 0) {
         fprintf(drawing->out, ", %" PRIu32 " InfiniBand cable%s", scenario->ib_cable_count,

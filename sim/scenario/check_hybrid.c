@@ -121,8 +121,7 @@ void scn_check_hybrid_run(struct scn_loader *loader, const struct scn_run *run)
     if (!scn_workload_is_hybrid(run->workload) || scenario->node_count == 0 ||
         scn_loader_is_bad(loader, &scenario->node_count, true) || !scn_loader_is_good(loader, &run->columns) ||
         !scn_loader_is_good(loader, &run->block_columns) || !scn_loader_is_good(loader, &run->algorithm) ||
-        !scn_check_are_cables_good(loader) ||
-        scn_loader_is_bad(loader, &scenario->ib_cable_count, true)) {
+        !scn_check_are_cables_good(loader) || scn_loader_is_bad(loader, &scenario->ib_cable_count, true)) {
         return;
     }
     struct scn_routes *routes = scn_routes_find(scenario);

@@ -8,7 +8,11 @@
 #include "sim/scenario/value.h"
 
 // The keys of ib_fabric that are numbers, and the kinds of fabrics that have them.
-enum { OF_FAT_TREE = 1 << SCN_IB_KIND_FAT_TREE, OF_DRAGONFLY = 1 << SCN_IB_KIND_DRAGONFLY, OF_TORUS = 1 << SCN_IB_KIND_TORUS };
+enum {
+    OF_FAT_TREE = 1 << SCN_IB_KIND_FAT_TREE,
+    OF_DRAGONFLY = 1 << SCN_IB_KIND_DRAGONFLY,
+    OF_TORUS = 1 << SCN_IB_KIND_TORUS
+};
 static const struct number {
     const char *name;
     unsigned kinds;

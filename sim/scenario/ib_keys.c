@@ -70,10 +70,8 @@ const struct scn_kind scn_kind_ib_cable = {.name = "ib_cable",
                                            .size = sizeof(struct scn_ib_cable)};
 
 // These keys have no fields: generate_ib.c reads them and makes switches and cables.
-static const struct scn_choice fabrics[] = {{"fat_tree", SCN_IB_KIND_FAT_TREE},
-                                            {"dragonfly", SCN_IB_KIND_DRAGONFLY},
-                                            {"torus", SCN_IB_KIND_TORUS},
-                                            {NULL, 0}};
+static const struct scn_choice fabrics[] = {
+    {"fat_tree", SCN_IB_KIND_FAT_TREE}, {"dragonfly", SCN_IB_KIND_DRAGONFLY}, {"torus", SCN_IB_KIND_TORUS}, {NULL, 0}};
 static const struct scn_key ib_fabric_keys[] = {
     {.name = "kind",
      .unit = SCN_UNIT_CHOICE,
@@ -133,6 +131,5 @@ static const struct scn_key ib_fabric_keys[] = {
      .max = SCN_IB_SWITCHES_MAX,
      .doc = "of a torus: switches in each dimension, at most five dimensions"},
 };
-const struct scn_kind scn_kind_ib_fabric = {.name = "ib_fabric",
-                                            .doc = "InfiniBand switches and cables of a common shape",
-                                            SCN_ROWS(ib_fabric_keys)};
+const struct scn_kind scn_kind_ib_fabric = {
+    .name = "ib_fabric", .doc = "InfiniBand switches and cables of a common shape", SCN_ROWS(ib_fabric_keys)};

@@ -122,15 +122,15 @@ static bool fat_tree_size(struct work *work, struct fat_tree *tree)
     for (uint32_t levels = first; levels <= last; levels++) {
         if (fat_tree_level(work, levels, tree)) {
             shape->levels = levels;
-            return levels == 1 ? check_ports(work, "a leaf", shape->nodes_per_switch < shape->nodes
-                                                                 ? shape->nodes_per_switch
-                                                                 : shape->nodes)
-                               : check_ports(work, "a leaf", shape->nodes_per_switch + tree->up);
+            return levels == 1
+                       ? check_ports(work, "a leaf",
+                                     shape->nodes_per_switch < shape->nodes ? shape->nodes_per_switch : shape->nodes)
+                       : check_ports(work, "a leaf", shape->nodes_per_switch + tree->up);
         }
     }
-    return refuse(work, "%" PRIu32 " nodes need %" PRIu32 " leaves, too many for %" PRIu32 " level%s of %" PRIu32 " ports",
-                  shape->nodes, ceiling(shape->nodes, shape->nodes_per_switch), last, last == 1 ? "" : "s",
-                  shape->radix);
+    return refuse(
+        work, "%" PRIu32 " nodes need %" PRIu32 " leaves, too many for %" PRIu32 " level%s of %" PRIu32 " ports",
+        shape->nodes, ceiling(shape->nodes, shape->nodes_per_switch), last, last == 1 ? "" : "s", shape->radix);
 }
 
 static void fat_tree_pods(struct work *work, const struct fat_tree *tree)
@@ -217,9 +217,10 @@ static bool dragonfly_lay(struct work *work)
                       "%" PRIu32 " others",
                       shape->nodes, groups, global, global);
     }
-    uint64_t cables = shape->nodes + (uint64_t)groups * (switches * (switches - 1) / 2) +
-                      (uint64_t)groups * (groups - 1) / 2 * each;
-    if (!check_ports(work, "a switch", shape->nodes_per_switch + switches - 1 + (groups > 1 ? shape->global_links : 0)) ||
+    uint64_t cables =
+        shape->nodes + (uint64_t)groups * (switches * (switches - 1) / 2) + (uint64_t)groups * (groups - 1) / 2 * each;
+    if (!check_ports(work, "a switch",
+                     shape->nodes_per_switch + switches - 1 + (groups > 1 ? shape->global_links : 0)) ||
         !check_room(work, (uint64_t)groups * switches, cables)) {
         return false;
     }
@@ -288,7 +289,8 @@ static bool torus_lay(struct work *work)
         shape->nodes_per_switch = ceiling(shape->nodes, (uint32_t)switches);
     }
     if (ceiling(shape->nodes, shape->nodes_per_switch) > switches) {
-        return refuse(work, "%" PRIu32 " nodes, %" PRIu32 " at a switch, need more than the %" PRIu64 " switches of size:",
+        return refuse(work,
+                      "%" PRIu32 " nodes, %" PRIu32 " at a switch, need more than the %" PRIu64 " switches of size:",
                       shape->nodes, shape->nodes_per_switch, switches);
     }
     if (!check_ports(work, "a switch", shape->nodes_per_switch + ports) ||

@@ -27,8 +27,8 @@ struct scn_ib_shape {
     enum scn_ib_kind kind;
     uint32_t nodes, radix; // radix: ports of a switch
     uint32_t nodes_per_switch;
-    uint32_t levels, oversubscription;     // of a fat tree
-    uint32_t group_switches, global_links; // of a dragonfly: switches of a group, global cables of a switch
+    uint32_t levels, oversubscription;                // of a fat tree
+    uint32_t group_switches, global_links;            // of a dragonfly: switches of a group, global cables of a switch
     uint32_t size[SCN_IB_DIMENSIONS_MAX], dimensions; // of a torus
 };
 

@@ -6,8 +6,11 @@
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
-static const struct scn_choice topologies[] = {
-    {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {"separate", SCN_TOPOLOGY_SEPARATE}, {NULL, 0}};
+static const struct scn_choice topologies[] = {{"pair", SCN_TOPOLOGY_PAIR},
+                                               {"ring", SCN_TOPOLOGY_RING},
+                                               {"two_rings", SCN_TOPOLOGY_TWO_RINGS},
+                                               {"separate", SCN_TOPOLOGY_SEPARATE},
+                                               {NULL, 0}};
 static const struct scn_choice ib_routings[] = {{"auto", SCN_IB_ROUTING_AUTO},
                                                 {"shortest", SCN_IB_ROUTING_SHORTEST},
                                                 {"up-down", SCN_IB_ROUTING_UP_DOWN},
@@ -240,8 +243,9 @@ static const struct scn_key scenario_keys[] = {
      .fallback = "auto",
      .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_scenario, ib_routing),
-     .doc = "routes through InfiniBand switches. shortest; up-down: up towards a root switch, then down; auto: shortest "
-            "ones unless packets on them can wait for one another in a cycle, then up-down"},
+     .doc =
+         "routes through InfiniBand switches. shortest; up-down: up towards a root switch, then down; auto: shortest "
+         "ones unless packets on them can wait for one another in a cycle, then up-down"},
     {.name = "faults",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",

@@ -29,7 +29,7 @@ struct scn_loader {
     struct scn_sources *sources;
     struct scn_scenario *scenario;
     const char *configs_dir;
-    struct scn_preset *presets; // those read so far
+    struct scn_preset *presets;                 // those read so far
     struct scn_given *given[SCN_GIVEN_BUCKETS]; // the values of the scenario's file over presets, by object
     unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another

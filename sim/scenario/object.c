@@ -294,7 +294,8 @@ static void given_note(struct scn_loader *loader, const struct scn_tree *tree, c
     }
     struct scn_given *given = scn_arena_alloc(loader->arena, sizeof *given);
     struct scn_given **bucket = &loader->given[bucket_of(offset_of(loader, base))];
-    *given = (struct scn_given){*bucket, offset_of(loader, base), preset != NULL || (before != NULL && before->preset), over};
+    *given = (struct scn_given){*bucket, offset_of(loader, base), preset != NULL || (before != NULL && before->preset),
+                                over};
     *bucket = given;
 }
 

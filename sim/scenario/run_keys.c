@@ -124,15 +124,17 @@ static const struct scn_key run_keys[] = {
      .max = SCN_WINDOW_NODES_MAX,
      .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_run, block_columns),
-     .doc = "hybrid-halo: columns of the block of the grid that a sub-cluster has; 0: the block is as square as possible"},
+     .doc =
+         "hybrid-halo: columns of the block of the grid that a sub-cluster has; 0: the block is as square as possible"},
     {.name = "algorithm",
      .unit = SCN_UNIT_CHOICE,
      .choices = algorithms,
      .fallback = "hierarchical",
      .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
      SCN_FIELD(struct scn_run, algorithm),
-     .doc = "all-reduce, also that of a hybrid-halo. ring: around all nodes; recursive-doubling: with the node whose rank "
-            "differs in one bit; hierarchical: the latter in each sub-cluster, then between their first nodes"},
+     .doc =
+         "all-reduce, also that of a hybrid-halo. ring: around all nodes; recursive-doubling: with the node whose rank "
+         "differs in one bit; hierarchical: the latter in each sub-cluster, then between their first nodes"},
     {.name = "ranks",
      .unit = SCN_UNIT_INTEGERS,
      .fallback = "0",

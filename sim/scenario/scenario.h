@@ -250,7 +250,7 @@ struct scn_run {
     uint32_t warmup;     // repetitions before them
     enum scn_memory from, to;
     enum scn_notify notify;
-    uint32_t columns; // of the grid of a halo exchange
+    uint32_t columns;       // of the grid of a halo exchange
     uint32_t block_columns; // of the part of the grid that a sub-cluster has; 0: as square as possible
     enum scn_algorithm algorithm;
     // Numbers of ranks of programs on ACP, each measured in a simulation of its own. 0: see scn_acp_ranks.

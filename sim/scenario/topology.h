@@ -12,8 +12,8 @@
 #include "sim/scenario/scenario.h"
 
 enum scn_topology {
-    SCN_TOPOLOGY_PAIR,     // node 0 E to node 1 W
-    SCN_TOPOLOGY_RING,     // node i E to node i+1 W, the last to the first
+    SCN_TOPOLOGY_PAIR,      // node 0 E to node 1 W
+    SCN_TOPOLOGY_RING,      // node i E to node i+1 W, the last to the first
     SCN_TOPOLOGY_TWO_RINGS, // two rings of half the nodes each; S of node i joined to S of its opposite
     SCN_TOPOLOGY_SEPARATE   // no cables
 };

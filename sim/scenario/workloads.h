@@ -24,10 +24,10 @@ enum scn_workload_key {
     SCN_USES_DESCRIPTORS = 4, // other workloads build their chains themselves
     SCN_USES_NOTIFY = 8,      // on libtca
     SCN_USES_COLUMNS = 16,
-    SCN_USES_RANKS = 32,    // on ACP
-    SCN_USES_GPUS = 64,     // `from:` and `to:` may be memory of a GPU
-    SCN_USES_SERVICE = 128, // no key: nodes serve remote reads
-    SCN_USES_COUNTS = 256,  // no key: its programs count (scenarios/workloads/counts.def)
+    SCN_USES_RANKS = 32,       // on ACP
+    SCN_USES_GPUS = 64,        // `from:` and `to:` may be memory of a GPU
+    SCN_USES_SERVICE = 128,    // no key: nodes serve remote reads
+    SCN_USES_COUNTS = 256,     // no key: its programs count (scenarios/workloads/counts.def)
     SCN_USES_BLOCKS = 512,     // of a grid
     SCN_USES_ALGORITHM = 1024, // of an all-reduce
     SCN_USES_BOARD_DMA = SCN_USES_CHANNEL | SCN_USES_WARMUP | SCN_USES_DESCRIPTORS,

@@ -103,8 +103,9 @@ TEST(TopoCommand, FoldsSubClustersThatAreAlike)
     topo(&process, "ha-pacs-tca-64", "--out x.svg");
     EXPECT_EQ(process.status, 0);
     EXPECT_CONTAINS(process.output, "64 nodes, 96 cables, 128 InfiniBand cables\n");
-    EXPECT_CONTAINS(process.output, "\nsub-clusters\n     4  tcag-0001 .. tcag-0058        two rings of 8, at most 5 hops, on "
-                                    "average 2.67  ha-pacs-tca-2014, HCA\n");
+    EXPECT_CONTAINS(process.output,
+                    "\nsub-clusters\n     4  tcag-0001 .. tcag-0058        two rings of 8, at most 5 hops, on "
+                    "average 2.67  ha-pacs-tca-2014, HCA\n");
     EXPECT_CONTAINS(process.output, "     4  leaf0 .. leaf3                32 of 36 ports, 16 nodes, 100 ns\n"
                                     "     2  spine0 .. spine1              32 of 36 ports, 0 nodes, 100 ns\n");
     EXPECT_CONTAINS(process.output, "InfiniBand cables between nodes: at most 4, on average 3.52\n"

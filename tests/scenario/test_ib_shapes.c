@@ -130,7 +130,8 @@ TEST(Dragonfly, JoinsAnyTwoGroups)
     EXPECT_STREQ(layout.names[35], "group8-3");
     bool joined[9][9] = {{false}};
     for (uint32_t i = 72 + 9 * 6; i < layout.cable_count; i++) {
-        uint32_t from = (layout.cables[i].from - SCN_IB_SWITCH(0)) / 4, to = (layout.cables[i].to - SCN_IB_SWITCH(0)) / 4;
+        uint32_t from = (layout.cables[i].from - SCN_IB_SWITCH(0)) / 4,
+                 to = (layout.cables[i].to - SCN_IB_SWITCH(0)) / 4;
         EXPECT_FALSE(joined[from][to]);
         joined[from][to] = joined[to][from] = true;
     }
@@ -141,8 +142,8 @@ TEST(Dragonfly, JoinsAnyTwoGroups)
 
 TEST(Dragonfly, HasUpDownRoutesAsShortestOnesHaveACycle)
 {
-    ASSERT_TRUE(lay((struct scn_ib_shape){.kind = SCN_IB_KIND_DRAGONFLY, .nodes = 256, .nodes_per_switch = 4,
-                                          .group_switches = 8, .global_links = 4}));
+    ASSERT_TRUE(lay((struct scn_ib_shape){
+        .kind = SCN_IB_KIND_DRAGONFLY, .nodes = 256, .nodes_per_switch = 4, .group_switches = 8, .global_links = 4}));
     expect_reached(256, 36, 7, true);
 }
 
@@ -160,7 +161,8 @@ TEST(Dragonfly, RefusesMoreGroupsThanItsCablesReach)
 
 TEST(Torus, IsClosedInEveryDimension)
 {
-    ASSERT_TRUE(lay((struct scn_ib_shape){.kind = SCN_IB_KIND_TORUS, .nodes = 256, .size = {4, 4, 4}, .dimensions = 3}));
+    ASSERT_TRUE(
+        lay((struct scn_ib_shape){.kind = SCN_IB_KIND_TORUS, .nodes = 256, .size = {4, 4, 4}, .dimensions = 3}));
     EXPECT_EQ(layout.switch_count, 64);
     EXPECT_EQ(layout.cable_count, 256 + 3 * 64);
     EXPECT_STREQ(layout.names[63], "switch-3-3-3");
@@ -210,7 +212,8 @@ static void load(struct fixture *fixture, uint32_t nodes, const char *fabric, co
 TEST(IbFabricKeys, MakeSwitchesAndCables)
 {
     struct fixture fixture, again;
-    load(&fixture, 40, "{kind: fat_tree, switch: {preset: qdr-36, with: {latency: 150 ns}}, flight: 30 ns, levels: 2}", "");
+    load(&fixture, 40, "{kind: fat_tree, switch: {preset: qdr-36, with: {latency: 150 ns}}, flight: 30 ns, levels: 2}",
+         "");
     EXPECT_STREQ(fixture_message(&fixture), "");
     ASSERT_EQ(fixture.status, SIM_OK);
     EXPECT_EQ(fixture.scenario->ib_switch_count, 3 + 2);

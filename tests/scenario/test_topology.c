@@ -107,10 +107,11 @@ TEST(Topology, TwoRingsAreJoinedByTheirSPorts)
 TEST(Topology, RepeatsASubCluster)
 {
     struct fixture fixture;
-    load_with(&fixture,
-              "{kind: two_rings, nodes: 16, sub_clusters: 4, preset: ha-pacs-tca-2014, "
-              "with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8, ib_fabric: {kind: fat_tree, switch: qdr-36}}",
-              "", NULL);
+    load_with(
+        &fixture,
+        "{kind: two_rings, nodes: 16, sub_clusters: 4, preset: ha-pacs-tca-2014, "
+        "with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8, ib_fabric: {kind: fat_tree, switch: qdr-36}}",
+        "", NULL);
     EXPECT_STREQ(fixture_message(&fixture), "");
     ASSERT_EQ(fixture.status, SIM_OK);
     EXPECT_EQ(fixture.scenario->node_count, 64);
