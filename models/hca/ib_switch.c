@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
@@ -36,8 +37,9 @@ struct ib_switch {
     uint64_t latency_ps;
     struct port *ports[IB_SWITCH_PORTS_MAX];
     unsigned port_count;
-    uint8_t routes[IB_SWITCH_LIDS_MAX];
-    struct group groups[IB_SWITCH_GROUPS];
+    uint8_t *routes; // the port of each LID
+    unsigned lid_count;
+    struct group *groups; // IB_SWITCH_GROUPS of them; NULL: there was none yet
     uint64_t counters[COUNTERS];
     char name[64];
 };
@@ -116,7 +118,7 @@ static void forward(const struct port *from, struct port *to, ib_packet_t *packe
 
 static struct group *group_find(ib_switch_t *ib_switch, uint16_t mlid)
 {
-    for (unsigned i = 0; i < IB_SWITCH_GROUPS; i++) {
+    for (unsigned i = 0; ib_switch->groups != NULL && i < IB_SWITCH_GROUPS; i++) {
         if (ib_switch->groups[i].mlid == mlid) {
             return &ib_switch->groups[i];
         }
@@ -146,7 +148,7 @@ static void port_receive(void *ctx, ib_end_t *end, ib_packet_t *packet)
         group_forward(from, packet);
         return;
     }
-    uint8_t route = packet->dlid < IB_SWITCH_LIDS_MAX ? owner->routes[packet->dlid] : NO_PORT;
+    uint8_t route = packet->dlid < owner->lid_count ? owner->routes[packet->dlid] : NO_PORT;
     if (route == NO_PORT) {
         owner->counters[UNROUTABLE]++;
         ib_end_release(end, packet);
@@ -182,9 +184,6 @@ enum sim_status ib_switch_create(sim_t *sim, ib_pool_t *pool, const char *name, 
     created->pool = pool;
     created->latency_ps = latency_ps;
     snprintf(created->name, sizeof created->name, "%s", name);
-    for (unsigned lid = 0; lid < IB_SWITCH_LIDS_MAX; lid++) {
-        created->routes[lid] = NO_PORT;
-    }
     enum sim_status status = sim_counters_register(sim, name, COUNTER_DESCS, created->counters, COUNTERS);
     if (status != SIM_OK) {
         free(created);
@@ -220,6 +219,8 @@ void ib_switch_destroy(ib_switch_t *ib_switch)
         free(port);
     }
     sim_counters_unregister(ib_switch->sim, ib_switch->counters);
+    free(ib_switch->routes);
+    free(ib_switch->groups);
     free(ib_switch);
 }
 
@@ -238,23 +239,51 @@ unsigned ib_switch_add_port(ib_switch_t *ib_switch, ib_end_t *end)
     return port->index;
 }
 
+// SIM_ERR_NO_MEMORY: the table stays as it is.
+static enum sim_status routes_grow(ib_switch_t *ib_switch, unsigned lid)
+{
+    unsigned count = ib_switch->lid_count == 0 ? 64 : ib_switch->lid_count;
+    while (count <= lid) {
+        count *= 2;
+    }
+    uint8_t *routes = realloc(ib_switch->routes, count * sizeof *routes);
+    if (routes == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    memset(routes + ib_switch->lid_count, NO_PORT, count - ib_switch->lid_count);
+    ib_switch->routes = routes;
+    ib_switch->lid_count = count;
+    return SIM_OK;
+}
+
 enum sim_status ib_switch_set_route(ib_switch_t *ib_switch, uint16_t lid, unsigned port)
 {
     if (lid >= IB_SWITCH_LIDS_MAX || port >= ib_switch->port_count) {
         return SIM_ERR_INVALID;
     }
+    if (lid >= ib_switch->lid_count && routes_grow(ib_switch, lid) != SIM_OK) {
+        return SIM_ERR_NO_MEMORY;
+    }
     ib_switch->routes[lid] = (uint8_t)port;
     return SIM_OK;
 }
 
-enum sim_status ib_switch_group_change(ib_switch_t *ib_switch, uint16_t mlid, uint16_t lid, bool joins)
+static struct group *group_make(ib_switch_t *ib_switch)
 {
-    uint8_t port = lid < IB_SWITCH_LIDS_MAX ? ib_switch->routes[lid] : NO_PORT;
+    if (ib_switch->groups == NULL) {
+        ib_switch->groups = calloc(IB_SWITCH_GROUPS, sizeof *ib_switch->groups);
+    }
+    return group_find(ib_switch, 0);
+}
+
+enum sim_status ib_switch_group_change(ib_switch_t *ib_switch, uint16_t mlid, unsigned port, bool joins)
+{
     struct group *group = group_find(ib_switch, mlid);
-    if (port == NO_PORT || !ib_is_multicast(mlid) || (!joins && (group == NULL || group->members[port] == 0))) {
+    if (port >= ib_switch->port_count || !ib_is_multicast(mlid) ||
+        (!joins && (group == NULL || group->members[port] == 0))) {
         return SIM_ERR_INVALID;
     }
-    group = group != NULL ? group : group_find(ib_switch, 0);
+    group = group != NULL ? group : group_make(ib_switch);
     if (group == NULL) {
         return SIM_ERR_NO_MEMORY;
     }

@@ -10,7 +10,7 @@
 #include "models/hca/ib_link.h"
 
 #define IB_SWITCH_PORTS_MAX 36u
-#define IB_SWITCH_LIDS_MAX  256u
+#define IB_SWITCH_LIDS_MAX  0xc000u // unicast (IBA 4.1.3)
 #define IB_SWITCH_GROUPS    256u
 
 typedef struct ib_switch ib_switch_t;
@@ -22,5 +22,5 @@ void ib_switch_destroy(ib_switch_t *ib_switch);
 unsigned ib_switch_add_port(ib_switch_t *ib_switch, ib_end_t *end);
 // Packets to this LID leave through that port. SIM_ERR_INVALID: no such LID or port.
 enum sim_status ib_switch_set_route(ib_switch_t *ib_switch, uint16_t lid, unsigned port);
-// One member more or less of the group at the port of that LID. More than IB_SWITCH_GROUPS groups: SIM_ERR_NO_MEMORY.
-enum sim_status ib_switch_group_change(ib_switch_t *ib_switch, uint16_t mlid, uint16_t lid, bool joins);
+// One member more or less of the group behind that port. More than IB_SWITCH_GROUPS groups: SIM_ERR_NO_MEMORY.
+enum sim_status ib_switch_group_change(ib_switch_t *ib_switch, uint16_t mlid, unsigned port, bool joins);

@@ -13,6 +13,7 @@
 #define WORKLOAD_RANKS_MAX  256
 #define WORKLOAD_HOPS_MAX   16
 #define WORKLOAD_LETTER_MAX 256
+#define WORKLOAD_NEAR_MAX   16 // ranks of a sub-cluster
 
 enum workload_method {
     WORKLOAD_PIO,
@@ -73,10 +74,20 @@ struct workload_shared {
     volatile uint32_t arrivals; // at barriers where a rank must not block
 };
 
+// An all-reduce: around all ranks; by recursive doubling; by the latter in each sub-cluster, then between them.
+enum workload_algorithm { WORKLOAD_RING, WORKLOAD_DOUBLING, WORKLOAD_HIERARCHICAL };
+
+// Where the ranks of a program on several sub-clusters are. A rank's number is that of its node in the window.
+struct workload_places {
+    uint32_t sub_clusters;
+    const uint32_t *sub_cluster_of, *number_of; // of each rank
+    const uint32_t *rank_at;                    // [sub-cluster * WORKLOAD_NEAR_MAX + number]
+};
+
 struct workload {
     void *ctx;
-    uint32_t rank, ranks; // rank 0 reports
-    uint32_t node, peer_node;
+    uint32_t rank, ranks;             // rank 0 reports
+    uint32_t node, peer_node;         // their numbers in the window of their boards
     uint32_t hops[WORKLOAD_HOPS_MAX]; // cables between rank 0 and each rank
     peach2_handle_t *board;           // NULL: the node has none, or the program needs none
     void *drivers[WORKLOAD_DEVICES];  // the handle of each device's driver; NULL: the node has none
@@ -90,7 +101,11 @@ struct workload {
     int source_gpu, destination_gpu; // the memory of the data and of its destination; or HOST, FPGA
     bool notify_board;               // libtca's notifications go to the board's memory
     uint32_t columns;                // of a grid
-    uint64_t *counts;                // of the node, WORKLOAD_COUNTS of them; its programs add to them
+    uint32_t block_columns;          // of the part of it that a sub-cluster has
+    enum workload_algorithm algorithm;
+    uint32_t near_ranks;                  // of the own sub-cluster, and its places with all others
+    const struct workload_places *places; // NULL: the program does not run on several sub-clusters
+    uint64_t *counts;                     // of the node, WORKLOAD_COUNTS of them; its programs add to them
     struct workload_verbs verbs;
     // Visible to all ranks at once, outside the fabric.
     struct workload_shared *shared;
@@ -100,6 +115,12 @@ struct workload {
     void (*exchange)(void *ctx, const void *mine, void *theirs, size_t bytes);
     // The same between all ranks: `all` receives everyone's, in rank order. At most WORKLOAD_LETTER_MAX bytes.
     void (*gather)(void *ctx, const void *mine, void *all, size_t bytes);
+    // The same between the ranks of the own sub-cluster, in the order of their numbers.
+    void (*gather_near)(void *ctx, const void *mine, void *all, size_t bytes);
+    // gather without the copies: sends to all, and returns when all have sent. letter: what rank `from` sent; valid
+    // until the next exchange between all.
+    void (*post)(void *ctx, const void *mine, size_t bytes);
+    const void *(*letter)(void *ctx, uint32_t from);
     // The pinned memory that the calling process has from its drivers.
     uint64_t (*pinned_bytes)(void *ctx);
     void (*report)(void *ctx, const struct workload_point *point);

@@ -52,10 +52,10 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .checks = server->options->check,
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
-        .routing = plat_routes_find(server->scenario, process->node),
+        .routing = plat_routing_of(plat_machine_routes(server->machine), process->node),
     };
     snprintf(greeting->node, sizeof greeting->node, "%s", config->name);
-    for (uint32_t i = 0; i < server->scenario->node_count && i < ATTACH_HOSTS; i++) {
+    for (uint32_t i = 0; i < server->scenario->node_count; i++) {
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
     }
     greeting->routing.gpus = (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);

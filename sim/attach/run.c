@@ -281,6 +281,11 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
             return SIM_ERR_UNSUPPORTED;
         }
     }
+    if (scenario->node_count > ATTACH_HOSTS) {
+        snprintf(result->text, sizeof result->text, "%u nodes; programs can be attached to at most %u",
+                 scenario->node_count, ATTACH_HOSTS);
+        return SIM_ERR_UNSUPPORTED;
+    }
     struct scn_scenario *copy = scenario_copy(scenario);
     enum sim_status status = copy != NULL ? scenario_run(copy, options, result) : SIM_ERR_NO_MEMORY;
     free(copy);

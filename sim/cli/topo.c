@@ -6,6 +6,7 @@
 
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
+#include "sim/cli/topo_folded.h"
 #include "sim/platform/routes.h"
 #include "sim/report/report.h"
 #include "sim/report/topology_svg.h"
@@ -20,19 +21,23 @@
 struct topo_options {
     const char *out;
     struct cli_list sets;
+    bool full;
 };
 
 static const struct cli_option options[] = {
     {"out", "FILE.svg", "write the drawing to FILE.svg (default: results/<scenario name>/topology.svg)",
      CLI_OPTION_TEXT, offsetof(struct topo_options, out)},
+    {"full", NULL, "print every node, cable and register also of more than 16 nodes", CLI_OPTION_FLAG,
+     offsetof(struct topo_options, full)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct topo_options, sets)},
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--set PATH=VALUE]...",
+    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--full] [--set PATH=VALUE]...",
     .doc = "Prints the nodes, switches and cables of a scenario, the number of cables between any two nodes, and the\n"
-           "route registers that each board's driver programs. Draws it as SVG. Runs nothing.",
+           "route registers that each board's driver programs. Draws it as SVG. Runs nothing. More than 16 nodes are\n"
+           "folded: sub-clusters and switches that are alike are one line.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,
@@ -119,21 +124,17 @@ static void ib_cables_print(const struct scn_scenario *scenario)
     }
 }
 
-// The number of cables between two nodes.
-static uint32_t hops_between(const struct scn_scenario *scenario, const struct scn_routes *routes, uint32_t from,
-                             uint32_t to)
-{
-    uint32_t cables = SCN_UNREACHED;
-    if (routes != NULL) {
-        return routes->hops[from][to];
-    }
-    (void)scn_ib_first_cable(scenario, from, to, &cables);
-    return cables;
-}
+// The routes of both networks.
+struct topo {
+    const struct scn_scenario *scenario;
+    struct scn_routes *routes;
+    struct scn_ib_fabric *ib;
+};
 
-// routes NULL: for InfiniBand.
-static void hops_print(const struct scn_scenario *scenario, const struct scn_routes *routes, const char *title)
+// The number of cables between any two nodes.
+static void hops_print(const struct topo *topo, bool ib, const char *title)
 {
+    const struct scn_scenario *scenario = topo->scenario;
     int width = name_width(scenario);
     uint32_t most = 0, pairs = 0, sum = 0;
     printf("\n%s, from the node on the left\n  %-*s", title, width, "");
@@ -143,7 +144,7 @@ static void hops_print(const struct scn_scenario *scenario, const struct scn_rou
     for (uint32_t from = 0; from < scenario->node_count; from++) {
         printf("\n  %-*s", width, scenario->nodes[from].name);
         for (uint32_t to = 0; to < scenario->node_count; to++) {
-            uint32_t hops = hops_between(scenario, routes, from, to);
+            uint32_t hops = ib ? scn_ib_cables(topo->ib, from, to) : scn_routes_hops(topo->routes, from, to);
             int column = 2 + (int)strlen(scenario->nodes[to].name);
             if (from == to || hops == SCN_UNREACHED) {
                 printf("%*s", column, "-");
@@ -158,11 +159,12 @@ static void hops_print(const struct scn_scenario *scenario, const struct scn_rou
     printf("\n  at most %" PRIu32 ", on average %.2f\n", most, pairs > 0 ? (double)sum / pairs : 0.0);
 }
 
-static bool routes_print(const struct scn_scenario *scenario, uint32_t node)
+static bool routes_print(const struct topo *topo, uint32_t node)
 {
+    const struct scn_scenario *scenario = topo->scenario;
     static const char *const ports[] = {"N", "E", "W", "S", "board"};
     struct peach2_route routes[PEACH2_ROUTES_MAX];
-    const struct peach2_routing routing = plat_routes_find(scenario, node);
+    const struct peach2_routing routing = plat_routing_of(topo->routes, node);
     if (peach2_routes_make(&routing, routes) != 0) {
         cli_error("the routes of %s do not fit the board's registers", scenario->nodes[node].name);
         return false;
@@ -178,31 +180,53 @@ static bool routes_print(const struct scn_scenario *scenario, uint32_t node)
     return true;
 }
 
-static bool print(const struct scn_scenario *scenario)
+static void heading_print(const struct scn_scenario *scenario)
 {
-    struct scn_routes routes;
-    bool good = true;
-    scn_routes_find(scenario, &routes);
     printf("%s: %s\n%" PRIu32 " nodes, %" PRIu32 " cables", scenario->name, scenario->title, scenario->node_count,
            scenario->cable_count);
     if (scenario->ib_cable_count > 0) {
         printf(", %" PRIu32 " InfiniBand cables", scenario->ib_cable_count);
     }
     putchar('\n');
+}
+
+static bool all_print(const struct topo *topo)
+{
+    const struct scn_scenario *scenario = topo->scenario;
+    bool good = true;
     nodes_print(scenario);
     cables_print(scenario);
     if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
-        hops_print(scenario, &routes, "hops");
+        hops_print(topo, false, "hops");
     }
     ib_switches_print(scenario);
     ib_cables_print(scenario);
     if (scenario->ib_cable_count > 0) {
-        hops_print(scenario, NULL, "InfiniBand cables between nodes");
+        hops_print(topo, true, "InfiniBand cables between nodes");
     }
     for (uint32_t node = 0; node < scenario->node_count; node++) {
-        good = (!scenario->nodes[node].board.given || routes_print(scenario, node)) && good;
+        good = (!scenario->nodes[node].board.given || routes_print(topo, node)) && good;
     }
     return good;
+}
+
+static void folded_print(const struct topo *topo)
+{
+    topo_sub_clusters_print(topo->scenario, topo->routes);
+    topo_switches_print(topo->scenario, topo->ib);
+    if (topo->scenario->ib_cable_count > 0) {
+        topo_ib_routes_print(topo->scenario, topo->ib);
+    }
+}
+
+static bool print(const struct topo *topo, bool full)
+{
+    heading_print(topo->scenario);
+    if (topo->scenario->node_count <= SCN_WINDOW_NODES_MAX || full) {
+        return all_print(topo);
+    }
+    folded_print(topo);
+    return true;
 }
 
 static bool draw(const struct scn_scenario *scenario, const char *out, const char *file, const struct cli_paths *paths)
@@ -229,6 +253,16 @@ static bool draw(const struct scn_scenario *scenario, const char *out, const cha
     return true;
 }
 
+static bool show(const struct scn_scenario *scenario, const struct topo_options *given, const char *file,
+                 const struct cli_paths *paths)
+{
+    struct topo topo = {scenario, scn_routes_find(scenario), scn_ib_fabric_find(scenario)};
+    bool good = print(&topo, given->full) && draw(scenario, given->out, file, paths);
+    scn_routes_free(topo.routes);
+    scn_ib_fabric_free(topo.ib);
+    return good;
+}
+
 enum cli_exit cli_topo(int argc, char **argv)
 {
     struct topo_options given = {0};
@@ -239,7 +273,7 @@ enum cli_exit cli_topo(int argc, char **argv)
         struct cli_paths paths;
         cli_paths_find(&paths);
         struct scn_scenario *scenario = cli_scenario_load(files.items[0], &paths, &given.sets);
-        bool good = scenario != NULL && print(scenario) && draw(scenario, given.out, files.items[0], &paths);
+        bool good = scenario != NULL && show(scenario, &given, files.items[0], &paths);
         result = good ? CLI_EXIT_OK : CLI_EXIT_INPUT;
         scn_free(scenario);
     }

@@ -198,16 +198,29 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 
 // --- processes -----------------------------------------------------------------------------------------------------
 
-// The caller is known only by the running stack, and backend_current takes no context. So this list is the only global
-// variable: it holds the entered backends of the one simulation that exists.
-static struct plat_backend_inproc *entered;
+// The caller is known only by the running stack, and backend_current takes no context. So these are the only global
+// variables: the entered backends of the one simulation that exists, as a list, and by the address of their thread's
+// name.
+#define BUCKETS 1024u
+static struct plat_backend_inproc *entered, *by_thread[BUCKETS];
+
+static struct plat_backend_inproc **bucket_of(const char *thread)
+{
+    return &by_thread[(uintptr_t)thread / sizeof(max_align_t) % BUCKETS];
+}
 
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board)
 {
     ctx->process = (struct backend_process){.backend = plat_backend_inproc(ctx), .board = board, .number = ctx->number};
     ctx->thread = sim_thread_name(ctx->sim);
     ctx->next = entered;
+    ctx->before = NULL;
+    if (entered != NULL) {
+        entered->before = ctx;
+    }
     entered = ctx;
+    ctx->next_in_bucket = *bucket_of(ctx->thread);
+    *bucket_of(ctx->thread) = ctx;
 }
 
 void plat_backend_end(struct plat_backend_inproc *ctx)
@@ -217,14 +230,18 @@ void plat_backend_end(struct plat_backend_inproc *ctx)
 
 void plat_backend_leave(struct plat_backend_inproc *ctx)
 {
-    struct plat_backend_inproc **link = &entered;
+    struct plat_backend_inproc **link = bucket_of(ctx->thread);
     while (*link != NULL && *link != ctx) {
-        link = &(*link)->next;
+        link = &(*link)->next_in_bucket;
     }
     if (*link == NULL) {
         return;
     }
-    *link = ctx->next;
+    *link = ctx->next_in_bucket;
+    *(ctx->before != NULL ? &ctx->before->next : &entered) = ctx->next;
+    if (ctx->next != NULL) {
+        ctx->next->before = ctx->before;
+    }
     for (unsigned i = 0; i < BACKEND_LIBRARIES; i++) {
         struct backend_library *library = &ctx->process.libraries[i];
         if (library->release != NULL) {
@@ -242,11 +259,18 @@ void plat_backend_leave(struct plat_backend_inproc *ctx)
     plat_backend_threads_fini(ctx);
 }
 
-// Threads are compared by the addresses of their names: each has its own, even if the texts are equal.
+// Threads are compared by the addresses of their names: each has its own, even if the texts are equal. A thread of a
+// library is looked for in every backend.
 struct backend_process *backend_current(void)
 {
+    const char *caller = entered != NULL ? sim_thread_name(entered->sim) : NULL;
+    for (struct plat_backend_inproc *ctx = *bucket_of(caller); ctx != NULL; ctx = ctx->next_in_bucket) {
+        if (ctx->thread == caller) {
+            return &ctx->process;
+        }
+    }
     for (struct plat_backend_inproc *ctx = entered; ctx != NULL; ctx = ctx->next) {
-        if (ctx->thread == sim_thread_name(ctx->sim) || plat_backend_helper(ctx) != NULL) {
+        if (plat_backend_helper(ctx) != NULL) {
             return &ctx->process;
         }
     }

@@ -53,7 +53,7 @@ struct plat_backend_inproc {
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none
-    struct plat_backend_inproc *next;
+    struct plat_backend_inproc *next, *before, *next_in_bucket;
 };
 
 // The kernel driver of the HCA (backend_hca.c). Its commands take no time, except those that destroy an object: they

@@ -1,5 +1,7 @@
 // Lists the counters of a scenario's hardware, and those of its programs, before it runs.
 #include "sim/platform/machine.h"
+
+#include <stdlib.h>
 #include "sim/platform/series.h"
 #include "sim/scenario/workloads.h"
 
@@ -16,8 +18,10 @@ enum sim_status plat_counters_list(const struct scn_scenario *scenario, sim_coun
 {
     plat_machine_t *machine = NULL;
     char error[1024];
-    enum sim_status status = plat_machine_create(scenario, NULL, error, sizeof error, &machine);
-    uint64_t counts[SCN_NODES_MAX][WORKLOAD_COUNTS] = {0};
+    uint64_t(*counts)[WORKLOAD_COUNTS] = calloc(scenario->node_count, sizeof *counts);
+    enum sim_status status = counts == NULL && scenario->node_count > 0
+                                 ? SIM_ERR_NO_MEMORY
+                                 : plat_machine_create(scenario, NULL, error, sizeof error, &machine);
     if (status == SIM_OK) {
         if (any_counts(scenario)) {
             plat_series_counts_register(machine, scenario, counts);
@@ -25,5 +29,6 @@ enum sim_status plat_counters_list(const struct scn_scenario *scenario, sim_coun
         sim_counters_visit(plat_machine_sim(machine), visit, ctx);
         plat_machine_destroy(machine);
     }
+    free(counts);
     return status;
 }

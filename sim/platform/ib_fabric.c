@@ -1,6 +1,5 @@
 // The InfiniBand switches, their routes, and the cables between them and the HCAs of nodes.
 #include "sim/platform/internal.h"
-#include "sim/scenario/ib_fabric.h"
 
 // The properties of a port of an HCA or a switch.
 struct ib_port {
@@ -19,7 +18,7 @@ static struct ib_port port_of(const struct scn_scenario *scenario, uint32_t vert
 }
 
 // The largest of all HCAs, because any of their packets may pass any cable.
-static uint32_t mtu_bytes(const struct scn_scenario *scenario)
+static uint32_t mtu_find(const struct scn_scenario *scenario)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
@@ -47,7 +46,7 @@ static void end_connect(plat_machine_t *machine, uint32_t vertex, ib_end_t *end)
 }
 
 // The slower end sets the rate of the link, as in link training.
-static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
+static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, uint32_t mtu_bytes)
 {
     const struct scn_ib_cable *cable = &machine->scenario->ib_cables[index];
     const struct ib_port a = port_of(machine->scenario, cable->from_node),
@@ -61,7 +60,7 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
         .ps_per_byte = (uint32_t)(SIM_PS_PER_US / bytes_per_us),
         .flight_ps = cable->flight_ps,
         .buffer_blocks = {a.buffer_bytes / IB_BLOCK_BYTES, b.buffer_bytes / IB_BLOCK_BYTES},
-        .mtu_bytes = mtu_bytes(machine->scenario),
+        .mtu_bytes = mtu_bytes,
         .gap_bytes = a.gap_bytes > b.gap_bytes ? a.gap_bytes : b.gap_bytes,
     };
     enum sim_status status = ib_link_create(machine->sim, machine->packets, name, &link, &machine->ib_cables[index]);
@@ -72,37 +71,29 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index)
     return status;
 }
 
-// Ports of a switch are numbered in the order of its cables.
-static unsigned port_number(const struct scn_scenario *scenario, uint32_t vertex, uint32_t cable)
-{
-    unsigned port = 0;
-    for (uint32_t i = 0; i < cable; i++) {
-        port += scenario->ib_cables[i].from_node == vertex || scenario->ib_cables[i].to_node == vertex;
-    }
-    return port;
-}
-
 static enum sim_status routes_set(plat_machine_t *machine, uint32_t index)
 {
-    const struct scn_scenario *scenario = machine->scenario;
     enum sim_status status = SIM_OK;
-    for (uint32_t node = 0; node < scenario->node_count && status == SIM_OK; node++) {
-        uint32_t cable = scn_ib_first_cable(scenario, SCN_IB_SWITCH(index), node, NULL);
-        if (cable != SCN_IB_NO_CABLE) {
-            status = ib_switch_set_route(machine->ib_switches[index], (uint16_t)(node + 1),
-                                         port_number(scenario, SCN_IB_SWITCH(index), cable));
+    for (uint32_t node = 0; node < machine->scenario->node_count && status == SIM_OK; node++) {
+        uint8_t port = scn_ib_port(machine->ib_fabric, index, node);
+        if (port != SCN_IB_NO_PORT) {
+            status = ib_switch_set_route(machine->ib_switches[index], (uint16_t)(node + 1), port);
         }
     }
     return status;
 }
 
-// Acts as the subnet manager: each switch forwards a group's packets towards its members.
+// Acts as the subnet manager: each switch forwards a group's packets towards its members, along a spanning tree.
 static void group_changed(void *ctx, hca_t *hca, uint16_t mlid, bool joins)
 {
-    plat_machine_t *machine = ctx;
-    for (uint32_t node = 0; node < machine->scenario->node_count; node++) {
-        for (uint32_t i = 0; machine->nodes[node].hca == hca && i < machine->scenario->ib_switch_count; i++) {
-            (void)ib_switch_group_change(machine->ib_switches[i], mlid, (uint16_t)(node + 1), joins);
+    const struct plat_node *node = ctx;
+    const plat_machine_t *machine = node->machine;
+    uint8_t ports[SCN_IB_SWITCHES_MAX];
+    (void)hca;
+    scn_ib_tree_ports(machine->ib_fabric, node->index, ports);
+    for (uint32_t i = 0; i < machine->scenario->ib_switch_count; i++) {
+        if (ports[i] != SCN_IB_NO_PORT) {
+            (void)ib_switch_group_change(machine->ib_switches[i], mlid, ports[i], joins);
         }
     }
 }
@@ -116,15 +107,16 @@ enum sim_status plat_ib_fabric_create(plat_machine_t *machine)
         status =
             ib_switch_create(machine->sim, machine->packets, named->name, named->latency_ps, &machine->ib_switches[i]);
     }
+    uint32_t mtu_bytes = mtu_find(scenario);
     for (uint32_t i = 0; i < scenario->ib_cable_count && status == SIM_OK; i++) {
-        status = cable_create(machine, i);
+        status = cable_create(machine, i, mtu_bytes);
     }
     for (uint32_t i = 0; i < scenario->ib_switch_count && status == SIM_OK; i++) {
         status = routes_set(machine, i);
     }
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         if (machine->nodes[i].hca != NULL) {
-            hca_set_joined(machine->nodes[i].hca, group_changed, machine);
+            hca_set_joined(machine->nodes[i].hca, group_changed, &machine->nodes[i]);
         }
     }
     return status;
@@ -132,10 +124,10 @@ enum sim_status plat_ib_fabric_create(plat_machine_t *machine)
 
 void plat_ib_fabric_destroy(plat_machine_t *machine)
 {
-    for (uint32_t i = 0; i < SCN_IB_SWITCHES_MAX; i++) {
+    for (uint32_t i = 0; i < machine->scenario->ib_switch_count; i++) {
         ib_switch_destroy(machine->ib_switches[i]);
     }
-    for (uint32_t i = 0; i < SCN_IB_CABLES_MAX; i++) {
+    for (uint32_t i = 0; i < machine->scenario->ib_cable_count; i++) {
         if (machine->ib_cables[i] != NULL) {
             ib_link_destroy(machine->ib_cables[i]);
         }

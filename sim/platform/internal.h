@@ -9,6 +9,8 @@
 #include "sim/platform/backend_inproc.h"
 #include "sim/platform/device.h"
 #include "sim/platform/machine.h"
+#include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/routes.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
 #define PLAT_FAILURE_MAX 1024
@@ -81,12 +83,14 @@ struct plat_machine {
     pcie_pool_t *pool;
     flow_net_t *flows;
     ib_pool_t *packets;
-    struct plat_clock clocks[SCN_NODES_MAX];
+    struct scn_routes *routes;       // through the cables of boards
+    struct scn_ib_fabric *ib_fabric; // and those through InfiniBand
+    struct plat_clock *clocks;       // room for as many as nodes
     unsigned clock_count;
-    struct plat_node nodes[SCN_NODES_MAX];
-    pcie_link_t *cables[SCN_CABLES_MAX];
-    ib_switch_t *ib_switches[SCN_IB_SWITCHES_MAX];
-    ib_link_t *ib_cables[SCN_IB_CABLES_MAX];
+    struct plat_node *nodes; // and the others: as many as the scenario has
+    pcie_link_t **cables;
+    ib_switch_t **ib_switches;
+    ib_link_t **ib_cables;
     struct plat_fault_entry faults[SCN_FAULTS_MAX];
     struct plat_process processes[PLAT_PROCESSES_MAX];
     unsigned process_count;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "sim/platform/internal.h"
-#include "sim/platform/routes.h"
 #include "verbs-shim/ibsim/ibsim.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 
@@ -49,17 +48,51 @@ enum sim_status plat_machine_clock(plat_machine_t *machine, uint32_t mhz, cosim_
 
 uint32_t plat_machine_mps_bytes(const plat_machine_t *machine, uint32_t node)
 {
-    const struct scn_scenario *scenario = machine->scenario;
-    uint32_t mps_bytes = scenario->nodes[node].host.mps_bytes;
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        if (scenario->nodes[i].host.mps_bytes < mps_bytes && plat_routes_joined(scenario, node, i)) {
-            mps_bytes = scenario->nodes[i].host.mps_bytes;
-        }
+    const struct scn_node *nodes = machine->scenario->nodes;
+    const struct scn_sub_cluster *of = &machine->routes->sub_clusters[machine->routes->sub_cluster_of[node]];
+    uint32_t mps_bytes = nodes[node].host.mps_bytes;
+    for (uint32_t i = 0; i < of->node_count && i < SCN_WINDOW_NODES_MAX; i++) {
+        uint32_t other_bytes = nodes[of->nodes[i]].host.mps_bytes;
+        mps_bytes = other_bytes < mps_bytes ? other_bytes : mps_bytes;
     }
     return mps_bytes;
 }
 
 // --- life ----------------------------------------------------------------------------------------------------------
+
+static void *array(size_t count, size_t size)
+{
+    return calloc(count > 0 ? count : 1, size);
+}
+
+static enum sim_status arrays_create(plat_machine_t *machine)
+{
+    const struct scn_scenario *scenario = machine->scenario;
+    machine->clocks = array(scenario->node_count, sizeof *machine->clocks);
+    machine->nodes = array(scenario->node_count, sizeof *machine->nodes);
+    machine->cables = array(scenario->cable_count, sizeof(pcie_link_t *));
+    machine->ib_switches = array(scenario->ib_switch_count, sizeof(ib_switch_t *));
+    machine->ib_cables = array(scenario->ib_cable_count, sizeof(ib_link_t *));
+    if (machine->clocks == NULL || machine->nodes == NULL || machine->cables == NULL || machine->ib_switches == NULL ||
+        machine->ib_cables == NULL) {
+        return SIM_ERR_NO_MEMORY;
+    }
+    machine->routes = scn_routes_find(scenario);
+    machine->ib_fabric = scn_ib_fabric_find(scenario);
+    return SIM_OK;
+}
+
+static void arrays_free(plat_machine_t *machine)
+{
+    scn_routes_free(machine->routes);
+    scn_ib_fabric_free(machine->ib_fabric);
+    free(machine->clocks);
+    free(machine->nodes);
+    free(machine->cables);
+    free(machine->ib_switches);
+    free(machine->ib_cables);
+    free(machine);
+}
 
 static enum sim_status machine_build(plat_machine_t *machine, const struct plat_options *options,
                                      struct plat_error *error)
@@ -108,7 +141,12 @@ enum sim_status plat_machine_create(const struct scn_scenario *scenario, const s
     machine->scenario = scenario;
     machine->adversary = options != NULL ? options->adversary : NULL;
     sim_condition_init(&machine->all_booted);
-    enum sim_status status = machine_build(machine, options, &where);
+    enum sim_status status = arrays_create(machine);
+    if (status != SIM_OK) {
+        arrays_free(machine);
+        return plat_error_set(&where, status, "%s", sim_status_text(status));
+    }
+    status = machine_build(machine, options, &where);
     if (status != SIM_OK) {
         plat_machine_destroy(machine);
         return status;
@@ -152,7 +190,7 @@ void plat_machine_destroy(plat_machine_t *machine)
         (void)pcie_pool_destroy(machine->pool);
     }
     sim_destroy(machine->sim);
-    free(machine);
+    arrays_free(machine);
 }
 
 // --- running -------------------------------------------------------------------------------------------------------
@@ -262,6 +300,11 @@ void plat_machine_fail(plat_machine_t *machine, const char *format, ...)
 const char *plat_machine_failure(const plat_machine_t *machine)
 {
     return machine->failed ? machine->failure : NULL;
+}
+
+const struct scn_routes *plat_machine_routes(const plat_machine_t *machine)
+{
+    return machine->routes;
 }
 
 sim_t *plat_machine_sim(const plat_machine_t *machine)

@@ -7,6 +7,7 @@
 
 #include "models/host/core.h"
 #include "sim/platform/platform.h"
+#include "sim/scenario/routes.h"
 #include "verbs-shim/peach2/peach2_driver.h"
 
 typedef struct plat_machine plat_machine_t;
@@ -51,6 +52,9 @@ enum sim_status plat_machine_core_create(plat_machine_t *machine, uint32_t node,
 
 // The result of the scenario's fault.
 struct plat_fault plat_machine_fault(const plat_machine_t *machine, uint32_t index);
+
+// The routes through the cables of boards; live as long as the machine.
+const struct scn_routes *plat_machine_routes(const plat_machine_t *machine);
 
 sim_t *plat_machine_sim(const plat_machine_t *machine);
 host_memory_t *plat_machine_memory(const plat_machine_t *machine, uint32_t node);

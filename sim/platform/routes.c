@@ -2,24 +2,17 @@
 
 #include <string.h>
 
-#include "sim/scenario/routes.h"
+_Static_assert(SCN_WINDOW_NODES_MAX == PEACH2_NODES_MAX, "the window has a block for each node");
 
-struct peach2_routing plat_routes_find(const struct scn_scenario *scenario, uint32_t node)
+struct peach2_routing plat_routing_of(const struct scn_routes *routes, uint32_t node)
 {
-    struct scn_routes routes;
-    struct peach2_routing routing = {.node = node, .node_count = scenario->node_count};
+    const struct scn_sub_cluster *of = &routes->sub_clusters[routes->sub_cluster_of[node]];
+    uint32_t number = routes->numbers[node];
+    struct peach2_routing routing = {.node = number, .node_count = of->node_count};
     memset(routing.port_of_node, PEACH2_NO_PORT, sizeof routing.port_of_node);
-    scn_routes_find(scenario, &routes);
-    for (uint32_t target = 0; target < scenario->node_count; target++) {
-        uint8_t port = routes.ports[node][target];
+    for (uint32_t target = 0; target < of->node_count && of->node_count <= PEACH2_NODES_MAX; target++) {
+        uint8_t port = of->ports[number][target];
         routing.port_of_node[target] = port == SCN_NO_PORT ? PEACH2_NO_PORT : port; // both enums have the same numbers
     }
     return routing;
-}
-
-bool plat_routes_joined(const struct scn_scenario *scenario, uint32_t a, uint32_t b)
-{
-    struct scn_routes routes;
-    scn_routes_find(scenario, &routes);
-    return routes.hops[a][b] != SCN_UNREACHED;
 }

@@ -1,11 +1,8 @@
-// Which port of a node leads to which other node, in the driver's form. The routes are those of sim/scenario/routes.h.
+// Which port of a node leads to which other node of its sub-cluster, in the driver's form.
 #pragma once
 
-#include "sim/scenario/scenario.h"
+#include "sim/scenario/routes.h"
 #include "verbs-shim/peach2/peach2_driver.h"
 
-// PEACH2_NO_PORT for nodes without a route.
-struct peach2_routing plat_routes_find(const struct scn_scenario *scenario, uint32_t node);
-
-// Whether cables lead from one node to the other, over any number of nodes. A node is joined to itself.
-bool plat_routes_joined(const struct scn_scenario *scenario, uint32_t a, uint32_t b);
+// Nodes have their numbers in the window.
+struct peach2_routing plat_routing_of(const struct scn_routes *routes, uint32_t node);

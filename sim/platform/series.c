@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/platform/routes.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/workloads.h"
 
@@ -28,7 +27,9 @@ static enum scn_workload_nodes nodes_of(const struct scn_run *run)
 static uint32_t assign_acp_nodes(const struct scn_scenario *scenario, const struct scn_run *run, uint32_t ranks_index,
                                  uint32_t nodes_out[PLAT_RANKS_MAX])
 {
-    uint32_t order[SCN_NODES_MAX] = {run->node, run->peer}, nodes = 1 + (run->peer != run->node);
+    uint32_t order[SCN_NODES_MAX], nodes = 1 + (run->peer != run->node);
+    order[0] = run->node;
+    order[1] = run->peer;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         uint32_t node = (run->peer + i) % scenario->node_count;
         if (node != run->node && node != run->peer) {
@@ -55,7 +56,7 @@ static uint32_t assign_nodes(const struct scn_scenario *scenario, const struct s
         return 2;
     case SCN_NODES_WAY:
         nodes_out[1] =
-            scn_routes_neighbour(scenario, run->node, (enum scn_port)routes->ports[run->node][run->peer], NULL);
+            scn_routes_neighbour(routes, run->node, (enum scn_port)scn_routes_port(routes, run->node, run->peer), NULL);
         nodes_out[2] = run->peer;
         return 3;
     case SCN_NODES_VERBS:
@@ -65,6 +66,7 @@ static uint32_t assign_nodes(const struct scn_scenario *scenario, const struct s
     case SCN_NODES_ACP:
         return assign_acp_nodes(scenario, run, ranks_index, nodes_out);
     case SCN_NODES_ALL:
+    case SCN_NODES_HYBRID:
         break;
     }
     for (uint32_t i = 0; i < scenario->node_count; i++) {
@@ -171,85 +173,6 @@ static struct workload_verbs beside_of(const struct plat_series *series)
     return verbs;
 }
 
-static enum sim_status check_all(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
-                                 size_t error_size)
-{
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        if (!plat_routes_joined(scenario, run->node, i)) {
-            snprintf(error, error_size, "series '%s': no cables join %s and %s", run->series,
-                     scenario->nodes[run->node].name, scenario->nodes[i].name);
-            return SIM_ERR_INVALID;
-        }
-    }
-    return SIM_OK;
-}
-
-// scn_load checks the same, but tests make scenarios without it.
-static enum sim_status check_verbs(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
-                                   size_t error_size)
-{
-    const uint32_t ends[] = {run->node, run->peer};
-    bool boards = run->verbs.device == SCN_DEVICE_TCA0;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct scn_node *node = ends[i] < scenario->node_count ? &scenario->nodes[ends[i]] : NULL;
-        if (node == NULL || (boards ? !node->board.given : !node->hca.given)) {
-            snprintf(error, error_size, "series '%s': %s has no %s", run->series,
-                     node != NULL ? node->name : "the peer", boards ? "board" : "HCA");
-            return SIM_ERR_INVALID;
-        }
-    }
-    if (boards &&
-        (run->node == run->peer || run->beside.given || !plat_routes_joined(scenario, run->node, run->peer))) {
-        snprintf(error, error_size, "series '%s': tca0 needs two joined nodes, each with one process", run->series);
-        return SIM_ERR_INVALID;
-    }
-    return SIM_OK;
-}
-
-enum sim_status plat_series_check(const struct scn_scenario *scenario, const struct scn_run *run, char *error,
-                                  size_t error_size)
-{
-    if (run->node >= scenario->node_count) {
-        snprintf(error, error_size, "series '%s': there is no node %u", run->series, run->node);
-        return SIM_ERR_INVALID;
-    }
-    enum scn_workload_nodes placement = nodes_of(run);
-    if (placement == SCN_NODES_ANY_NODE) {
-        return SIM_OK;
-    }
-    if (placement == SCN_NODES_VERBS || placement == SCN_NODES_ACP) {
-        return check_verbs(scenario, run, error, error_size);
-    }
-    if (!scenario->nodes[run->node].board.given) {
-        snprintf(error, error_size, "series '%s': %s has no board", run->series, scenario->nodes[run->node].name);
-        return SIM_ERR_INVALID;
-    }
-    if (placement == SCN_NODES_NODE) {
-        return SIM_OK;
-    }
-    if (placement == SCN_NODES_ALL) {
-        return check_all(scenario, run, error, error_size);
-    }
-    const char *name = scenario->nodes[run->node].name;
-    if (run->peer >= scenario->node_count || run->peer == run->node) {
-        snprintf(error, error_size, "series '%s': %s needs another node as its peer", run->series, name);
-        return SIM_ERR_INVALID;
-    }
-    if (!plat_routes_joined(scenario, run->node, run->peer)) {
-        snprintf(error, error_size, "series '%s': no cables join %s and %s", run->series, name,
-                 scenario->nodes[run->peer].name);
-        return SIM_ERR_INVALID;
-    }
-    struct scn_routes routes;
-    scn_routes_find(scenario, &routes);
-    if (placement == SCN_NODES_WAY && routes.hops[run->node][run->peer] < 2) {
-        snprintf(error, error_size, "series '%s': %s needs a node between %s and %s", run->series,
-                 scn_workload_name(run->workload), name, scenario->nodes[run->peer].name);
-        return SIM_ERR_INVALID;
-    }
-    return SIM_OK;
-}
-
 // --- functions for workloads ---------------------------------------------------------------------------------------
 
 static void rank_exchange(void *ctx, const void *mine, void *theirs, size_t bytes)
@@ -270,6 +193,26 @@ static void rank_gather(void *ctx, const void *mine, void *all, size_t bytes)
     plat_mailbox_gather(&rank->series->mailbox, rank->workload.rank, mine, all, bytes);
 }
 
+static void rank_gather_near(void *ctx, const void *mine, void *all, size_t bytes)
+{
+    struct plat_rank *rank = ctx;
+    struct plat_places *places = rank->series->places;
+    uint32_t sub_cluster = places->workload.sub_cluster_of[rank->workload.rank];
+    plat_mailbox_gather(&places->mailboxes[sub_cluster], rank->workload.node, mine, all, bytes);
+}
+
+static void rank_post(void *ctx, const void *mine, size_t bytes)
+{
+    struct plat_rank *rank = ctx;
+    plat_mailbox_post(&rank->series->mailbox, rank->workload.rank, mine, bytes);
+}
+
+static const void *rank_letter(void *ctx, uint32_t from)
+{
+    const struct plat_rank *rank = ctx;
+    return plat_mailbox_letter(&rank->series->mailbox, rank->workload.rank, from);
+}
+
 // Called from the thread that measured.
 static void path_report(const struct plat_rank *rank, const struct plat_point *point)
 {
@@ -277,7 +220,7 @@ static void path_report(const struct plat_rank *rank, const struct plat_point *p
     struct sim_piece *pieces = NULL;
     size_t count = 0;
     (void)sim_cause_path(plat_machine_sim(rank->series->machine), point->total_ps, &pieces, &count);
-    hooks->path(hooks->ctx, point, rank->series->scenario->nodes[rank->workload.node].name, pieces, count);
+    hooks->path(hooks->ctx, point, rank->series->scenario->nodes[rank->node].name, pieces, count);
     free(pieces);
 }
 
@@ -317,7 +260,7 @@ static void rank_fail(void *ctx, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    plat_machine_fail(rank->series->machine, "%s: %s", rank->series->scenario->nodes[rank->workload.node].name, text);
+    plat_machine_fail(rank->series->machine, "%s: %s", rank->series->scenario->nodes[rank->node].name, text);
 }
 
 static void rank_give_up(void *ctx, const char *text)
@@ -335,7 +278,7 @@ static uint64_t rank_pinned_bytes(void *ctx)
 
 static void service_start(struct plat_rank *rank, peach2_handle_t *board)
 {
-    int error = plat_service_start(&rank->service, rank->series->machine, rank->workload.node, board, &rank->address);
+    int error = plat_service_start(&rank->service, rank->series->machine, rank->node, board, &rank->address);
     if (error != 0) {
         rank_fail(rank, "the service for remote reads does not start: %s", strerror(-error));
         return;
@@ -357,7 +300,7 @@ static void rank_run(void *arg, peach2_handle_t *board)
     bool serves = scn_workload_uses(rank->series->run->workload, SCN_USES_SERVICE);
     rank->workload.board = board;
     for (unsigned id = 0; id < WORKLOAD_DEVICES; id++) {
-        rank->workload.drivers[id] = plat_machine_driver(rank->series->machine, rank->workload.node, id);
+        rank->workload.drivers[id] = plat_machine_driver(rank->series->machine, rank->node, id);
     }
     if (serves) {
         service_start(rank, board);
@@ -378,11 +321,17 @@ static void rank_run(void *arg, peach2_handle_t *board)
 static struct workload workload_of(struct plat_series *series, uint32_t rank, uint32_t node)
 {
     const struct scn_run *run = series->run;
+    const struct scn_routes *routes = plat_machine_routes(series->machine);
+    uint32_t peer = rank == 0 ? run->peer : run->node;
+    uint32_t near = routes->sub_clusters[routes->sub_cluster_of[node]].node_count;
+    static const enum workload_algorithm algorithms[] = {[SCN_ALGORITHM_RING] = WORKLOAD_RING,
+                                                         [SCN_ALGORITHM_DOUBLING] = WORKLOAD_DOUBLING,
+                                                         [SCN_ALGORITHM_HIERARCHICAL] = WORKLOAD_HIERARCHICAL};
     return (struct workload){
         .rank = rank,
         .ranks = series->rank_count,
-        .node = node,
-        .peer_node = rank == 0 ? run->peer : run->node,
+        .node = routes->numbers[node],
+        .peer_node = peer != SCN_NODE_NONE ? routes->numbers[peer] : SCN_NODE_NONE,
         .method = method_of(run->method),
         .channel = run->channel,
         .bytes = run->bytes,
@@ -395,11 +344,18 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .destination_gpu = memory_of(run->to),
         .notify_board = run->notify == SCN_NOTIFY_BOARD,
         .columns = run->columns,
+        .block_columns = scn_block_columns(run, near),
+        .algorithm = algorithms[run->algorithm],
+        .near_ranks = near,
+        .places = series->places != NULL ? &series->places->workload : NULL,
         .verbs = rank > 1 && run->beside.given ? beside_of(series) : verbs_of(series),
         .counts = series->counts[node],
         .shared = &series->shared,
         .exchange = rank_exchange,
         .gather = rank_gather,
+        .gather_near = rank_gather_near,
+        .post = rank_post,
+        .letter = rank_letter,
         .pinned_bytes = rank_pinned_bytes,
         .give_up = rank_give_up,
         .report = rank_report,
@@ -415,7 +371,7 @@ static const struct sim_counter_desc count_descs[WORKLOAD_COUNTS] = {
 };
 
 void plat_series_counts_register(plat_machine_t *machine, const struct scn_scenario *scenario,
-                                 uint64_t counts[SCN_NODES_MAX][WORKLOAD_COUNTS])
+                                 uint64_t (*counts)[WORKLOAD_COUNTS])
 {
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         char name[SCN_NAME_MAX + 16];
@@ -435,6 +391,29 @@ static void counts_register(struct plat_series *series)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
+static void programs_set(struct plat_series *series, const uint32_t *nodes)
+{
+    const struct scn_scenario *scenario = series->scenario;
+    const struct scn_routes *routes = plat_machine_routes(series->machine);
+    bool placed[SCN_NODES_MAX] = {false}; // a rank is the node's first process
+    for (uint32_t i = 0; i < series->rank_count; i++) {
+        struct plat_rank *rank = &series->ranks[i];
+        rank->series = series;
+        rank->node = nodes[i];
+        rank->workload = workload_of(series, i, nodes[i]);
+        rank->workload.ctx = rank;
+        for (uint32_t j = 0; j < series->rank_count && j < WORKLOAD_HOPS_MAX; j++) {
+            rank->workload.hops[j] = scn_routes_hops(routes, nodes[0], nodes[j]);
+        }
+        if (!placed[nodes[i]]) {
+            plat_machine_set_program(series->machine, nodes[i], rank_run, rank);
+        } else if (plat_machine_add_process(series->machine, nodes[i], rank_run, rank) != SIM_OK) {
+            plat_machine_fail(series->machine, "%s: no memory for a process", scenario->nodes[nodes[i]].name);
+        }
+        placed[nodes[i]] = true;
+    }
+}
+
 void plat_series_init(struct plat_series *series, const struct scn_scenario *scenario, const struct scn_run *run,
                       uint32_t ranks_index, const struct plat_hooks *hooks, plat_machine_t *machine)
 {
@@ -448,37 +427,36 @@ void plat_series_init(struct plat_series *series, const struct scn_scenario *sce
         .points_done = (uint64_t)run->bytes_count * run->descriptors_count * ranks_index,
     };
     uint32_t nodes[PLAT_RANKS_MAX];
-    struct scn_routes routes;
-    scn_routes_find(scenario, &routes);
-    series->rank_count = assign_nodes(scenario, run, ranks_index, &routes, nodes);
-    counts_register(series);
-    plat_mailbox_init(&series->mailbox, plat_machine_sim(machine), series->rank_count);
-    for (uint32_t i = 0; i < series->rank_count; i++) {
-        struct plat_rank *rank = &series->ranks[i];
-        rank->series = series;
-        rank->workload = workload_of(series, i, nodes[i]);
-        rank->workload.ctx = rank;
-        for (uint32_t j = 0; j < series->rank_count && j < WORKLOAD_HOPS_MAX; j++) {
-            rank->workload.hops[j] = routes.hops[nodes[0]][nodes[j]];
-        }
-        bool first = true;
-        for (uint32_t j = 0; j < i; j++) {
-            first = first && nodes[j] != nodes[i];
-        }
-        if (first) {
-            plat_machine_set_program(machine, nodes[i], rank_run, rank);
-        } else if (plat_machine_add_process(machine, nodes[i], rank_run, rank) != SIM_OK) {
-            plat_machine_fail(machine, "%s: no memory for a process", scenario->nodes[nodes[i]].name);
+    const struct scn_routes *routes = plat_machine_routes(machine);
+    series->rank_count = assign_nodes(scenario, run, ranks_index, routes, nodes);
+    series->ranks = calloc(series->rank_count, sizeof *series->ranks);
+    series->counts = calloc(scenario->node_count, sizeof *series->counts);
+    if (series->ranks == NULL || series->counts == NULL ||
+        !plat_mailbox_init(&series->mailbox, plat_machine_sim(machine), series->rank_count)) {
+        plat_machine_fail(machine, "no memory for the ranks of series '%s'", run->series);
+        return;
+    }
+    if (nodes_of(run) == SCN_NODES_HYBRID) {
+        series->places = plat_places_create(plat_machine_sim(machine), routes, nodes);
+        if (series->places == NULL) {
+            plat_machine_fail(machine, "no memory for the places of series '%s'", run->series);
+            return;
         }
     }
+    counts_register(series);
+    programs_set(series, nodes);
 }
 
 void plat_series_fini(struct plat_series *series)
 {
-    for (uint32_t i = 0; i < series->rank_count; i++) {
+    for (uint32_t i = 0; series->ranks != NULL && i < series->rank_count; i++) {
         plat_service_fini(&series->ranks[i].service);
     }
-    for (uint32_t i = 0; i < series->scenario->node_count; i++) {
+    for (uint32_t i = 0; series->counts != NULL && i < series->scenario->node_count; i++) {
         sim_counters_unregister(plat_machine_sim(series->machine), series->counts[i]);
     }
+    plat_mailbox_fini(&series->mailbox);
+    plat_places_destroy(series->places);
+    free(series->ranks);
+    free(series->counts);
 }

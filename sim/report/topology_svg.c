@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/report/files.h"
+#include "sim/report/topology_folded.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 
@@ -34,6 +35,7 @@ struct point {
 
 struct drawing {
     const struct scn_scenario *scenario;
+    const struct scn_routes *routes;
     FILE *out;
     struct point positions[SCN_NODES_MAX + SCN_IB_SWITCHES_MAX]; // as InfiniBand cables number them
     double width, height;
@@ -89,11 +91,11 @@ static void line_lay(struct drawing *drawing, const uint32_t *nodes, uint32_t co
 }
 
 // Each inner node is beside the outer node that S connects it with. False: S does not connect the rings one to one.
-static bool inner_order(const struct scn_scenario *scenario, const struct scn_rings *rings,
-                        uint32_t inner[SCN_NODES_MAX])
+static bool inner_order(const struct scn_routes *routes, const struct scn_rings *rings,
+                        uint32_t inner[SCN_WINDOW_NODES_MAX])
 {
     for (uint32_t i = 0; i < rings->sizes[0]; i++) {
-        inner[i] = scn_routes_neighbour(scenario, rings->nodes[0][i], SCN_PORT_S, NULL);
+        inner[i] = scn_routes_neighbour(routes, rings->nodes[0][i], SCN_PORT_S, NULL);
         if (inner[i] == SCN_NODE_NONE || rings->ring_of[inner[i]] != 1) {
             return false;
         }
@@ -103,9 +105,9 @@ static bool inner_order(const struct scn_scenario *scenario, const struct scn_ri
 
 static bool two_rings_lay(struct drawing *drawing, const struct scn_rings *rings)
 {
-    uint32_t inner[SCN_NODES_MAX], size = rings->sizes[0];
+    uint32_t inner[SCN_WINDOW_NODES_MAX], size = rings->sizes[0];
     bool fits = rings->count == 2 && rings->sizes[1] == size && 2 * size == drawing->scenario->node_count;
-    if (!fits || !inner_order(drawing->scenario, rings, inner)) {
+    if (!fits || !inner_order(drawing->routes, rings, inner)) {
         return false;
     }
     if (size == 2) { // rings of two nodes are lines, one above the other
@@ -122,39 +124,39 @@ static bool two_rings_lay(struct drawing *drawing, const struct scn_rings *rings
 }
 
 // Does a cable lead from another node's E port to this node's W port?
-static bool has_west(const struct scn_scenario *scenario, uint32_t node)
+static bool has_west(const struct scn_routes *routes, uint32_t node)
 {
     enum scn_port port = SCN_PORT_N;
-    return scn_routes_neighbour(scenario, node, SCN_PORT_W, &port) != SCN_NODE_NONE && port == SCN_PORT_E;
+    return scn_routes_neighbour(routes, node, SCN_PORT_W, &port) != SCN_NODE_NONE && port == SCN_PORT_E;
 }
 
 // Appends the nodes to the east of this one, until one is known.
-static uint32_t strand_follow(const struct scn_scenario *scenario, uint32_t node, bool seen[SCN_NODES_MAX],
+static uint32_t strand_follow(const struct scn_routes *routes, uint32_t node, bool seen[SCN_NODES_MAX],
                               uint32_t order[SCN_NODES_MAX], uint32_t count)
 {
     while (node != SCN_NODE_NONE && !seen[node]) {
         seen[node] = true;
         order[count++] = node;
         enum scn_port port = SCN_PORT_N;
-        node = scn_routes_neighbour(scenario, node, SCN_PORT_E, &port);
+        node = scn_routes_neighbour(routes, node, SCN_PORT_E, &port);
         node = port == SCN_PORT_W ? node : SCN_NODE_NONE;
     }
     return count;
 }
 
 // Orders chains first, from their western end, then rings. Returns the number of chains.
-static uint32_t strands_order(const struct scn_scenario *scenario, uint32_t order[SCN_NODES_MAX])
+static uint32_t strands_order(const struct scn_routes *routes, uint32_t order[SCN_NODES_MAX])
 {
     bool seen[SCN_NODES_MAX] = {false};
     uint32_t count = 0, chains = 0;
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        if (!has_west(scenario, i)) {
-            count = strand_follow(scenario, i, seen, order, count);
+    for (uint32_t i = 0; i < routes->node_count; i++) {
+        if (!has_west(routes, i)) {
+            count = strand_follow(routes, i, seen, order, count);
             chains++;
         }
     }
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
-        count = strand_follow(scenario, i, seen, order, count);
+    for (uint32_t i = 0; i < routes->node_count; i++) {
+        count = strand_follow(routes, i, seen, order, count);
     }
     return chains;
 }
@@ -180,13 +182,15 @@ static void switches_lay(struct drawing *drawing)
 
 static void nodes_lay(struct drawing *drawing)
 {
-    struct scn_rings rings;
+    struct scn_rings rings = {0};
     uint32_t order[SCN_NODES_MAX] = {0};
-    scn_rings_find(drawing->scenario, &rings);
+    if (drawing->routes->sub_cluster_count == 1) { // else nothing but InfiniBand joins all of them
+        scn_rings_find(drawing->routes, 0, &rings);
+    }
     if (two_rings_lay(drawing, &rings)) {
         return;
     }
-    uint32_t chains = strands_order(drawing->scenario, order);
+    uint32_t chains = strands_order(drawing->routes, order);
     if (drawing->scenario->node_count == 2) { // the second cable needs room for its bow
         line_lay(drawing, order, 2, NODE_DISTANCE + RING_GAP, 0);
     } else if ((chains == 1 && rings.count == 0) || drawing->scenario->cable_count == 0) {
@@ -198,7 +202,7 @@ static void nodes_lay(struct drawing *drawing)
 
 // --- drawing -------------------------------------------------------------------------------------------------------
 
-static void text_write(FILE *out, const char *text)
+void topology_text_write(FILE *out, const char *text)
 {
     for (const char *c = text; *c != '\0'; c++) {
         const char *name = *c == '&' ? "&amp;" : *c == '<' ? "&lt;" : *c == '>' ? "&gt;" : NULL;
@@ -283,7 +287,7 @@ static void switch_draw(const struct drawing *drawing, uint32_t index)
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"/>\n",
             position.x - width / 2, position.y - SWITCH_HEIGHT / 2, width, SWITCH_HEIGHT, ib_colour);
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\">", position.x, position.y);
-    text_write(drawing->out, name);
+    topology_text_write(drawing->out, name);
     fputs("</text>\n", drawing->out);
 }
 
@@ -309,17 +313,15 @@ static void node_draw(const struct drawing *drawing, uint32_t index)
             length <= 6   ? 13
             : length <= 8 ? 10
                           : 8);
-    text_write(drawing->out, name);
+    topology_text_write(drawing->out, name);
     fputs("</text>\n", drawing->out);
 }
 
-static uint32_t hops_max(const struct scn_scenario *scenario)
+static uint32_t hops_max(const struct scn_routes *routes)
 {
-    struct scn_routes routes;
     uint32_t most = 0;
-    scn_routes_find(scenario, &routes);
-    for (uint32_t i = 0; i < scenario->node_count * scenario->node_count; i++) {
-        uint32_t hops = routes.hops[i / scenario->node_count][i % scenario->node_count];
+    for (uint32_t i = 0; i < routes->node_count * routes->node_count; i++) {
+        uint32_t hops = scn_routes_hops(routes, i / routes->node_count, i % routes->node_count);
         most = hops != SCN_UNREACHED && hops > most ? hops : most;
     }
     return most;
@@ -329,12 +331,13 @@ static void words_draw(const struct drawing *drawing)
 {
     const struct scn_scenario *scenario = drawing->scenario;
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"28\" font-size=\"16\" font-weight=\"bold\">", drawing->width / 2);
-    text_write(drawing->out, scenario->title);
+    topology_text_write(drawing->out, scenario->title);
     fprintf(drawing->out, "</text>\n<text x=\"%.1f\" y=\"50\" font-size=\"13\">%" PRIu32 " node%s", drawing->width / 2,
             scenario->node_count, scenario->node_count == 1 ? "" : "s");
     if (scenario->cable_count > 0 || scenario->ib_cable_count == 0) {
         fprintf(drawing->out, ", %" PRIu32 " cable%s, at most %" PRIu32 " hop%s", scenario->cable_count,
-                scenario->cable_count == 1 ? "" : "s", hops_max(scenario), hops_max(scenario) == 1 ? "" : "s");
+                scenario->cable_count == 1 ? "" : "s", hops_max(drawing->routes),
+                hops_max(drawing->routes) == 1 ? "" : "s");
     }
     if (scenario->ib_cable_count > 0) {
         fprintf(drawing->out, ", %" PRIu32 " InfiniBand cable%s", scenario->ib_cable_count,
@@ -355,6 +358,10 @@ static void draw(void *ctx, FILE *out)
 {
     struct drawing *drawing = ctx;
     drawing->out = out;
+    if (topology_is_folded(drawing->scenario, drawing->routes)) {
+        topology_folded_draw(drawing->scenario, drawing->routes, out);
+        return;
+    }
     nodes_lay(drawing);
     switches_lay(drawing);
     fprintf(
@@ -384,6 +391,9 @@ static void draw(void *ctx, FILE *out)
 enum sim_status report_topology_write(const struct scn_scenario *scenario, const char *path, char *error,
                                       size_t error_size)
 {
-    struct drawing drawing = {.scenario = scenario};
-    return files_one_write(path, draw, &drawing, error, error_size);
+    struct scn_routes *routes = scn_routes_find(scenario);
+    struct drawing drawing = {.scenario = scenario, .routes = routes};
+    enum sim_status status = files_one_write(path, draw, &drawing, error, error_size);
+    scn_routes_free(routes);
+    return status;
 }

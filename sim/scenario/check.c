@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/scenario/names.h"
+#include "sim/scenario/routes.h"
 
 static void check_node_names(struct scn_loader *loader)
 {
@@ -176,18 +177,21 @@ static bool check_cables(struct scn_loader *loader)
     return good;
 }
 
-// All boards of a fabric share one map of the window.
+// Boards that cables join share one map of the window. Each is compared with the first node that cables join it with.
 static void check_windows(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    for (uint32_t i = 1; i < scenario->node_count && scenario->cable_count > 0; i++) {
+    struct scn_routes *routes = scn_routes_find(scenario);
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const struct scn_node *first = &scenario->nodes[routes->sub_clusters[routes->sub_cluster_of[i]].nodes[0]];
         const uint64_t *base = &scenario->nodes[i].board.window_base;
-        if (*base != 0 && scenario->nodes[0].board.window_base != 0 && *base != scenario->nodes[0].board.window_base) {
+        if (*base != 0 && first->board.window_base != 0 && *base != first->board.window_base) {
             scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, base, &scenario->nodes[i]),
                              "window_base: 0x%" PRIx64 " differs from that of '%s'; joined boards share one window",
-                             *base, scenario->nodes[0].name);
+                             *base, first->name);
         }
     }
+    scn_routes_free(routes);
 }
 
 void scn_check_hardware(struct scn_loader *loader)
@@ -197,8 +201,11 @@ void scn_check_hardware(struct scn_loader *loader)
     check_node_names(loader);
     check_slots(loader);
     scn_check_hcas(loader);
-    check_windows(loader);
-    if (check_cables(loader) && loader->mistakes.count == before) {
+    bool good = check_cables(loader);
+    if (good) {
+        check_windows(loader);
+    }
+    if (good && loader->mistakes.count == before) {
         scn_check_routes(loader);
     }
 }

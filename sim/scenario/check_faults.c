@@ -31,7 +31,9 @@ static void complain_no_cable(struct scn_loader *loader, const struct scn_fault 
     struct scn_location location = scn_loader_location(loader, &ends->from_node, ends);
     char from[ENDPOINT_MAX], to[ENDPOINT_MAX], other[ENDPOINT_MAX];
     enum scn_port port = SCN_PORT_N;
-    uint32_t neighbour = scn_routes_neighbour(scenario, ends->from_node, ends->from_port, &port);
+    struct scn_routes *routes = scn_routes_find(scenario);
+    uint32_t neighbour = scn_routes_neighbour(routes, ends->from_node, ends->from_port, &port);
+    scn_routes_free(routes);
     endpoint_print(scenario, ends->from_node, ends->from_port, from);
     endpoint_print(scenario, ends->to_node, ends->to_port, to);
     if (neighbour == SCN_NODE_NONE) {

@@ -7,6 +7,8 @@
 #include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/names.h"
 
+#define CIRCLE_BYTES_MAX 2048
+
 // --- switches --------------------------------------------------------------------------------------------------------
 
 static void check_switch(struct scn_loader *loader, uint32_t index)
@@ -31,11 +33,8 @@ static void check_switch(struct scn_loader *loader, uint32_t index)
 
 // --- cables ----------------------------------------------------------------------------------------------------------
 
-#define VERTICES_MAX (SCN_NODES_MAX + SCN_IB_SWITCHES_MAX)
-
 struct fabric {
-    uint32_t used[VERTICES_MAX];   // ports that have a cable
-    uint32_t joined[VERTICES_MAX]; // union-find: a vertex joined with this one; itself: the root of its set
+    uint32_t used[SCN_NODES_MAX + SCN_IB_SWITCHES_MAX]; // ports of each vertex that have a cable
 };
 
 static void check_end(struct scn_loader *loader, const struct scn_ib_cable *cable, const uint32_t *end,
@@ -62,14 +61,6 @@ static void check_end(struct scn_loader *loader, const struct scn_ib_cable *cabl
     }
 }
 
-static uint32_t stands_for(const struct fabric *fabric, uint32_t vertex)
-{
-    while (fabric->joined[vertex] != vertex) {
-        vertex = fabric->joined[vertex];
-    }
-    return vertex;
-}
-
 static void check_mtu(struct scn_loader *loader, const struct scn_node *node)
 {
     const struct scn_hca *hca = &node->hca;
@@ -80,21 +71,6 @@ static void check_mtu(struct scn_loader *loader, const struct scn_node *node)
     }
 }
 
-// In a ring of switches, packets may wait for one another's credits for ever.
-static void check_tree(struct scn_loader *loader, const struct scn_ib_cable *cable, struct fabric *fabric)
-{
-    struct scn_location location = scn_loader_location(loader, &cable->to_node, cable);
-    const char *name = scn_ib_vertex_name(loader->scenario, cable->to_node);
-    uint32_t from = stands_for(fabric, cable->from_node), to = stands_for(fabric, cable->to_node);
-    if (cable->from_node == cable->to_node) {
-        scn_mistakes_add(&loader->mistakes, location, "to: the cable joins '%s' to itself", name);
-    } else if (from == to && cable->from_node >= SCN_NODES_MAX && cable->to_node >= SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, location,
-                         "to: the cable closes a ring of switches through '%s'; switches form a tree", name);
-    }
-    fabric->joined[from] = to;
-}
-
 static bool is_end_good(const struct scn_loader *loader, const uint32_t *end)
 {
     return !scn_loader_is_bad(loader, end, false) && scn_ib_vertex_name(loader->scenario, *end)[0] != '\0';
@@ -103,10 +79,7 @@ static bool is_end_good(const struct scn_loader *loader, const uint32_t *end)
 static void check_cables(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
-    struct fabric fabric = {{0}, {0}};
-    for (uint32_t i = 0; i < VERTICES_MAX; i++) {
-        fabric.joined[i] = i;
-    }
+    struct fabric fabric = {{0}};
     for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
         const struct scn_ib_cable *cable = &scenario->ib_cables[i];
         bool from = is_end_good(loader, &cable->from_node), to = is_end_good(loader, &cable->to_node);
@@ -116,15 +89,33 @@ static void check_cables(struct scn_loader *loader)
         if (to && cable->to_node != cable->from_node) {
             check_end(loader, cable, &cable->to_node, &fabric);
         }
-        if (from && to) {
-            check_tree(loader, cable, &fabric);
+        if (from && to && cable->from_node == cable->to_node) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &cable->to_node, cable),
+                             "to: the cable joins '%s' to itself", scn_ib_vertex_name(scenario, cable->to_node));
         }
     }
+}
+
+// Only shortest routes that the scenario asks for may have a cycle.
+static void check_routes(struct scn_loader *loader)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    char circle[CIRCLE_BYTES_MAX];
+    struct scn_ib_fabric *fabric = scn_ib_fabric_find(scenario);
+    if (!fabric->safe && !scn_ib_is_safe(fabric, scenario, circle, sizeof circle)) {
+        scn_mistakes_add(&loader->mistakes,
+                         scn_loader_location(loader, &scenario->ib_routing, &scenario->ib_cable_count),
+                         "ib_routing: on shortest routes full buffers can wait for one another in a circle (%s); take "
+                         "up-down or auto",
+                         circle);
+    }
+    scn_ib_fabric_free(fabric);
 }
 
 void scn_check_hcas(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
+    size_t before = loader->mistakes.count;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         check_mtu(loader, &scenario->nodes[i]);
     }
@@ -132,4 +123,7 @@ void scn_check_hcas(struct scn_loader *loader)
         check_switch(loader, i);
     }
     check_cables(loader);
+    if (loader->mistakes.count == before && scenario->ib_switch_count > 1) {
+        check_routes(loader);
+    }
 }

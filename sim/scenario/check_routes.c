@@ -5,19 +5,40 @@
 #include <inttypes.h>
 
 #include "sim/scenario/routes.h"
+#include "sim/scenario/sets.h"
 
 #define CIRCLE_BYTES_MAX 4096
-#define PORTS            4
 
-static void check_reached(struct scn_loader *loader, const struct scn_routes *routes)
+// Through boards, or through InfiniBand. Reports the first node of each set of nodes that are joined with one another.
+static void check_reached(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
+    struct scn_sets sets;
+    if (scn_loader_is_bad(loader, &scenario->ib_cable_count, true)) {
+        return; // reported
+    }
+    scn_sets_init(&sets);
+    scn_sets_join_boards(&sets, scenario);
+    scn_sets_join_ib(&sets, scenario);
     for (uint32_t i = 1; i < scenario->node_count; i++) {
         const struct scn_node *node = &scenario->nodes[i];
-        if (routes->hops[0][i] == SCN_UNREACHED) {
+        if (!scn_sets_joined(&sets, 0, i)) {
             scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, node->name, node),
                              "no cables lead from '%s' to '%s'; join it to the others or leave it out",
                              scenario->nodes[0].name, node->name);
+            scn_sets_join(&sets, 0, i);
+        }
+    }
+}
+
+static void check_sizes(struct scn_loader *loader, const struct scn_routes *routes, struct scn_location location)
+{
+    for (uint32_t i = 0; i < routes->sub_cluster_count; i++) {
+        const struct scn_sub_cluster *of = &routes->sub_clusters[i];
+        if (of->node_count > SCN_WINDOW_NODES_MAX) {
+            scn_mistakes_add(&loader->mistakes, location,
+                             "cables: they join %" PRIu32 " nodes with '%s'; " SCN_WINDOW_IS_FULL, of->node_count,
+                             loader->scenario->nodes[of->nodes[0]].name, SCN_WINDOW_NODES_MAX);
         }
     }
 }
@@ -25,14 +46,14 @@ static void check_reached(struct scn_loader *loader, const struct scn_routes *ro
 // Reports only the first port, because the cause is the order of the nodes, not that port.
 static void check_ranges(struct scn_loader *loader, const struct scn_routes *routes, struct scn_location location)
 {
-    for (uint32_t i = 0; i < routes->node_count * PORTS; i++) {
-        enum scn_port port = (enum scn_port)(i % PORTS);
-        uint32_t ranges = scn_routes_ranges(routes, i / PORTS, port);
+    for (uint32_t i = 0; i < routes->node_count * SCN_PORTS; i++) {
+        enum scn_port port = (enum scn_port)(i % SCN_PORTS);
+        uint32_t ranges = scn_routes_ranges(routes, i / SCN_PORTS, port);
         if (ranges > SCN_ROUTE_RANGES_MAX) {
             scn_mistakes_add(&loader->mistakes, location,
                              "cables: port %s.%s leads to %" PRIu32 " separate ranges of nodes, a board holds %d; list "
                              "the nodes in the order in which the cables join them",
-                             loader->scenario->nodes[i / PORTS].name, scn_port_name(port), ranges,
+                             loader->scenario->nodes[i / SCN_PORTS].name, scn_port_name(port), ranges,
                              SCN_ROUTE_RANGES_MAX);
             return;
         }
@@ -54,17 +75,18 @@ void scn_check_routes(struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_location location = scn_loader_location(loader, &scenario->cable_count, &scenario->cable_count);
-    struct scn_routes routes;
     size_t before = loader->mistakes.count;
     if (scenario->cable_count == 0) {
         return;
     }
-    scn_routes_find(scenario, &routes);
-    check_reached(loader, &routes);
-    check_ranges(loader, &routes, location);
+    struct scn_routes *routes = scn_routes_find(scenario);
+    check_reached(loader);
+    check_sizes(loader, routes, location);
+    check_ranges(loader, routes, location);
     if (loader->mistakes.count == before) {
-        check_circles(loader, &routes, location);
+        check_circles(loader, routes, location);
     }
+    scn_routes_free(routes);
     if (loader->mistakes.count > before) {
         scn_loader_note_bad(loader, &scenario->cable_count, true, location); // runs are not checked against bad cables
     }

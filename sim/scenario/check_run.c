@@ -8,26 +8,13 @@
 #include "rtl/peach2_regs.h"
 #include "sim/scenario/keys.h"
 #include "sim/scenario/names.h"
+#include "sim/scenario/sets.h"
 #include "sim/scenario/units.h"
 #include "sim/scenario/workloads.h"
 
 #define WORD_BYTES 4
 
-// Adds nodes that cables join to the set, until it no longer grows.
-static bool is_connected(const struct scn_scenario *scenario, uint32_t from, uint32_t to)
-{
-    uint32_t reached = 1u << from, before = 0;
-    while (reached != before) {
-        before = reached;
-        for (uint32_t i = 0; i < scenario->cable_count; i++) {
-            uint32_t ends = 1u << scenario->cables[i].from_node | 1u << scenario->cables[i].to_node;
-            reached |= (reached & ends) != 0 ? ends : 0;
-        }
-    }
-    return (reached & 1u << to) != 0;
-}
-
-static bool are_cables_good(const struct scn_loader *loader)
+bool scn_check_are_cables_good(const struct scn_loader *loader)
 {
     const struct scn_scenario *scenario = loader->scenario;
     bool good = !scn_loader_is_bad(loader, &scenario->cable_count, true);
@@ -41,7 +28,10 @@ static bool are_cables_good(const struct scn_loader *loader)
 
 bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to)
 {
-    return !are_cables_good(loader) || is_connected(loader->scenario, from, to);
+    struct scn_sets sets;
+    scn_sets_init(&sets);
+    scn_sets_join_boards(&sets, loader->scenario);
+    return !scn_check_are_cables_good(loader) || scn_sets_joined(&sets, from, to);
 }
 
 static void complain_unused(struct scn_loader *loader, const struct scn_run *run, const void *field, const char *key,
@@ -66,6 +56,10 @@ static void check_unused(struct scn_loader *loader, const struct scn_run *run)
                     "it builds its chains itself");
     complain_unused(loader, run, &run->notify, "notify", SCN_USES_NOTIFY, run->notify == SCN_NOTIFY_HOST,
                     "only programs on libtca wait for notifications");
+    complain_unused(loader, run, &run->block_columns, "block_columns", SCN_USES_BLOCKS, run->block_columns == 0,
+                    "only a hybrid-halo has blocks");
+    complain_unused(loader, run, &run->algorithm, "algorithm", SCN_USES_ALGORITHM,
+                    run->algorithm == SCN_ALGORITHM_HIERARCHICAL, "it has no all-reduce with a choice");
     complain_unused(loader, run, &run->columns, "columns", SCN_USES_COLUMNS, run->columns == SCN_FALLBACK_COLUMNS,
                     "only a halo has a grid");
     complain_unused(loader, run, run->ranks, "ranks", SCN_USES_RANKS, run->ranks_count == 1 && run->ranks[0] == 0,
@@ -88,6 +82,28 @@ static void check_grid(struct scn_loader *loader, const struct scn_run *run)
     } else if ((nodes & (nodes - 1)) != 0) {
         scn_mistakes_add(&loader->mistakes, location,
                          "workload: the all-reduce of a halo needs 2, 4, 8 or 16 nodes, not %" PRIu32, nodes);
+    }
+}
+
+// Programs on libtca reach the nodes that cables of boards join.
+static void check_all_joined(struct scn_loader *loader, const struct scn_run *run)
+{
+    const struct scn_scenario *scenario = loader->scenario;
+    struct scn_sets sets;
+    if (scn_workload_row(run->workload)->nodes != SCN_NODES_ALL || !scn_check_are_cables_good(loader) ||
+        !scn_loader_is_good(loader, &run->node) || run->node >= scenario->node_count || scenario->cable_count == 0) {
+        return;
+    }
+    scn_sets_init(&sets);
+    scn_sets_join_boards(&sets, scenario);
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        if (!scn_sets_joined(&sets, run->node, i)) {
+            scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, &run->workload, run),
+                             "workload: %s runs on every node, and no cables of boards lead from '%s' to '%s'",
+                             scn_workload_name(run->workload), scenario->nodes[run->node].name,
+                             scenario->nodes[i].name);
+            return;
+        }
     }
 }
 
@@ -149,9 +165,10 @@ static void check_peer(struct scn_loader *loader, const struct scn_run *run)
         return;
     }
     if (local && run->peer != SCN_NODE_NONE) {
+        enum scn_workload_nodes nodes = scn_workload_row(run->workload)->nodes;
+        bool every = nodes == SCN_NODES_ALL || nodes == SCN_NODES_HYBRID;
         scn_mistakes_add(&loader->mistakes, location, "peer: %s %s and takes no peer", name,
-                         scn_workload_row(run->workload)->nodes != SCN_NODES_ALL ? "stays on one node"
-                                                                                 : "runs on every node");
+                         every ? "runs on every node" : "stays on one node");
     } else if (!local && run->peer == SCN_NODE_NONE) {
         if (scenario->node_count > 0) {
             scn_mistakes_add(&loader->mistakes, location, "missing key 'peer' in run: a %s needs one", name);
@@ -317,6 +334,8 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     if (scn_loader_is_good(loader, &run->workload)) {
         check_unused(loader, run);
         check_grid(loader, run);
+        check_all_joined(loader, run);
+        scn_check_hybrid_run(loader, run);
     }
     if (method && scn_loader_is_good(loader, &run->workload) && run->workload == SCN_WORKLOAD_FPGA_TRANSFER) {
         scn_check_fpga_run(loader, run);
@@ -332,7 +351,8 @@ static void check_run(struct scn_loader *loader, const struct scn_run *run)
     }
     check_descriptors(loader, run);
     if (scn_loader_is_good(loader, run->bytes)) {
-        if (!scn_loader_is_good(loader, &run->workload) || scn_workload_needs_board(run->workload)) {
+        if (!scn_loader_is_good(loader, &run->workload) || scn_workload_needs_board(run->workload) ||
+            scn_workload_is_hybrid(run->workload)) {
             check_bytes(loader, run);
         }
         check_delivery(loader, run);

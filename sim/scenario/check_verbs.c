@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-#include "sim/scenario/ib_fabric.h"
 #include "sim/scenario/names.h"
+#include "sim/scenario/sets.h"
 
 #define ATOMIC_BYTES 8
 #define GRH_BYTES    40
@@ -48,9 +48,12 @@ static void check_hcas(struct scn_loader *loader, const struct scn_run *run)
     const struct scn_scenario *scenario = loader->scenario;
     bool both = has_hca(loader, run, &run->node);
     both = (run->peer == run->node || has_hca(loader, run, &run->peer)) && both;
+    struct scn_sets sets;
+    scn_sets_init(&sets);
+    scn_sets_join_ib(&sets, scenario);
     bool joined = run->peer == run->node || scn_loader_is_bad(loader, &scenario->ib_cable_count, true) ||
                   scn_loader_is_bad(loader, &scenario->ib_switch_count, true) ||
-                  scn_ib_first_cable(scenario, run->node, run->peer, NULL) != SCN_IB_NO_CABLE;
+                  scn_sets_joined(&sets, run->node, run->peer);
     for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
         const struct scn_ib_cable *cable = &scenario->ib_cables[i];
         joined =

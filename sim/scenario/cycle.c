@@ -1,18 +1,22 @@
 // Can packets on the routes wait for one another in a cycle? The channel dependency graph: a channel is one direction
 // of a cable, or one direction of a whole ring; channel a waits for channel b if a route leads from a directly to b.
+// Sub-clusters share no channel.
 #include "sim/scenario/routes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CABLE_CHANNELS (2 * SCN_CABLES_MAX)                 // from `from` to `to`, and back
-#define CHANNELS       (CABLE_CHANNELS + 2 * SCN_NODES_MAX) // eastward, and westward
+#define CABLE_CHANNELS (SCN_WINDOW_NODES_MAX * SCN_PORTS)          // out of each port
+#define CHANNELS       (CABLE_CHANNELS + 2 * SCN_WINDOW_NODES_MAX) // of each ring: eastward, and westward
 
 enum mark { MARK_NEW, MARK_OPEN, MARK_DONE };
 
+// Of one sub-cluster; nodes have their numbers in its window.
 struct graph {
     const struct scn_scenario *scenario;
+    const struct scn_routes *routes;
+    const struct scn_sub_cluster *of;
     struct scn_rings rings;
     bool waits[CHANNELS][CHANNELS];
     enum mark marks[CHANNELS];
@@ -21,39 +25,31 @@ struct graph {
 };
 
 // The channel that a packet enters when it leaves a node through a port.
-static uint32_t channel_of(const struct graph *graph, uint32_t node, enum scn_port port)
+static uint32_t channel_of(const struct graph *graph, uint32_t number, enum scn_port port)
 {
-    enum scn_port far = SCN_PORT_N;
-    uint32_t ring = graph->rings.ring_of[node];
-    uint32_t neighbour = scn_routes_neighbour(graph->scenario, node, port, &far);
-    bool on_ring = ring != SCN_NODE_NONE && ring == graph->rings.ring_of[neighbour];
-    if (on_ring && port == SCN_PORT_E && far == SCN_PORT_W) {
+    const struct scn_plug *plug = &graph->routes->plugs[graph->of->nodes[number]][port];
+    uint32_t ring = graph->rings.ring_of[number];
+    bool on_ring = ring != SCN_NODE_NONE && ring == graph->rings.ring_of[graph->routes->numbers[plug->node]];
+    if (on_ring && port == SCN_PORT_E && plug->port == SCN_PORT_W) {
         return CABLE_CHANNELS + 2 * ring;
     }
-    if (on_ring && port == SCN_PORT_W && far == SCN_PORT_E) {
+    if (on_ring && port == SCN_PORT_W && plug->port == SCN_PORT_E) {
         return CABLE_CHANNELS + 2 * ring + 1;
     }
-    uint32_t cable = 0;
-    while (graph->scenario->cables[cable].from_node != node || graph->scenario->cables[cable].from_port != port) {
-        if (graph->scenario->cables[cable].to_node == node && graph->scenario->cables[cable].to_port == port) {
-            return 2 * cable + 1;
-        }
-        cable++;
-    }
-    return 2 * cable;
+    return number * SCN_PORTS + port;
 }
 
-static void way_add(struct graph *graph, const struct scn_routes *routes, uint32_t node, uint32_t target)
+static void way_add(struct graph *graph, uint32_t number, uint32_t target)
 {
     uint32_t before = CHANNELS;
-    while (node != target) {
-        enum scn_port port = routes->ports[node][target];
-        uint32_t channel = channel_of(graph, node, port);
+    while (number != target) {
+        enum scn_port port = (enum scn_port)graph->of->ports[number][target];
+        uint32_t channel = channel_of(graph, number, port);
         if (before != CHANNELS && before != channel) { // the bubble rule keeps packets of a ring moving
             graph->waits[before][channel] = true;
         }
         before = channel;
-        node = scn_routes_neighbour(graph->scenario, node, port, NULL);
+        number = graph->routes->numbers[graph->routes->plugs[graph->of->nodes[number]][port].node];
     }
 }
 
@@ -78,18 +74,17 @@ static uint32_t circle_find(struct graph *graph, uint32_t channel)
 
 static void channel_print(const struct graph *graph, uint32_t channel, FILE *out)
 {
-    const struct scn_scenario *scenario = graph->scenario;
+    const struct scn_node *nodes = graph->scenario->nodes;
     if (channel >= CABLE_CHANNELS) {
-        uint32_t first = graph->rings.nodes[(channel - CABLE_CHANNELS) / 2][0];
-        fprintf(out, "the ring of %s %sward", scenario->nodes[first].name, channel % 2 == 0 ? "east" : "west");
+        uint32_t first = graph->of->nodes[graph->rings.nodes[(channel - CABLE_CHANNELS) / 2][0]];
+        fprintf(out, "the ring of %s %sward", nodes[first].name, channel % 2 == 0 ? "east" : "west");
         return;
     }
-    const struct scn_cable *cable = &scenario->cables[channel / 2];
-    bool forward = channel % 2 == 0;
-    fprintf(out, "%s.%s to %s.%s", scenario->nodes[forward ? cable->from_node : cable->to_node].name,
-            scn_port_name(forward ? cable->from_port : cable->to_port),
-            scenario->nodes[forward ? cable->to_node : cable->from_node].name,
-            scn_port_name(forward ? cable->to_port : cable->from_port));
+    uint32_t node = graph->of->nodes[channel / SCN_PORTS];
+    enum scn_port port = (enum scn_port)(channel % SCN_PORTS);
+    const struct scn_plug *plug = &graph->routes->plugs[node][port];
+    fprintf(out, "%s.%s to %s.%s", nodes[node].name, scn_port_name(port), nodes[plug->node].name,
+            scn_port_name(plug->port));
 }
 
 static void circle_print(const struct graph *graph, uint32_t first, char *text, size_t text_size)
@@ -112,22 +107,35 @@ static void circle_print(const struct graph *graph, uint32_t first, char *text, 
     text[text_size - 1] = '\0';
 }
 
-bool scn_routes_are_safe(const struct scn_scenario *scenario, const struct scn_routes *routes, char *text,
-                         size_t text_size)
+static bool is_safe(struct graph *graph, char *text, size_t text_size)
 {
-    struct graph graph = {.scenario = scenario};
-    scn_rings_find(scenario, &graph.rings);
-    for (uint32_t node = 0; node < routes->node_count; node++) {
-        for (uint32_t target = 0; target < routes->node_count; target++) {
-            if (routes->ports[node][target] != SCN_NO_PORT) {
-                way_add(&graph, routes, node, target);
+    for (uint32_t number = 0; number < graph->of->node_count; number++) {
+        for (uint32_t target = 0; target < graph->of->node_count; target++) {
+            if (graph->of->ports[number][target] != SCN_NO_PORT) {
+                way_add(graph, number, target);
             }
         }
     }
     for (uint32_t channel = 0; channel < CHANNELS; channel++) {
-        uint32_t first = graph.marks[channel] == MARK_NEW ? circle_find(&graph, channel) : CHANNELS;
+        uint32_t first = graph->marks[channel] == MARK_NEW ? circle_find(graph, channel) : CHANNELS;
         if (first != CHANNELS) {
-            circle_print(&graph, first, text, text_size);
+            circle_print(graph, first, text, text_size);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool scn_routes_are_safe(const struct scn_scenario *scenario, const struct scn_routes *routes, char *text,
+                         size_t text_size)
+{
+    for (uint32_t i = 0; i < routes->sub_cluster_count; i++) {
+        struct graph graph = {.scenario = scenario, .routes = routes, .of = &routes->sub_clusters[i]};
+        if (graph.of->node_count < 2 || graph.of->node_count > SCN_WINDOW_NODES_MAX) {
+            continue;
+        }
+        scn_rings_find(routes, i, &graph.rings);
+        if (!is_safe(&graph, text, text_size)) {
             return false;
         }
     }

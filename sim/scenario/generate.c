@@ -1,32 +1,23 @@
-// `topology:` becomes nodes, cables and an InfiniBand switch, as if the file listed them.
-#include "sim/scenario/loader.h"
+// `topology:` becomes nodes and cables, as if the file listed them; InfiniBand is in generate_ib.c.
+#include "sim/scenario/generate.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/scenario/topology.h"
 #include "sim/scenario/value.h"
-
-struct request {
-    enum scn_topology topology;
-    uint32_t nodes;
-    const struct scn_tree *tree;  // the mapping of topology:
-    const struct scn_tree *cable; // a preset's name, or the keys of a link
-    const struct scn_tree *names; // a list of them; NULL: node0, node1, ...
-};
 
 static const struct scn_key *key_of(const char *name)
 {
     return scn_key_find(&scn_kind_topology, name, NULL);
 }
 
-// False: the number is missing or bad; reported.
-static bool read_number(struct scn_loader *loader, const struct scn_tree *tree, const char *name, uint64_t *number_out)
+bool scn_generate_number(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree,
+                         const char *name, uint64_t *number_out)
 {
     char why[SCN_WHY_MAX];
     const struct scn_tree *entry = scn_tree_find(tree, name);
     if (entry == NULL) {
-        scn_mistakes_add(&loader->mistakes, tree->location, "missing key '%s' in topology", name);
+        scn_mistakes_add(&loader->mistakes, tree->location, "missing key '%s' in %s", name, kind->name);
         return false;
     }
     if (entry->kind != SCN_TREE_SCALAR) {
@@ -34,12 +25,7 @@ static bool read_number(struct scn_loader *loader, const struct scn_tree *tree, 
                          scn_tree_kind_text(entry));
         return false;
     }
-    uint64_t number = 0;
-    if (strcmp(name, "nodes") == 0 && scn_integer_parse(entry->text, &number, why) && number > SCN_NODES_MAX) {
-        scn_mistakes_add(&loader->mistakes, entry->location, SCN_TOO_MANY_NODES, name, number, SCN_NODES_MAX);
-        return false;
-    }
-    if (!scn_number_parse(key_of(name), entry->text, number_out, why)) {
+    if (!scn_number_parse(scn_key_find(kind, name, NULL), entry->text, number_out, why)) {
         scn_mistakes_add(&loader->mistakes, entry->location, "%s: %s", name, why);
         return false;
     }
@@ -53,6 +39,8 @@ static const char *shape_complaint(enum scn_topology topology, uint64_t nodes)
     case SCN_TOPOLOGY_PAIR:
         return nodes == 2 ? NULL : "a pair has 2";
     case SCN_TOPOLOGY_RING:
+        return nodes >= 2 ? NULL : "a ring has 2 or more";
+    case SCN_TOPOLOGY_SEPARATE:
         return NULL;
     case SCN_TOPOLOGY_TWO_RINGS:
         break;
@@ -63,28 +51,63 @@ static const char *shape_complaint(enum scn_topology topology, uint64_t nodes)
     return nodes >= 4 ? NULL : "two_rings needs at least 4, two on each ring";
 }
 
-static bool read_shape(struct scn_loader *loader, struct request *request)
+// The window of the boards limits a shape with cables.
+static bool check_window(struct scn_loader *loader, const struct scn_tree *entry, uint64_t topology)
 {
-    uint64_t topology = 0, nodes = 2;
-    bool good = read_number(loader, request->tree, "kind", &topology);
-    const struct scn_tree *entry = scn_tree_find(request->tree, "nodes");
-    if (!good || entry != NULL || topology != SCN_TOPOLOGY_PAIR) {
-        good = read_number(loader, request->tree, "nodes", &nodes) && good;
+    char why[SCN_WHY_MAX];
+    uint64_t nodes = 0;
+    if (topology == SCN_TOPOLOGY_SEPARATE || entry == NULL || entry->kind != SCN_TREE_SCALAR ||
+        !scn_integer_parse(entry->text, &nodes, why) || nodes <= SCN_WINDOW_NODES_MAX) {
+        return true;
     }
+    scn_mistakes_add(&loader->mistakes, entry->location, "nodes: %" PRIu64 " nodes; " SCN_WINDOW_IS_FULL, nodes,
+                     SCN_WINDOW_NODES_MAX);
+    return false;
+}
+
+static bool read_numbers(struct scn_loader *loader, const struct scn_tree *tree, uint64_t *topology, uint64_t *nodes,
+                         uint64_t *sub_clusters)
+{
+    const struct scn_tree *entry = scn_tree_find(tree, "nodes");
+    bool good = scn_generate_number(loader, &scn_kind_topology, tree, "kind", topology);
+    if (!check_window(loader, entry, *topology)) {
+        return false;
+    }
+    if (!good || entry != NULL || *topology != SCN_TOPOLOGY_PAIR) {
+        good = scn_generate_number(loader, &scn_kind_topology, tree, "nodes", nodes) && good;
+    }
+    if (scn_tree_find(tree, "sub_clusters") != NULL) {
+        good = scn_generate_number(loader, &scn_kind_topology, tree, "sub_clusters", sub_clusters) && good;
+    }
+    return good;
+}
+
+static bool read_shape(struct scn_loader *loader, struct scn_generate *request)
+{
+    uint64_t topology = 0, nodes = 2, sub_clusters = 1;
+    bool good = read_numbers(loader, request->tree, &topology, &nodes, &sub_clusters);
+    const struct scn_tree *entry = scn_tree_find(request->tree, "nodes");
     const char *complaint = good ? shape_complaint((enum scn_topology)topology, nodes) : NULL;
     if (complaint != NULL && entry != NULL) {
         scn_mistakes_add(&loader->mistakes, entry->location, "nodes: %" PRIu64 " nodes; %s", nodes, complaint);
         return false;
     }
+    if (good && nodes * sub_clusters > SCN_NODES_MAX) {
+        scn_mistakes_add(&loader->mistakes, scn_tree_find(request->tree, "sub_clusters")->location, SCN_TOO_MANY_NODES,
+                         "sub_clusters", nodes * sub_clusters, SCN_NODES_MAX);
+        return false;
+    }
     request->topology = (enum scn_topology)topology;
     request->nodes = (uint32_t)nodes;
+    request->sub_clusters = (uint32_t)sub_clusters;
     return good;
 }
 
-static bool check_list(struct scn_loader *loader, const struct request *request)
+static bool check_list(struct scn_loader *loader, const struct scn_generate *request)
 {
     const struct scn_tree *names = request->names;
-    if (names == NULL || (names->kind == SCN_TREE_SEQUENCE && names->count == request->nodes)) {
+    uint32_t nodes = request->nodes * request->sub_clusters;
+    if (names == NULL || (names->kind == SCN_TREE_SEQUENCE && names->count == nodes)) {
         return true;
     }
     if (names->kind != SCN_TREE_SEQUENCE) {
@@ -92,35 +115,49 @@ static bool check_list(struct scn_loader *loader, const struct request *request)
                          scn_tree_kind_text(names));
     } else {
         scn_mistakes_add(&loader->mistakes, names->location, "names: %zu for %" PRIu32 " nodes", (size_t)names->count,
-                         request->nodes);
+                         nodes);
     }
     return false;
 }
 
-static bool read_request(struct scn_loader *loader, struct request *request)
+// Separate nodes have no cables.
+static bool check_cable(struct scn_loader *loader, const struct scn_generate *request)
 {
-    static const char *const required[] = {"preset", "cable"};
+    if (request->topology == SCN_TOPOLOGY_SEPARATE && request->cable != NULL) {
+        scn_mistakes_add(&loader->mistakes, request->cable->key_location,
+                         "cable: separate nodes have no cables of boards");
+        return false;
+    }
+    if (request->topology != SCN_TOPOLOGY_SEPARATE && request->cable == NULL) {
+        scn_mistakes_add(&loader->mistakes, request->tree->location, "missing key 'cable' in topology");
+        return false;
+    }
+    return true;
+}
+
+static bool read_request(struct scn_loader *loader, struct scn_generate *request)
+{
     bool good = true;
     for (const struct scn_tree *entry = request->tree->first; entry != NULL; entry = entry->next) {
         if (key_of(entry->key) == NULL) {
             scn_object_complain_unknown(loader, &scn_kind_topology, entry->key_location, entry->key);
         }
     }
-    for (size_t i = 0; i < sizeof required / sizeof required[0]; i++) {
-        if (scn_tree_find(request->tree, required[i]) == NULL) {
-            scn_mistakes_add(&loader->mistakes, request->tree->location, "missing key '%s' in topology", required[i]);
-            good = false;
-        }
+    if (scn_tree_find(request->tree, "preset") == NULL) {
+        scn_mistakes_add(&loader->mistakes, request->tree->location, "missing key 'preset' in topology");
+        good = false;
     }
     request->cable = scn_tree_find(request->tree, "cable");
     request->names = scn_tree_find(request->tree, "names");
-    return read_shape(loader, request) && good && check_list(loader, request);
+    bool shape = read_shape(loader, request);
+    good = check_cable(loader, request) && good;
+    return shape && good && check_list(loader, request);
 }
 
 // --- entries as a file would contain them ---------------------------------------------------------------------------
 
-static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree_kind kind,
-                                        struct scn_location location)
+struct scn_tree *scn_generate_collection(struct scn_loader *loader, enum scn_tree_kind kind,
+                                         struct scn_location location)
 {
     struct scn_tree *collection = scn_arena_alloc(loader->arena, sizeof *collection);
     collection->kind = kind;
@@ -128,8 +165,7 @@ static struct scn_tree *collection_make(struct scn_loader *loader, enum scn_tree
     return collection;
 }
 
-// Adds a copy of the entry to the mapping, under this key, which may be the entry's own. entry NULL: adds nothing.
-static void entry_copy(struct scn_loader *loader, struct scn_tree *mapping, const char *key,
+void scn_generate_copy(struct scn_loader *loader, struct scn_tree *mapping, const char *key,
                        const struct scn_tree *entry)
 {
     if (entry != NULL) {
@@ -140,25 +176,25 @@ static void entry_copy(struct scn_loader *loader, struct scn_tree *mapping, cons
     }
 }
 
-static void text_add(struct scn_loader *loader, struct scn_tree *mapping, const char *key, const char *text)
+void scn_generate_text(struct scn_loader *loader, struct scn_tree *mapping, const char *key, const char *text)
 {
-    struct scn_tree *entry = collection_make(loader, SCN_TREE_SCALAR, mapping->location);
+    struct scn_tree *entry = scn_generate_collection(loader, SCN_TREE_SCALAR, mapping->location);
     entry->key = key;
     entry->key_location = mapping->location;
     entry->text = text;
     scn_tree_append(mapping, entry);
 }
 
-static void make_nodes(struct scn_loader *loader, const struct request *request)
+static void make_nodes(struct scn_loader *loader, const struct scn_generate *request)
 {
     struct scn_scenario *scenario = loader->scenario;
     const struct scn_tree *name = request->names != NULL ? request->names->first : NULL;
-    for (uint32_t i = 0; i < request->nodes; i++) {
+    for (uint32_t i = 0; i < request->nodes * request->sub_clusters; i++) {
         struct scn_node *node = &scenario->nodes[scenario->node_count++];
-        struct scn_tree *item = collection_make(loader, SCN_TREE_MAPPING, request->tree->location);
-        entry_copy(loader, item, "name", name);
-        entry_copy(loader, item, "preset", scn_tree_find(request->tree, "preset"));
-        entry_copy(loader, item, "with", scn_tree_find(request->tree, "with"));
+        struct scn_tree *item = scn_generate_collection(loader, SCN_TREE_MAPPING, request->tree->location);
+        scn_generate_copy(loader, item, "name", name);
+        scn_generate_copy(loader, item, "preset", scn_tree_find(request->tree, "preset"));
+        scn_generate_copy(loader, item, "with", scn_tree_find(request->tree, "with"));
         scn_node_load(loader, item, node);
         if (name != NULL) {
             name = name->next;
@@ -169,21 +205,27 @@ static void make_nodes(struct scn_loader *loader, const struct request *request)
     }
 }
 
-static const struct scn_tree *link_tree(struct scn_loader *loader, const struct request *request)
+static const struct scn_tree *link_tree(struct scn_loader *loader, const struct scn_generate *request)
 {
     if (request->cable->kind == SCN_TREE_MAPPING) {
         return request->cable;
     }
-    struct scn_tree *mapping = collection_make(loader, SCN_TREE_MAPPING, request->cable->location);
-    entry_copy(loader, mapping, "preset", request->cable);
+    struct scn_tree *mapping = scn_generate_collection(loader, SCN_TREE_MAPPING, request->cable->location);
+    scn_generate_copy(loader, mapping, "preset", request->cable);
     return mapping;
 }
 
-static void make_cables(struct scn_loader *loader, const struct request *request)
+static void make_cables(struct scn_loader *loader, const struct scn_generate *request)
 {
     struct scn_scenario *scenario = loader->scenario;
+    if (request->cable == NULL) {
+        return;
+    }
     const struct scn_tree *link = link_tree(loader, request);
-    scenario->cable_count = scn_topology_cables(request->topology, request->nodes, scenario->cables);
+    for (uint32_t i = 0; i < request->sub_clusters; i++) {
+        scenario->cable_count += scn_topology_cables(request->topology, i * request->nodes, request->nodes,
+                                                     &scenario->cables[scenario->cable_count]);
+    }
     for (uint32_t i = 0; i < scenario->cable_count; i++) {
         struct scn_cable *cable = &scenario->cables[i];
         scn_kind_defaults(&scn_kind_link, &cable->link);
@@ -192,45 +234,6 @@ static void make_cables(struct scn_loader *loader, const struct request *request
         scn_loader_note(loader, &cable->from_node, false, request->tree->location, NULL);
         scn_loader_note(loader, &cable->to_node, false, request->tree->location, NULL);
     }
-}
-
-static void scenario_load(struct scn_loader *loader, const char *name, const struct scn_tree *list)
-{
-    void *base = loader->scenario;
-    scn_object_load_key(loader, scn_key_find(&scn_kind_scenario, name, &base), list, base);
-}
-
-// One switch, and a cable from each node to it.
-static void make_ib_switch(struct scn_loader *loader, const struct request *request)
-{
-    static const char switch_name[] = "switch";
-    const struct scn_tree *preset = scn_tree_find(request->tree, "ib_switch");
-    const struct scn_tree *flight = scn_tree_find(request->tree, "ib_flight");
-    if (preset == NULL) {
-        if (flight != NULL) {
-            scn_mistakes_add(&loader->mistakes, flight->key_location, "'ib_flight' needs 'ib_switch' beside it");
-        }
-        return;
-    }
-    struct scn_tree *switches = collection_make(loader, SCN_TREE_SEQUENCE, preset->location);
-    struct scn_tree *one = collection_make(loader, SCN_TREE_MAPPING, preset->location);
-    text_add(loader, one, "name", switch_name);
-    entry_copy(loader, one, "preset", preset);
-    scn_tree_append(switches, one);
-    scenario_load(loader, "ib_switches", switches);
-    struct scn_tree *cables = collection_make(loader, SCN_TREE_SEQUENCE, preset->location);
-    for (uint32_t i = 0; i < request->nodes; i++) {
-        struct scn_tree *cable = collection_make(loader, SCN_TREE_MAPPING, preset->location);
-        text_add(loader, cable, "from", loader->scenario->nodes[i].name);
-        text_add(loader, cable, "to", switch_name);
-        if (flight != NULL) {
-            entry_copy(loader, cable, "flight", flight);
-        } else {
-            text_add(loader, cable, "flight", key_of("ib_flight")->fallback);
-        }
-        scn_tree_append(cables, cable);
-    }
-    scenario_load(loader, "ib_cables", cables);
 }
 
 static void complain_both(struct scn_loader *loader, const struct scn_tree *entry, const char *other, const char *makes)
@@ -246,16 +249,20 @@ static void check_forms(struct scn_loader *loader, const struct scn_tree *parent
 {
     complain_both(loader, scn_tree_find(parent, "nodes"), "topology", "nodes and cables");
     complain_both(loader, scn_tree_find(parent, "cables"), "topology", "nodes and cables");
-    if (tree->kind == SCN_TREE_MAPPING && scn_tree_find(tree, "ib_switch") != NULL) {
-        complain_both(loader, scn_tree_find(parent, "ib_switches"), "ib_switch", "the switch and its cables");
-        complain_both(loader, scn_tree_find(parent, "ib_cables"), "ib_switch", "the switch and its cables");
+    static const char *const makers[] = {"ib_switch", "ib_fabric"};
+    static const char *const makes[] = {"the switch and its cables", "the switches and their cables"};
+    for (size_t i = 0; tree->kind == SCN_TREE_MAPPING && i < sizeof makers / sizeof makers[0]; i++) {
+        if (scn_tree_find(tree, makers[i]) != NULL) {
+            complain_both(loader, scn_tree_find(parent, "ib_switches"), makers[i], makes[i]);
+            complain_both(loader, scn_tree_find(parent, "ib_cables"), makers[i], makes[i]);
+        }
     }
 }
 
 void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree)
 {
     struct scn_scenario *scenario = loader->scenario;
-    struct request request = {.tree = tree};
+    struct scn_generate request = {.tree = tree};
     check_forms(loader, parent, tree);
     bool good = tree->kind == SCN_TREE_MAPPING;
     if (!good) {
@@ -272,5 +279,5 @@ void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent,
     scn_loader_note(loader, &scenario->cable_count, true, tree->location, NULL);
     make_nodes(loader, &request);
     make_cables(loader, &request);
-    make_ib_switch(loader, &request);
+    scn_generate_ib(loader, &request);
 }

@@ -1,4 +1,5 @@
 // The keys of InfiniBand switches and cables.
+#include "sim/scenario/ib_shapes.h"
 #include "sim/scenario/keys.h"
 #include "sim/scenario/sizes.h"
 
@@ -12,7 +13,7 @@ static const struct scn_key ib_switch_keys[] = {
     {.name = "ports",
      .unit = SCN_UNIT_INTEGER,
      .min = 2,
-     .max = 36,
+     .max = SCN_IB_PORTS_MAX,
      SCN_FIELD(struct scn_ib_switch, ports),
      .doc = "number of ports"},
     {.name = "latency",
@@ -67,3 +68,68 @@ const struct scn_kind scn_kind_ib_cable = {.name = "ib_cable",
                                            .doc = "an InfiniBand cable between HCAs and switches",
                                            SCN_ROWS(ib_cable_keys),
                                            .size = sizeof(struct scn_ib_cable)};
+
+// These keys have no fields: generate_ib.c reads them and makes switches and cables.
+static const struct scn_choice fabrics[] = {
+    {"fat_tree", SCN_IB_KIND_FAT_TREE}, {"dragonfly", SCN_IB_KIND_DRAGONFLY}, {"torus", SCN_IB_KIND_TORUS}, {NULL, 0}};
+static const struct scn_key ib_fabric_keys[] = {
+    {.name = "kind",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = fabrics,
+     .doc = "fat_tree: leaves below spines; dragonfly: groups in which each switch has a cable to each other one, and "
+            "cables between any two groups; torus: a grid that is closed in each dimension"},
+    {.name = "switch",
+     .unit = SCN_UNIT_TEXT,
+     .min = 1,
+     .doc = "preset of every switch, or {preset: NAME, with: {...}}"},
+    {.name = "flight",
+     .unit = SCN_UNIT_TIME,
+     .fallback = "75 ns",
+     .max = 10 * US,
+     .doc = "flight of every cable: time of both PHYs and the cable, one way"},
+    {.name = "radix",
+     .unit = SCN_UNIT_ABSENT,
+     .fallback = "",
+     .min = 2,
+     .max = SCN_IB_PORTS_MAX,
+     .doc = "ports of a switch that may be used; unless given, all of them"},
+    {.name = "nodes_per_switch",
+     .unit = SCN_UNIT_ABSENT,
+     .fallback = "",
+     .min = 1,
+     .max = SCN_IB_PORTS_MAX,
+     .doc = "nodes at a leaf; unless given, of a fat_tree as many as its ports and oversubscription allow, of a "
+            "dragonfly a quarter of the ports, of a torus as few as reach all nodes"},
+    {.name = "levels",
+     .unit = SCN_UNIT_ABSENT,
+     .fallback = "",
+     .min = 1,
+     .max = 3,
+     .doc = "of a fat_tree: levels of switches; unless given, as few as reach all nodes"},
+    {.name = "oversubscription",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "1",
+     .min = 1,
+     .max = SCN_IB_PORTS_MAX,
+     .doc = "of a fat_tree: nodes of a leaf for each cable to the level above"},
+    {.name = "group_switches",
+     .unit = SCN_UNIT_ABSENT,
+     .fallback = "",
+     .min = 1,
+     .max = SCN_IB_PORTS_MAX,
+     .doc = "of a dragonfly: switches of a group; unless given, half the ports"},
+    {.name = "global_links",
+     .unit = SCN_UNIT_ABSENT,
+     .fallback = "",
+     .min = 1,
+     .max = SCN_IB_PORTS_MAX,
+     .doc = "of a dragonfly: cables of a switch to other groups; unless given, a quarter of the ports"},
+    {.name = "size",
+     .unit = SCN_UNIT_ABSENT,
+     .fallback = "",
+     .min = 1,
+     .max = SCN_IB_SWITCHES_MAX,
+     .doc = "of a torus: switches in each dimension, at most five dimensions"},
+};
+const struct scn_kind scn_kind_ib_fabric = {
+    .name = "ib_fabric", .doc = "InfiniBand switches and cables of a common shape", SCN_ROWS(ib_fabric_keys)};

@@ -6,21 +6,34 @@
 
 const struct scn_choice scn_choices_port[] = {
     {"N", SCN_PORT_N}, {"E", SCN_PORT_E}, {"W", SCN_PORT_W}, {"S", SCN_PORT_S}, {NULL, 0}};
-static const struct scn_choice topologies[] = {
-    {"pair", SCN_TOPOLOGY_PAIR}, {"ring", SCN_TOPOLOGY_RING}, {"two_rings", SCN_TOPOLOGY_TWO_RINGS}, {NULL, 0}};
+static const struct scn_choice topologies[] = {{"pair", SCN_TOPOLOGY_PAIR},
+                                               {"ring", SCN_TOPOLOGY_RING},
+                                               {"two_rings", SCN_TOPOLOGY_TWO_RINGS},
+                                               {"separate", SCN_TOPOLOGY_SEPARATE},
+                                               {NULL, 0}};
+static const struct scn_choice ib_routings[] = {{"auto", SCN_IB_ROUTING_AUTO},
+                                                {"shortest", SCN_IB_ROUTING_SHORTEST},
+                                                {"up-down", SCN_IB_ROUTING_UP_DOWN},
+                                                {NULL, 0}};
 // These keys have no fields: generate.c reads them and makes nodes and cables.
 static const struct scn_key topology_keys[] = {
     {.name = "kind",
      .unit = SCN_UNIT_CHOICE,
      .choices = topologies,
      .doc = "pair: two nodes; ring: a ring through E and W; two_rings: two rings of half the nodes each, joined by S "
-            "ports"},
+            "ports; separate: no cables between boards"},
     {.name = "nodes",
      .unit = SCN_UNIT_INTEGER,
-     .min = 2,
+     .min = 1,
      .max = SCN_NODES_MAX,
-     .doc = "number of nodes, called node0, node1, ... or as in names:; a pair has 2, two_rings an even number, 4 or "
-            "more"},
+     .doc = "number of nodes of a sub-cluster, called node0, node1, ... or as in names:; a pair has 2, two_rings an "
+            "even number, 4 or more; at most 16, unless they are separate"},
+    {.name = "sub_clusters",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "1",
+     .min = 1,
+     .max = SCN_NODES_MAX,
+     .doc = "number of equal sub-clusters; the nodes of the second one follow those of the first"},
     {.name = "preset", .unit = SCN_UNIT_TEXT, .min = 1, .doc = "preset of every node"},
     {.name = "with",
      .unit = SCN_UNIT_GENERATOR,
@@ -28,8 +41,10 @@ static const struct scn_key topology_keys[] = {
      .doc = "keys of a node that override the preset, for every node"},
     {.name = "cable",
      .unit = SCN_UNIT_TEXT,
+     .fallback = "",
      .min = 1,
-     .doc = "link of every cable: the name of a preset, or a mapping with the keys of a link"},
+     .doc = "link of every cable: the name of a preset, or a mapping with the keys of a link; "
+            "required unless nodes are separate"},
     {.name = "names",
      .unit = SCN_UNIT_GENERATOR,
      .fallback = "",
@@ -43,6 +58,11 @@ static const struct scn_key topology_keys[] = {
      .fallback = "75 ns",
      .max = 10 * US,
      .doc = "flight of the cables to ib_switch: time of both PHYs and the cable, one way"},
+    {.name = "ib_fabric",
+     .unit = SCN_UNIT_GENERATOR,
+     .fallback = "",
+     .child = &scn_kind_ib_fabric,
+     .doc = "InfiniBand switches of a common shape between the HCAs of all nodes"},
 };
 const struct scn_kind scn_kind_topology = {.name = "topology",
                                            .doc = "nodes and cables of a common shape, instead of nodes: and cables:",
@@ -59,7 +79,7 @@ static const struct scn_key node_keys[] = {
      .unit = SCN_UNIT_ABSENT,
      .fallback = "",
      .min = 1,
-     .max = 1000,
+     .max = SCN_NODES_MAX,
      .flags = SCN_KEY_OWN,
      .doc = "number of equal nodes, called name0, name1, ...; without it the entry is one node, called name"},
     {.name = "hardware",
@@ -192,7 +212,7 @@ static const struct scn_key scenario_keys[] = {
      .child = &scn_kind_node,
      SCN_FIELD(struct scn_scenario, nodes),
      SCN_SECOND(struct scn_scenario, node_count),
-     .doc = "nodes of the sub-cluster"},
+     .doc = "nodes"},
     {.name = "cables",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",
@@ -217,6 +237,15 @@ static const struct scn_key scenario_keys[] = {
      SCN_FIELD(struct scn_scenario, ib_cables),
      SCN_SECOND(struct scn_scenario, ib_cable_count),
      .doc = "InfiniBand cables between HCAs and switches"},
+    {.name = "ib_routing",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = ib_routings,
+     .fallback = "auto",
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
+     SCN_FIELD(struct scn_scenario, ib_routing),
+     .doc =
+         "routes through InfiniBand switches. shortest; up-down: up towards a root switch, then down; auto: shortest "
+         "ones unless packets on them can wait for one another in a cycle, then up-down"},
     {.name = "faults",
      .unit = SCN_UNIT_OBJECTS,
      .fallback = "",
@@ -283,6 +312,7 @@ const struct scn_kind scn_kind_scenario = {.name = "scenario",
 
 const struct scn_kind *const scn_kinds[] = {&scn_kind_scenario,
                                             &scn_kind_topology,
+                                            &scn_kind_ib_fabric,
                                             &scn_kind_node,
                                             &scn_kind_host,
                                             &scn_kind_board,

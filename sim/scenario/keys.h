@@ -93,8 +93,8 @@ struct scn_kind {
     void (*loaded)(void *object, const struct scn_tree *tree);
 };
 
-extern const struct scn_kind scn_kind_scenario, scn_kind_topology, scn_kind_node, scn_kind_host, scn_kind_board,
-    scn_kind_gpu, scn_kind_ib_cable, scn_kind_ib_switch, scn_kind_link, scn_kind_cable, scn_kind_fault,
+extern const struct scn_kind scn_kind_scenario, scn_kind_topology, scn_kind_ib_fabric, scn_kind_node, scn_kind_host,
+    scn_kind_board, scn_kind_gpu, scn_kind_ib_cable, scn_kind_ib_switch, scn_kind_link, scn_kind_cable, scn_kind_fault,
     scn_kind_fault_ends, scn_kind_fault_ib_ends, scn_kind_parameter, scn_kind_outside, scn_kind_results, scn_kind_run,
     scn_kind_verbs, scn_kind_beside, scn_kind_value, scn_kind_check, scn_kind_expect, scn_kind_compare, scn_kind_panel;
 #define DEVICE(id, ID, name, kind_doc, key_doc) extern const struct scn_kind scn_kind_##id; // device_keys.c

@@ -21,14 +21,16 @@ struct scn_loaded {
 struct scn_preset;
 struct scn_given;
 
+#define SCN_GIVEN_BUCKETS 4096
+
 struct scn_loader {
     struct scn_arena *arena;
     struct scn_mistakes mistakes;
     struct scn_sources *sources;
     struct scn_scenario *scenario;
     const char *configs_dir;
-    struct scn_preset *presets; // those read so far
-    struct scn_given *given;    // the values of the scenario's file over presets
+    struct scn_preset *presets;                 // those read so far
+    struct scn_given *given[SCN_GIVEN_BUCKETS]; // the values of the scenario's file over presets, by object
     unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
@@ -62,8 +64,9 @@ void scn_nodes_load(struct scn_loader *loader, const struct scn_key *key, const 
 void scn_node_load(struct scn_loader *loader, const struct scn_tree *item, struct scn_node *node);
 
 // The message for more than SCN_NODES_MAX nodes: the key, their number, the largest number.
-#define SCN_TOO_MANY_NODES                                                                                             \
-    "%s: %" PRIu64 " nodes; a sub-cluster has at most %d, as its window of 512 GiB has room for no more"
+#define SCN_TOO_MANY_NODES "%s: %" PRIu64 " nodes; a scenario has at most %d"
+// The end of the message for more than SCN_WINDOW_NODES_MAX nodes in a sub-cluster: the largest number.
+#define SCN_WINDOW_IS_FULL "a sub-cluster has at most %d, as its window of 512 GiB has room for no more"
 
 // generate.c: `topology:`; parent: the mapping that contains it.
 void scn_topology_load(struct scn_loader *loader, const struct scn_tree *parent, const struct scn_tree *tree);
@@ -100,6 +103,9 @@ void scn_check_expect(struct scn_loader *loader, const struct scn_check *expect)
 void scn_check_fpga_run(struct scn_loader *loader, const struct scn_run *run);
 bool scn_check_board_run(struct scn_loader *loader, const struct scn_run *run);
 
+// check_hybrid.c: a run on every node of several sub-clusters; other runs are left alone.
+void scn_check_hybrid_run(struct scn_loader *loader, const struct scn_run *run);
+
 // check_verbs.c: a run of a program on libibverbs; values that other runs may not have (false: the run has no method).
 void scn_check_acp_run(struct scn_loader *loader, const struct scn_run *run);
 void scn_check_verbs_run(struct scn_loader *loader, const struct scn_run *run);
@@ -107,6 +113,7 @@ bool scn_check_other_run(struct scn_loader *loader, const struct scn_run *run);
 
 // check_run.c: whether cables of boards lead from one node to the other. True if cables have mistakes.
 bool scn_check_joined(const struct scn_loader *loader, uint32_t from, uint32_t to);
+bool scn_check_are_cables_good(const struct scn_loader *loader);
 
 // check_hca.c: HCAs and the cables between them.
 void scn_check_hcas(struct scn_loader *loader);

@@ -257,15 +257,20 @@ static void load_with(struct scn_loader *loader, const struct scn_kind *kind, co
 // --- values over presets -------------------------------------------------------------------------------------------
 
 struct scn_given {
-    struct scn_given *next;
+    struct scn_given *next;      // older, in the same bucket
     size_t offset;               // of the object
     bool preset;                 // the object has a preset
     const struct scn_tree *tree; // values over the preset; NULL: none
 };
 
+static size_t bucket_of(size_t offset)
+{
+    return offset / sizeof(uint64_t) % SCN_GIVEN_BUCKETS;
+}
+
 static const struct scn_given *given_find(const struct scn_loader *loader, const void *base)
 {
-    const struct scn_given *given = loader->given;
+    const struct scn_given *given = loader->given[bucket_of(offset_of(loader, base))];
     while (given != NULL && given->offset != offset_of(loader, base)) {
         given = given->next;
     }
@@ -288,9 +293,10 @@ static void given_note(struct scn_loader *loader, const struct scn_tree *tree, c
         over = NULL; // from a preset's file
     }
     struct scn_given *given = scn_arena_alloc(loader->arena, sizeof *given);
-    *given = (struct scn_given){loader->given, offset_of(loader, base),
-                                preset != NULL || (before != NULL && before->preset), over};
-    loader->given = given;
+    struct scn_given **bucket = &loader->given[bucket_of(offset_of(loader, base))];
+    *given = (struct scn_given){*bucket, offset_of(loader, base), preset != NULL || (before != NULL && before->preset),
+                                over};
+    *bucket = given;
 }
 
 void scn_object_load(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base)

@@ -7,6 +7,10 @@ static const struct scn_choice workloads[] = {
 #include "sim/scenario/workloads.def"
 #undef WORKLOAD
     {NULL, 0}};
+static const struct scn_choice algorithms[] = {{"ring", SCN_ALGORITHM_RING},
+                                               {"recursive-doubling", SCN_ALGORITHM_DOUBLING},
+                                               {"hierarchical", SCN_ALGORITHM_HIERARCHICAL},
+                                               {NULL, 0}};
 static const struct scn_choice notifies[] = {{"host", SCN_NOTIFY_HOST}, {"board", SCN_NOTIFY_BOARD}, {NULL, 0}};
 static const struct scn_choice memories[] = {{"host", SCN_MEMORY_HOST},
                                              {"gpu0", SCN_MEMORY_GPU0},
@@ -114,6 +118,23 @@ static const struct scn_key run_keys[] = {
      .max = SCN_NODES_MAX,
      SCN_FIELD(struct scn_run, columns),
      .doc = "columns of the grid of nodes in a halo exchange"},
+    {.name = "block_columns",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "0",
+     .max = SCN_WINDOW_NODES_MAX,
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
+     SCN_FIELD(struct scn_run, block_columns),
+     .doc =
+         "hybrid-halo: columns of the block of the grid that a sub-cluster has; 0: the block is as square as possible"},
+    {.name = "algorithm",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = algorithms,
+     .fallback = "hierarchical",
+     .flags = SCN_KEY_OPEN | SCN_KEY_SHOWN,
+     SCN_FIELD(struct scn_run, algorithm),
+     .doc =
+         "all-reduce, also that of a hybrid-halo. ring: around all nodes; recursive-doubling: with the node whose rank "
+         "differs in one bit; hierarchical: the latter in each sub-cluster, then between their first nodes"},
     {.name = "ranks",
      .unit = SCN_UNIT_INTEGERS,
      .fallback = "0",

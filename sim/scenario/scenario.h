@@ -164,6 +164,10 @@ struct scn_ib_cable {
     uint64_t flight_ps;          // as in models/hca/ib_link.h
 };
 
+// The routes that switches have (ib_fabric.h). Auto: shortest ones, if packets on them never wait for one another in a
+// cycle; else up*/down*.
+enum scn_ib_routing { SCN_IB_ROUTING_AUTO, SCN_IB_ROUTING_SHORTEST, SCN_IB_ROUTING_UP_DOWN };
+
 enum scn_workload {
 #define WORKLOAD(id, function, name, nodes, method, keys) SCN_WORKLOAD_##id,
 #include "sim/scenario/workloads.def"
@@ -204,6 +208,10 @@ enum scn_operation {
 };
 enum scn_transport { SCN_TRANSPORT_RC, SCN_TRANSPORT_UC, SCN_TRANSPORT_UD };
 
+// An all-reduce. Hierarchical: recursive doubling in each sub-cluster, then between their first nodes, which pass the
+// result on.
+enum scn_algorithm { SCN_ALGORITHM_RING, SCN_ALGORITHM_DOUBLING, SCN_ALGORITHM_HIERARCHICAL };
+
 // The keys of a run that only programs on libibverbs use.
 struct scn_verbs {
     enum scn_device device;
@@ -242,7 +250,9 @@ struct scn_run {
     uint32_t warmup;     // repetitions before them
     enum scn_memory from, to;
     enum scn_notify notify;
-    uint32_t columns; // of the grid of a halo exchange
+    uint32_t columns;       // of the grid of a halo exchange
+    uint32_t block_columns; // of the part of the grid that a sub-cluster has; 0: as square as possible
+    enum scn_algorithm algorithm;
     // Numbers of ranks of programs on ACP, each measured in a simulation of its own. 0: see scn_acp_ranks.
     uint64_t ranks[SCN_LIST_MAX];
     uint32_t ranks_count;
@@ -362,6 +372,7 @@ struct scn_scenario {
     uint32_t ib_switch_count;
     struct scn_ib_cable ib_cables[SCN_IB_CABLES_MAX];
     uint32_t ib_cable_count;
+    enum scn_ib_routing ib_routing;
     struct scn_fault faults[SCN_FAULTS_MAX];
     uint32_t fault_count;
     struct scn_run runs[SCN_RUNS_MAX];

@@ -11,29 +11,31 @@ static uint32_t ring_cables(uint32_t first, uint32_t nodes, struct scn_cable *ca
     return nodes;
 }
 
-static uint32_t crossing_cables(uint32_t nodes, struct scn_cable *cables)
+static uint32_t crossing_cables(uint32_t first, uint32_t nodes, struct scn_cable *cables)
 {
     for (uint32_t i = 0; i < nodes; i++) {
-        cables[i].from_node = i;
-        cables[i].to_node = nodes + i;
+        cables[i].from_node = first + i;
+        cables[i].to_node = first + nodes + i;
         cables[i].from_port = cables[i].to_port = SCN_PORT_S;
     }
     return nodes;
 }
 
-uint32_t scn_topology_cables(enum scn_topology topology, uint32_t nodes, struct scn_cable cables[SCN_CABLES_MAX])
+uint32_t scn_topology_cables(enum scn_topology topology, uint32_t first, uint32_t nodes, struct scn_cable *cables)
 {
     uint32_t half = nodes / 2, count = 0;
     switch (topology) {
     case SCN_TOPOLOGY_PAIR:
-        ring_cables(0, nodes, cables);
+        ring_cables(first, nodes, cables);
         return 1;
     case SCN_TOPOLOGY_RING:
-        return ring_cables(0, nodes, cables);
+        return ring_cables(first, nodes, cables);
     case SCN_TOPOLOGY_TWO_RINGS:
-        count += ring_cables(0, half, cables);
-        count += ring_cables(half, half, cables + count);
-        count += crossing_cables(half, cables + count);
+        count += ring_cables(first, half, cables);
+        count += ring_cables(first + half, half, cables + count);
+        count += crossing_cables(first, half, cables + count);
+        break;
+    case SCN_TOPOLOGY_SEPARATE:
         break;
     }
     return count;

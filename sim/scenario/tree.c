@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -240,15 +241,32 @@ struct scn_tree *scn_tree_parse(struct scn_arena *arena, struct scn_mistakes *mi
     return built ? builder.root : NULL;
 }
 
+struct text {
+    char *bytes;
+    size_t length, room;
+};
+
+static void text_grow(struct text *text)
+{
+    text->room = text->room == 0 ? 1u << 16 : 2 * text->room;
+    text->bytes = realloc(text->bytes, text->room);
+    if (text->bytes == NULL) {
+        sim_panic("scenario", "no memory for a file of %zu bytes", text->room);
+    }
+}
+
 // Reads at most `most` bytes. A pipe that nobody writes to is empty and not waited for. false: see errno.
-static bool file_read(const char *name, char *text, size_t most, size_t *length_out)
+static bool file_read(const char *name, struct text *text, size_t most)
 {
     int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ssize_t got = fd >= 0 ? 1 : -1;
-    size_t length = 0;
-    while (got > 0 && length < most) {
-        got = read(fd, text + length, most - length);
-        length += got > 0 ? (size_t)got : 0;
+    while (got > 0 && text->length < most) {
+        if (text->length == text->room) {
+            text_grow(text);
+        }
+        size_t room = (text->room < most ? text->room : most) - text->length;
+        got = read(fd, text->bytes + text->length, room);
+        text->length += got > 0 ? (size_t)got : 0;
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             struct pollfd more = {.fd = fd, .events = POLLIN};
             (void)poll(&more, 1, -1);
@@ -260,7 +278,6 @@ static bool file_read(const char *name, char *text, size_t most, size_t *length_
         (void)close(fd);
     }
     errno = problem;
-    *length_out = length;
     return got >= 0;
 }
 
@@ -268,19 +285,19 @@ struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mis
                                bool *readable_out)
 {
     struct scn_location location = {file, 0, 0};
-    *readable_out = false;
-    char *text = scn_arena_alloc(arena, SCN_FILE_BYTES_MAX + 1);
-    size_t length = 0;
-    if (!file_read(file->name, text, SCN_FILE_BYTES_MAX + 1, &length)) {
+    struct text text = {0};
+    struct scn_tree *tree = NULL;
+    *readable_out = file_read(file->name, &text, SCN_FILE_BYTES_MAX + 1);
+    if (!*readable_out) {
         scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(errno));
-        return NULL;
-    }
-    *readable_out = true;
-    if (length > SCN_FILE_BYTES_MAX) {
+    } else if (text.length > SCN_FILE_BYTES_MAX) {
         scn_mistakes_add(mistakes, location, "larger than %u KiB", SCN_FILE_BYTES_MAX / 1024);
-        return NULL;
+    } else {
+        const char *copy = scn_arena_copy(arena, text.length > 0 ? text.bytes : "", text.length); // as long as the tree
+        tree = scn_tree_parse(arena, mistakes, file, copy, text.length);
     }
-    return scn_tree_parse(arena, mistakes, file, text, length);
+    free(text.bytes);
+    return tree;
 }
 
 void scn_tree_append(struct scn_tree *tree, struct scn_tree *entry)

@@ -8,9 +8,9 @@
 #include "sim/scenario/arena.h"
 #include "sim/scenario/mistakes.h"
 
-#define SCN_FILE_BYTES_MAX   (1u << 20)
+#define SCN_FILE_BYTES_MAX   (1u << 24)
 #define SCN_TREE_DEPTH_MAX   16
-#define SCN_TREE_ENTRIES_MAX 1024 // of one mapping or list
+#define SCN_TREE_ENTRIES_MAX 4096 // of one mapping or list
 
 enum scn_tree_kind { SCN_TREE_SCALAR, SCN_TREE_SEQUENCE, SCN_TREE_MAPPING };
 

@@ -11,6 +11,8 @@ enum {
     GPUS = SCN_USES_GPUS,
     SERVICE = SCN_USES_SERVICE,
     COUNTS = SCN_USES_COUNTS,
+    BLOCKS = SCN_USES_BLOCKS,
+    ALGORITHM = SCN_USES_ALGORITHM,
     BOARD_DMA = SCN_USES_BOARD_DMA,
     LIBTCA = SCN_USES_LIBTCA
 };
@@ -52,7 +54,22 @@ bool scn_workload_has_peer(enum scn_workload workload)
     return nodes == SCN_NODES_PAIR || nodes == SCN_NODES_WAY || scn_workload_is_verbs(workload);
 }
 
+bool scn_workload_is_hybrid(enum scn_workload workload)
+{
+    return rows[workload].nodes == SCN_NODES_HYBRID;
+}
+
 bool scn_workload_needs_board(enum scn_workload workload)
 {
-    return rows[workload].nodes != SCN_NODES_ANY_NODE && !scn_workload_is_verbs(workload);
+    return rows[workload].nodes != SCN_NODES_ANY_NODE && !scn_workload_is_verbs(workload) &&
+           !scn_workload_is_hybrid(workload);
+}
+
+uint32_t scn_block_columns(const struct scn_run *run, uint32_t nodes)
+{
+    uint32_t high = 1;
+    for (uint32_t i = 1; i * i <= nodes; i++) {
+        high = nodes % i == 0 ? i : high;
+    }
+    return run->block_columns != 0 ? run->block_columns : nodes / high;
 }

@@ -97,6 +97,59 @@ TEST(TopoCommand, DrawsEveryNodeAndEveryPort)
     process_fini(&process);
 }
 
+TEST(TopoCommand, FoldsSubClustersThatAreAlike)
+{
+    struct process process;
+    topo(&process, "ha-pacs-tca-64", "--out x.svg");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "64 nodes, 96 cables, 128 InfiniBand cables\n");
+    EXPECT_CONTAINS(process.output,
+                    "\nsub-clusters\n     4  tcag-0001 .. tcag-0058        two rings of 8, at most 5 hops, on "
+                    "average 2.67  ha-pacs-tca-2014, HCA\n");
+    EXPECT_CONTAINS(process.output, "     4  leaf0 .. leaf3                32 of 36 ports, 16 nodes, 100 ns\n"
+                                    "     2  spine0 .. spine1              32 of 36 ports, 0 nodes, 100 ns\n");
+    EXPECT_CONTAINS(process.output, "InfiniBand cables between nodes: at most 4, on average 3.52\n"
+                                    "InfiniBand routes: shortest\n");
+    char *svg = process_file_read(&process, "x.svg");
+    ASSERT_NOT_NULL(svg);
+    EXPECT_EQ(occurrences(svg, "<rect "), 1 + 4 + 6);
+    EXPECT_EQ(occurrences(svg, "<path "), 4 + 4 * 2); // a leaf has one line to its nodes and one to each spine
+    EXPECT_EQ(occurrences(svg, ">16 nodes<"), 4);
+    EXPECT_EQ(occurrences(svg, "nan"), 0);
+    EXPECT_CONTAINS(svg, "</svg>\n");
+    free(svg);
+    process_fini(&process);
+}
+
+TEST(TopoCommand, PrintsEveryNodeIfAsked)
+{
+    struct process process;
+    topo(&process, "ha-pacs-tca-64", "--full");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "\n  63  tcag-0058  ha-pacs-tca-2014, HCA\n");
+    EXPECT_CONTAINS(process.output, "\nroutes of tcag-0058\n");
+    process_fini(&process);
+}
+
+TEST(TopoCommand, NamesTheRootOfUpDownRoutes)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "torus.yaml",
+                       "title: t\ntopology: {kind: separate, preset: rx200-s7, nodes: 48, "
+                       "ib_fabric: {kind: torus, switch: qdr-36, size: [4, 4]}}\n");
+    process_run(&process, "topo torus.yaml --out x.svg");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "\n    48  node0 .. node47               one node  rx200-s7, HCA\n");
+    EXPECT_CONTAINS(process.output, "\n    16  switch-0-0 .. switch-3-3      7 of 36 ports, 3 nodes, 100 ns\n");
+    EXPECT_CONTAINS(process.output, "InfiniBand routes: up*/down*, from the root switch-0-0\n");
+    char *svg = process_file_read(&process, "x.svg");
+    EXPECT_EQ(occurrences(svg != NULL ? svg : "", "<path "), 16 + 32);
+    EXPECT_EQ(occurrences(svg != NULL ? svg : "", ">3 nodes<"), 16);
+    free(svg);
+    process_fini(&process);
+}
+
 TEST(TopoCommand, DrawsIntoTheResultsUnlessToldOtherwise)
 {
     struct process process;

@@ -15,21 +15,24 @@ enum { PORT_HOST, PORT_E, PORT_W, PORT_S, PORT_BOARD, PORT_NONE };
 
 struct fabric {
     struct scn_scenario *scenario;
-    struct peach2_route routes[SCN_NODES_MAX][PEACH2_ROUTES_MAX];
+    struct scn_routes *found;
+    struct peach2_route routes[SCN_WINDOW_NODES_MAX][PEACH2_ROUTES_MAX];
 };
 
 static void fabric_create(struct fabric *fabric, enum scn_topology topology, uint32_t nodes)
 {
     fabric->scenario = platform_fixture_line(nodes);
-    fabric->scenario->cable_count = scn_topology_cables(topology, nodes, fabric->scenario->cables);
+    fabric->scenario->cable_count = scn_topology_cables(topology, 0, nodes, fabric->scenario->cables);
+    fabric->found = scn_routes_find(fabric->scenario);
     for (uint32_t node = 0; node < nodes; node++) {
-        const struct peach2_routing routing = plat_routes_find(fabric->scenario, node);
+        const struct peach2_routing routing = plat_routing_of(fabric->found, node);
         EXPECT_EQ(peach2_routes_make(&routing, fabric->routes[node]), 0);
     }
 }
 
 static void fabric_destroy(struct fabric *fabric)
 {
+    scn_routes_free(fabric->found);
     platform_fixture_free(fabric->scenario);
 }
 
@@ -51,14 +54,14 @@ static uint32_t follow(const struct fabric *fabric, uint32_t node, uint64_t offs
 {
     uint32_t hops = 0;
     enum scn_port came_from = SCN_PORT_N;
-    for (; hops < SCN_NODES_MAX; hops++) {
+    for (; hops < SCN_WINDOW_NODES_MAX; hops++) {
         unsigned port = lookup(fabric->routes[node], offset);
         *node_out = node;
         *port_out = port;
         if (port < PORT_E || port > PORT_S || (hops > 0 && port == (unsigned)came_from)) {
             return hops;
         }
-        node = scn_routes_neighbour(fabric->scenario, node, (enum scn_port)port, &came_from);
+        node = scn_routes_neighbour(fabric->found, node, (enum scn_port)port, &came_from);
         if (node == SCN_NODE_NONE) {
             *port_out = PORT_NONE;
             return hops;
@@ -116,14 +119,14 @@ TEST(RouteRegisters, LeadEveryPairOfNodesOfAPairAlongTheShortestWay)
 
 TEST(RouteRegisters, LeadEveryPairOfNodesOfAnyRingAlongTheShortestWay)
 {
-    for (uint32_t nodes = 2; nodes <= SCN_NODES_MAX; nodes++) {
+    for (uint32_t nodes = 2; nodes <= SCN_WINDOW_NODES_MAX; nodes++) {
         expect_all_arrive(SCN_TOPOLOGY_RING, nodes);
     }
 }
 
 TEST(RouteRegisters, LeadEveryPairOfNodesOfAnyTwoRingsAlongTheShortestWay)
 {
-    for (uint32_t nodes = 4; nodes <= SCN_NODES_MAX; nodes += 2) {
+    for (uint32_t nodes = 4; nodes <= SCN_WINDOW_NODES_MAX; nodes += 2) {
         expect_all_arrive(SCN_TOPOLOGY_TWO_RINGS, nodes);
     }
 }
@@ -139,24 +142,26 @@ TEST(RouteRegisters, TakeNothingForNodesThatAreNotThere)
     fabric_destroy(&fabric);
 }
 
-static void expect_ports(const struct scn_scenario *scenario, uint32_t node, const uint8_t *ports)
+static void expect_ports(const struct scn_scenario *scenario, uint32_t node, const uint8_t *ports, uint32_t count)
 {
-    struct peach2_routing routing = plat_routes_find(scenario, node);
+    struct scn_routes *routes = scn_routes_find(scenario);
+    struct peach2_routing routing = plat_routing_of(routes, node);
     EXPECT_EQ(routing.node, node);
-    EXPECT_EQ(routing.node_count, scenario->node_count);
-    for (uint32_t i = 0; i < scenario->node_count; i++) {
+    EXPECT_EQ(routing.node_count, count);
+    for (uint32_t i = 0; i < PEACH2_NODES_MAX; i++) {
         if (i != node) {
-            EXPECT_EQ(routing.port_of_node[i], ports[i]);
+            EXPECT_EQ(routing.port_of_node[i], i < count ? ports[i] : PEACH2_NO_PORT);
         }
     }
+    scn_routes_free(routes);
 }
 
 TEST(Routes, LeadAlongALine)
 {
     struct scn_scenario *scenario = platform_fixture_line(4);
     const uint8_t first[] = {0, 1, 1, 1}, third[] = {2, 2, 0, 1};
-    expect_ports(scenario, 0, first);
-    expect_ports(scenario, 2, third);
+    expect_ports(scenario, 0, first, 4);
+    expect_ports(scenario, 2, third, 4);
     platform_fixture_free(scenario);
 }
 
@@ -166,7 +171,7 @@ TEST(Routes, TakeTheShorterWayAroundARingAndEastWhenBothAreEqual)
     scenario->cables[scenario->cable_count++] =
         (struct scn_cable){.from_node = 3, .to_node = 0, .from_port = SCN_PORT_E, .to_port = SCN_PORT_W};
     const uint8_t first[] = {0, 1, 1, 2};
-    expect_ports(scenario, 0, first);
+    expect_ports(scenario, 0, first, 4);
     platform_fixture_free(scenario);
 }
 
@@ -176,18 +181,27 @@ TEST(Routes, UseAnSCableWhereItIsNotLonger)
     scenario->cables[scenario->cable_count++] =
         (struct scn_cable){.from_node = 0, .to_node = 3, .from_port = SCN_PORT_S, .to_port = SCN_PORT_S};
     const uint8_t first[] = {0, 1, 3, 3};
-    expect_ports(scenario, 0, first);
+    expect_ports(scenario, 0, first, 4);
     platform_fixture_free(scenario);
 }
 
-TEST(Routes, LeaveNodesWithoutACableUnreached)
+TEST(Routes, NumberTheNodesOfEachSubClusterFrom0)
 {
-    struct scn_scenario *scenario = platform_fixture_line(3);
-    scenario->cable_count = 1;
-    const uint8_t first[] = {0, 1, PEACH2_NO_PORT};
-    expect_ports(scenario, 0, first);
-    EXPECT_TRUE(plat_routes_joined(scenario, 0, 1));
-    EXPECT_FALSE(plat_routes_joined(scenario, 1, 2));
-    EXPECT_TRUE(plat_routes_joined(scenario, 2, 2));
+    struct scn_scenario *scenario = platform_fixture_line(5);
+    scenario->cables[1] = scenario->cables[3]; // of nodes 3 and 4; node 2 is alone
+    scenario->cable_count = 2;
+    struct scn_routes *routes = scn_routes_find(scenario);
+    const struct peach2_routing alone = plat_routing_of(routes, 2), last = plat_routing_of(routes, 4);
+    EXPECT_EQ(alone.node, 0);
+    EXPECT_EQ(alone.node_count, 1);
+    EXPECT_EQ(last.node, 1);
+    EXPECT_EQ(last.node_count, 2);
+    EXPECT_EQ(last.port_of_node[0], SCN_PORT_W);
+    EXPECT_EQ(routes->sub_cluster_count, 3);
+    EXPECT_TRUE(scn_routes_joined(routes, 0, 1));
+    EXPECT_FALSE(scn_routes_joined(routes, 1, 2));
+    EXPECT_TRUE(scn_routes_joined(routes, 2, 2));
+    EXPECT_EQ(scn_routes_hops(routes, 1, 3), SCN_UNREACHED);
+    scn_routes_free(routes);
     platform_fixture_free(scenario);
 }

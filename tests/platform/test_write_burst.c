@@ -20,7 +20,7 @@
 struct burst {
     struct site site;
     struct backend_buffer sources[NODES];
-    struct scn_routes routes;
+    struct scn_routes *routes;
     struct plat_fault fault;
     bool arrived[MESSAGES]; // reported as complete
 };
@@ -88,12 +88,12 @@ static bool passes_the_cable(const struct burst *burst, uint32_t node, uint32_t 
 {
     const struct scn_cable *cable = &burst->site.scenario->cables[PULLED];
     while (node != target) {
-        enum scn_port port = (enum scn_port)burst->routes.ports[node][target];
+        enum scn_port port = (enum scn_port)scn_routes_port(burst->routes, node, target);
         if ((node == cable->from_node && port == cable->from_port) ||
             (node == cable->to_node && port == cable->to_port)) {
             return true;
         }
-        node = scn_routes_neighbour(burst->site.scenario, node, port, NULL);
+        node = scn_routes_neighbour(burst->routes, node, port, NULL);
     }
     return false;
 }
@@ -127,7 +127,7 @@ static void burst_run(struct burst *burst, enum scn_fidelity fidelity, uint32_t 
     scenario->faults[scenario->fault_count] = *fault;
     scenario->faults[scenario->fault_count].ends.given = true;
     scenario->faults[scenario->fault_count++].for_ps = SCN_NOT_GIVEN;
-    scn_routes_find(scenario, &burst->routes);
+    burst->routes = scn_routes_find(scenario);
     site_build(&burst->site);
     ASSERT_NOT_NULL(burst->site.machine);
     for (uint32_t i = 0; i < NODES; i++) {
@@ -139,6 +139,7 @@ static void burst_run(struct burst *burst, enum scn_fidelity fidelity, uint32_t 
     for (uint32_t i = 0; i < MESSAGES; i++) {
         message_check(burst, i / (CHANNELS * ROUNDS), i / ROUNDS % CHANNELS, i % ROUNDS);
     }
+    scn_routes_free(burst->routes);
     site_fini(&burst->site);
 }
 

@@ -120,7 +120,7 @@ TEST(Fuzz, DeepNestingIsRefused)
 
 TEST(Fuzz, LargeFilesAreRefused)
 {
-    expect_filled_answered('a', (1u << 20) + 1, "larger than 1024 KiB");
+    expect_filled_answered('a', (1u << 24) + 1, "larger than 16384 KiB");
     expect_filled_answered('\0', 1000, "not YAML: control characters are not allowed");
 }
 
@@ -132,6 +132,6 @@ TEST(Fuzz, ManyEntriesAreRefused)
     for (unsigned i = 0; i < 10000; i++) {
         length += (size_t)sprintf(text + length, "k%u: 1\n", i);
     }
-    expect_answered(text, length, "more than 1024 entries in a mapping");
+    expect_answered(text, length, "more than 4096 entries in a mapping");
     free(text);
 }

@@ -17,7 +17,7 @@ static struct scn_scenario *scenario_make(enum scn_topology topology, uint32_t n
 {
     struct scn_scenario *scenario = calloc(1, sizeof *scenario);
     scenario->node_count = nodes;
-    scenario->cable_count = scn_topology_cables(topology, nodes, scenario->cables);
+    scenario->cable_count = scn_topology_cables(topology, 0, nodes, scenario->cables);
     return scenario;
 }
 
@@ -27,8 +27,8 @@ static uint32_t max_hops(const struct scn_routes *routes, uint32_t *sum_out)
     *sum_out = 0;
     for (uint32_t a = 0; a < routes->node_count; a++) {
         for (uint32_t b = 0; b < routes->node_count; b++) {
-            *sum_out += routes->hops[a][b];
-            most = routes->hops[a][b] > most ? routes->hops[a][b] : most;
+            *sum_out += scn_routes_hops(routes, a, b);
+            most = scn_routes_hops(routes, a, b) > most ? scn_routes_hops(routes, a, b) : most;
         }
     }
     return most;
@@ -49,11 +49,11 @@ TEST(Hops, AreThoseOfTheShapes)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scn_scenario *scenario = scenario_make(cases[i].topology, cases[i].nodes);
-        struct scn_routes routes;
+        struct scn_routes *routes = scn_routes_find(scenario);
         uint32_t sum = 0;
-        scn_routes_find(scenario, &routes);
-        EXPECT_EQ(max_hops(&routes, &sum), cases[i].most);
+        EXPECT_EQ(max_hops(routes, &sum), cases[i].most);
         EXPECT_EQ(sum, cases[i].sum_of_one * cases[i].nodes);
+        scn_routes_free(routes);
         free(scenario);
     }
 }
@@ -62,7 +62,8 @@ static void expect_ports(const struct scn_routes *routes, uint32_t node, const c
 {
     static const char letters[] = "NEWS";
     for (uint32_t i = 0; i < routes->node_count; i++) {
-        char port = routes->ports[node][i] == SCN_NO_PORT ? '-' : letters[routes->ports[node][i]];
+        uint8_t number = scn_routes_port(routes, node, i);
+        char port = number == SCN_NO_PORT ? '-' : letters[number];
         EXPECT_EQ(port, ports[i]);
     }
 }
@@ -70,35 +71,40 @@ static void expect_ports(const struct scn_routes *routes, uint32_t node, const c
 TEST(Routes, GoEastWhenBothWaysAroundARingAreEqual)
 {
     struct scn_scenario *scenario = scenario_make(SCN_TOPOLOGY_RING, 8);
-    struct scn_routes routes;
-    scn_routes_find(scenario, &routes);
-    expect_ports(&routes, 0, "-EEEEWWW");
-    expect_ports(&routes, 5, "EEWWW-EE");
+    struct scn_routes *routes = scn_routes_find(scenario);
+    expect_ports(routes, 0, "-EEEEWWW");
+    expect_ports(routes, 5, "EEWWW-EE");
+    scn_routes_free(routes);
     free(scenario);
 }
 
 TEST(Routes, CrossToTheOtherRingFirst)
 {
     struct scn_scenario *scenario = scenario_make(SCN_TOPOLOGY_TWO_RINGS, 8);
-    struct scn_routes routes;
-    scn_routes_find(scenario, &routes);
-    expect_ports(&routes, 1, "W-EESSSS");
-    expect_ports(&routes, 6, "SSSSEW-E");
+    struct scn_routes *routes = scn_routes_find(scenario);
+    expect_ports(routes, 1, "W-EESSSS");
+    expect_ports(routes, 6, "SSSSEW-E");
+    scn_routes_free(routes);
     free(scenario);
 }
 
 TEST(Rings, AreFoundEastward)
 {
     struct scn_scenario *scenario = scenario_make(SCN_TOPOLOGY_TWO_RINGS, 6);
+    struct scn_routes *routes = scn_routes_find(scenario);
     struct scn_rings rings;
-    scn_rings_find(scenario, &rings);
+    scn_rings_find(routes, 0, &rings);
+    scn_routes_free(routes);
     EXPECT_EQ(rings.count, 2);
     EXPECT_EQ(rings.sizes[1], 3);
     EXPECT_EQ(rings.nodes[1][0], 3);
     EXPECT_EQ(rings.nodes[1][2], 5);
     EXPECT_EQ(rings.ring_of[4], 1);
     scenario->cables[0].to_port = SCN_PORT_S; // no ring any more
-    scn_rings_find(scenario, &rings);
+    scenario->cables[6].from_port = SCN_PORT_W;
+    routes = scn_routes_find(scenario);
+    scn_rings_find(routes, 0, &rings);
+    scn_routes_free(routes);
     EXPECT_EQ(rings.count, 1);
     EXPECT_EQ(rings.ring_of[0], SCN_NODE_NONE);
     free(scenario);
@@ -107,15 +113,15 @@ TEST(Rings, AreFoundEastward)
 TEST(Deadlock, CannotBeInAnyGeneratedShape)
 {
     char circle[256];
-    for (uint32_t nodes = 2; nodes <= SCN_NODES_MAX; nodes++) {
+    for (uint32_t nodes = 2; nodes <= SCN_WINDOW_NODES_MAX; nodes++) {
         for (enum scn_topology topology = SCN_TOPOLOGY_RING; topology <= SCN_TOPOLOGY_TWO_RINGS; topology++) {
             if (topology == SCN_TOPOLOGY_TWO_RINGS && (nodes % 2 != 0 || nodes < 4)) {
                 continue;
             }
             struct scn_scenario *scenario = scenario_make(topology, nodes);
-            struct scn_routes routes;
-            scn_routes_find(scenario, &routes);
-            EXPECT_TRUE(scn_routes_are_safe(scenario, &routes, circle, sizeof circle));
+            struct scn_routes *routes = scn_routes_find(scenario);
+            EXPECT_TRUE(scn_routes_are_safe(scenario, routes, circle, sizeof circle));
+            scn_routes_free(routes);
             free(scenario);
         }
     }

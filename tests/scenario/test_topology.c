@@ -104,6 +104,50 @@ TEST(Topology, TwoRingsAreJoinedByTheirSPorts)
     fixture_fini(&fixture);
 }
 
+TEST(Topology, RepeatsASubCluster)
+{
+    struct fixture fixture;
+    load_with(
+        &fixture,
+        "{kind: two_rings, nodes: 16, sub_clusters: 4, preset: ha-pacs-tca-2014, "
+        "with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8, ib_fabric: {kind: fat_tree, switch: qdr-36}}",
+        "", NULL);
+    EXPECT_STREQ(fixture_message(&fixture), "");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_EQ(fixture.scenario->node_count, 64);
+    EXPECT_EQ(fixture.scenario->cable_count, 96);
+    expect_cable(fixture.scenario, 24, 16, SCN_PORT_E, 17, SCN_PORT_W);
+    expect_cable(fixture.scenario, 95, 55, SCN_PORT_S, 63, SCN_PORT_S);
+    EXPECT_STREQ(fixture.scenario->nodes[63].name, "node63");
+    fixture_fini(&fixture);
+}
+
+TEST(Topology, RefusesSubClustersThatAreTooManyOrApart)
+{
+    static const char nodes[] = "preset: ha-pacs-tca-2014, with: {hca: {preset: connectx3-qdr}}, cable: pearl-gen2-x8";
+    static const struct {
+        const char *shape, *message;
+    } cases[] = {
+        {"kind: ring, nodes: 16, sub_clusters: 65", "sub_clusters: 1040 nodes; a scenario has at most 1024"},
+        {"kind: ring, nodes: 17, sub_clusters: 2", "nodes: 17 nodes; a sub-cluster has at most 16"},
+        {"kind: ring, nodes: 8, sub_clusters: 2", "no cables lead from 'node0' to 'node8'"},
+        {"kind: ring, nodes: 4, sub_clusters: 0", "sub_clusters: 0 is out of range (1 .. 1024)"},
+        {"kind: separate, nodes: 4", "cable: separate nodes have no cables of boards"},
+        {"kind: ring, nodes: 4, ib_switch: qdr-36, ib_fabric: {kind: fat_tree, switch: qdr-36}",
+         "'ib_fabric' and 'ib_switch' exclude each other"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        char topology[512];
+        TEST_TRACE("%s", cases[i].shape);
+        snprintf(topology, sizeof topology, "{%s, %s}", cases[i].shape, nodes);
+        load_with(&fixture, topology, "", NULL);
+        EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+        EXPECT_CONTAINS(first_line(&fixture), cases[i].message);
+        fixture_fini(&fixture);
+    }
+}
+
 TEST(Topology, GivesEveryNodeAndCableItsPresetAndOverrides)
 {
     struct fixture fixture;
@@ -251,7 +295,7 @@ TEST(Topology, RefusesShapesThatCannotBe)
 {
     refuse_shape("kind: star, nodes: 4", "kind: 'star' is none of pair, ring, two_rings");
     refuse_shape("kind: pair, nodes: 3", "nodes: 3 nodes; a pair has 2");
-    refuse_shape("kind: ring, nodes: 1", "nodes: 1 is out of range (2 .. 16)");
+    refuse_shape("kind: ring, nodes: 1", "nodes: 1 nodes; a ring has 2 or more");
     refuse_shape("kind: ring, nodes: 17", "nodes: 17 nodes; a sub-cluster has at most 16, as its window of 512 GiB has "
                                           "room for no more");
     refuse_shape("kind: two_rings, nodes: 7",

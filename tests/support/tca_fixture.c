@@ -211,7 +211,7 @@ void tca_fixture_install(struct cluster *cluster, peach2_handle_t *board)
     fixture->ops.bar_bus_address = bar_bus_address;
     process->backend.ops = &fixture->ops;
     fixture->old_board = process->board;
-    const struct peach2_routing routing = plat_routes_find(cluster->site.scenario, node);
+    const struct peach2_routing routing = plat_routing_of(plat_machine_routes(cluster->site.machine), node);
     EXPECT_EQ(peach2_open(&process->backend, &routing, &fixture->board), 0);
     process->board = fixture->board;
 }

@@ -26,7 +26,7 @@
 #define ATTACH_DATA_BYTES   65536u
 #define ATTACH_NAME_BYTES   64u
 #define ATTACH_TEXT_BYTES   256u
-#define ATTACH_HOSTS        16u
+#define ATTACH_HOSTS        250u // their addresses differ in the last byte
 #define ATTACH_BELLS        65536u
 #define ATTACH_NOTES        2048u
 #define ATTACH_FRAMES       12u

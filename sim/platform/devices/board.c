@@ -168,7 +168,7 @@ static void connect(struct plat_device *device, pcie_end_t *end)
 static int boot(struct plat_device *device, const struct backend *backend)
 {
     struct plat_node *node = device->node;
-    const struct peach2_routing routing = plat_routes_find(node->machine->scenario, node->index);
+    const struct peach2_routing routing = plat_routing_of(node->machine->routes, node->index);
     int error = peach2_open(backend, &routing, &node->handle);
     device->driver = error == 0 ? node->handle : NULL;
     return error;
