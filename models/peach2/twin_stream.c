@@ -11,7 +11,8 @@ enum { LEAST_BYTES = 4096 }; // below it packets are as fast to simulate
 
 static double beats_ps(const peach2_twin_t *twin, uint32_t packet_bytes)
 {
-    return (double)(twin->config.period_ps * (1 + packet_bytes / TWIN_BEAT_BYTES)) / packet_bytes;
+    uint32_t beats = 1 + (packet_bytes + TWIN_BEAT_BYTES - 1) / TWIN_BEAT_BYTES;
+    return (double)(twin->config.period_ps * beats) / packet_bytes;
 }
 
 // --- streams that pass ----------------------------------------------------------------------------------------------
@@ -76,7 +77,10 @@ static void path_find(struct twin_channel *channel, struct flow_path *path, uint
     flow_path_count(path, input_count, &twin->ingresses[TWIN_N]);
     path->latency_ps += (READ_CYCLES + WRITE_CYCLES) * config->period_ps;
     flow_path_window(path, (uint64_t)config->read_tags * config->read_bytes, path->latency_ps);
-    path->packet_bytes = config->mps_bytes;
+    // The data of a read goes in writes that end at multiples of the largest payload.
+    uint32_t offset = (uint32_t)(transfer->destination & (config->mps_bytes - 1));
+    uint32_t writes = (offset + config->read_bytes + config->mps_bytes - 1) / config->mps_bytes;
+    path->packet_bytes = config->read_bytes / writes;
     path->input = TWIN_SOURCE_WRITE;
     leave(twin, transfer->dest, path, transfer->destination, bytes);
 }
