@@ -27,6 +27,12 @@ void flow_net_destroy(flow_net_t *net)
     if (net == NULL) {
         return;
     }
+    while (net->landing != NULL) {
+        flow_stream_t *stream = net->landing;
+        net->landing = stream->next_landing;
+        sim_event_cancel(net->sim, &stream->finish);
+        free(stream);
+    }
     while (net->free != NULL) {
         struct flow_quantum *quantum = net->free;
         net->free = quantum->next;
@@ -74,16 +80,15 @@ static void quantum_give(struct flow_quantum *quantum)
 
 void flow_stream_feed(flow_stream_t *stream)
 {
-    uint64_t left = stream->bytes - stream->begun;
+    uint64_t left = stream->bytes - stream->begun, now_ps = sim_now_ps(stream->net->sim);
     if (left == 0) {
-        if (stream->ops->left != NULL) {
-            stream->ops->left(stream->ctx);
-        }
+        sim_event_schedule_at(stream->net->sim, &stream->leave, stream->next_ps > now_ps ? stream->next_ps : now_ps);
         return;
     }
     uint32_t bytes = (uint32_t)(left < FLOW_QUANTUM_BYTES ? left : FLOW_QUANTUM_BYTES);
     struct flow_quantum *quantum = quantum_take(stream, bytes);
     stream->begun += bytes;
+    quantum->final = stream->begun == stream->bytes;
     // As if its end came when the source can send it.
     quantum->end_ps = stream->next_ps + (uint64_t)(stream->path.steps[0].ps_per_byte * bytes);
     flow_quantum_ask(quantum);
@@ -122,6 +127,65 @@ static uint64_t deliver(flow_stream_t *stream, uint64_t bytes)
     return bytes;
 }
 
+// The device has no reference any more, and neither has a stage or the landing.
+static void stream_free(flow_stream_t *stream)
+{
+    if (stream->ended && stream->finished && stream->has_left && !stream->lands) {
+        free(stream);
+    }
+}
+
+static void landing_run(void *ctx)
+{
+    flow_stream_t *stream = ctx;
+    *stream->link = stream->next_landing;
+    if (stream->next_landing != NULL) {
+        stream->next_landing->link = stream->link;
+    }
+    stream->lands = false;
+    (void)deliver(stream, stream->bytes - stream->path.tail_bytes); // memory that was given back gets nothing
+    stream_free(stream);
+}
+
+// A short stream on a long way ends before its first bytes would arrive: they are copied then, and still before the
+// packets that follow.
+static bool lands_later(flow_stream_t *stream)
+{
+    flow_net_t *net = stream->net;
+    if (stream->earliest_ps <= sim_now_ps(net->sim)) {
+        return false;
+    }
+    stream->lands = true;
+    stream->next_landing = net->landing;
+    stream->link = &net->landing;
+    if (net->landing != NULL) {
+        net->landing->link = &stream->next_landing;
+    }
+    net->landing = stream;
+    sim_event_init(&stream->finish, landing_run, stream);
+    sim_event_schedule_at(net->sim, &stream->finish, stream->earliest_ps);
+    return true;
+}
+
+static void leave_run(void *ctx)
+{
+    flow_stream_t *stream = ctx;
+    stream->has_left = true;
+    if (stream->ops->left != NULL) {
+        stream->ops->left(stream->ctx);
+    }
+    stream_free(stream);
+}
+
+static void finish_run(void *ctx)
+{
+    flow_stream_t *stream = ctx;
+    uint64_t bytes = stream->bytes - stream->path.tail_bytes;
+    stream->finished = true;
+    stream->ops->done(stream->ctx, lands_later(stream) ? bytes : deliver(stream, bytes));
+    stream_free(stream);
+}
+
 // --- beginning and end ----------------------------------------------------------------------------------------------
 
 static void crossing_add(flow_stream_t *stream, unsigned step)
@@ -145,7 +209,7 @@ static void crossing_remove(struct flow_crossing *crossing)
 flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_t bytes, const struct flow_ops *ops,
                           void *ctx)
 {
-    if (path->refused || bytes == 0 || path->step_count == 0) {
+    if (path->refused || bytes <= path->tail_bytes || path->step_count == 0) {
         return NULL;
     }
     flow_stream_t *stream = malloc(sizeof *stream);
@@ -153,6 +217,9 @@ flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_
         sim_panic("flow", "no memory for a stream");
     }
     *stream = (struct flow_stream){.net = net, .path = *path, .ops = ops, .ctx = ctx, .bytes = bytes};
+    sim_event_init(&stream->finish, finish_run, stream);
+    sim_event_init(&stream->leave, leave_run, stream);
+    stream->earliest_ps = sim_now_ps(net->sim) + path->latency_ps;
     if (path->pause_ps > 0) {
         stream->path.least_ps_per_byte = flow_path_ps(path, bytes) / (double)bytes;
     }
@@ -167,6 +234,10 @@ flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_
 static void stream_leave(flow_stream_t *stream)
 {
     const struct flow_path *path = &stream->path;
+    if (stream->ended) {
+        return;
+    }
+    stream->ended = true;
     if (stream->quanta != NULL) {
         for (unsigned i = 0; i < path->step_count; i++) {
             flow_stage_forget(path->steps[i].stage, stream);
@@ -186,6 +257,19 @@ static void stream_leave(flow_stream_t *stream)
     }
 }
 
+// The device's packets for the tail go when all before it has passed the last stage.
+void flow_stream_ends(struct flow_quantum *quantum)
+{
+    flow_stream_t *stream = quantum->stream;
+    const struct flow_step *last = &stream->path.steps[stream->path.step_count - 1];
+    if (quantum->final) {
+        double source = stream->path.least_ps_per_byte, slower = source > last->ps_per_byte ? source : last->ps_per_byte;
+        uint64_t tail_ps = (uint64_t)(slower * stream->path.tail_bytes), now_ps = sim_now_ps(stream->net->sim);
+        uint64_t at_ps = quantum->end_ps > tail_ps ? quantum->end_ps - tail_ps : 0;
+        sim_event_schedule_at(stream->net->sim, &stream->finish, at_ps > now_ps ? at_ps : now_ps);
+    }
+}
+
 void flow_stream_carried(struct flow_quantum *quantum)
 {
     flow_stream_t *stream = quantum->stream;
@@ -193,15 +277,19 @@ void flow_stream_carried(struct flow_quantum *quantum)
     quantum_give(quantum);
     if (stream->carried == stream->bytes) {
         stream_leave(stream);
-        stream->ops->done(stream->ctx, deliver(stream, stream->bytes));
-        free(stream);
+        stream_free(stream);
     }
 }
 
+// Returns the bytes that have been copied.
 static uint64_t stop(flow_stream_t *stream)
 {
+    uint64_t most = stream->bytes - stream->path.tail_bytes - 1; // it is not whole
+    uint64_t carried = stream->carried < most ? stream->carried : most;
+    sim_event_cancel(stream->net->sim, &stream->finish);
+    sim_event_cancel(stream->net->sim, &stream->leave);
     stream_leave(stream);
-    return deliver(stream, stream->carried - stream->carried % stream->path.grain_bytes);
+    return deliver(stream, carried - carried % stream->path.grain_bytes);
 }
 
 uint64_t flow_stop(flow_stream_t *stream)
@@ -214,14 +302,24 @@ uint64_t flow_stop(flow_stream_t *stream)
 void flow_drop(flow_stream_t *stream)
 {
     stream_leave(stream);
-    free(stream);
+    stream->finished = stream->has_left = true;
+    sim_event_cancel(stream->net->sim, &stream->leave);
+    if (!stream->lands) {
+        sim_event_cancel(stream->net->sim, &stream->finish);
+    }
+    stream_free(stream);
 }
 
 void flow_stage_interrupt(struct flow_stage *stage)
 {
     while (stage->crossings != NULL) {
         flow_stream_t *stream = stage->crossings->stream;
-        stream->ops->done(stream->ctx, stop(stream));
-        free(stream);
+        if (stream->finished) { // its tail goes as packets already
+            stream_leave(stream);
+            stream_free(stream);
+        } else {
+            stream->ops->done(stream->ctx, stop(stream));
+            free(stream);
+        }
     }
 }

@@ -102,6 +102,7 @@ struct flow_path {
     bool enters;              // a ring, at the next stage
     uint32_t packet_bytes;    // largest payload at this place of the path
     uint32_t grain_bytes;     // an interrupted stream ends after a multiple of it
+    uint32_t tail_bytes;      // at its end, that packets carry: they take their time in the stages
     bool refused;             // something on it wants packets, or it does not fit
     struct flow_source from;
     struct flow_target to;
@@ -121,11 +122,13 @@ void flow_net_destroy(flow_net_t *net); // after all streams have ended
 
 // Both are called from an event, or from inside flow_stage_interrupt.
 struct flow_ops {
-    // Optional. Everything has left the source: the device may begin something else there.
+    // Optional. Everything has left the source, with the tail: the device may begin something else there. It is also
+    // called after `done` of a whole stream, but not after that of one that was interrupted.
     void (*left)(void *ctx);
-    // The end: `bytes` have been copied from path->from to path->to and counted. Fewer than it was started with: it was
-    // interrupted, or a memory was given back (0); the device sends the rest as packets, which meet the error. The
-    // stream is freed when it returns. If not everything has left the source, `left` is not called any more.
+    // The end: `bytes` have been copied from path->from to path->to and counted. The device's reference ends with this
+    // call and, of a whole stream, that of `left`. Fewer than all before the tail: the stream was interrupted, or a memory was given back (0); the device
+    // sends the rest as packets, which meet the error. A stream that is shorter than the latency of its path is copied
+    // a little later.
     void (*done)(void *ctx, uint64_t bytes);
 };
 
@@ -135,6 +138,7 @@ flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_
 // Ends the stream early: what has been carried by now, in whole grains, is copied and counted. done is not called.
 // Returns the number of bytes.
 uint64_t flow_stop(flow_stream_t *stream);
-void flow_drop(flow_stream_t *stream); // ends it without a copy: its device is reset or destroyed
+// Ends it without a copy: its device is reset or destroyed. Also between `done` and `left`, which is not called then.
+void flow_drop(flow_stream_t *stream);
 // Something happened to the stage: its streams end, and their devices go on in packets.
 void flow_stage_interrupt(struct flow_stage *stage);

@@ -16,6 +16,7 @@ struct flow_quantum {
     uint32_t bytes;
     uint64_t end_ps; // when its end has passed the last stage
     bool waits;
+    bool final; // the last one of its stream
     struct flow_quantum *next_waiting;
     sim_event_t ask;
     struct flow_quantum *next; // of the stream, or of the free ones
@@ -35,6 +36,14 @@ struct flow_stream {
     void *ctx;
     uint64_t bytes, begun, carried; // begun: given to quanta
     uint64_t next_ps;               // the source does not send before it
+    uint64_t earliest_ps;           // its first bytes would arrive
+    sim_event_t finish;             // then the landing
+    sim_event_t leave;              // the source is as slow as its limits
+    bool has_left;
+    bool finished;                  // done was called, or is not due
+    bool lands;                     // it is copied later
+    bool ended;                     // it crosses no stage any more
+    flow_stream_t *next_landing, **link; // of the net
     struct flow_quantum *quanta;
     struct flow_crossing crossings[FLOW_STEPS_MAX];
 };
@@ -42,6 +51,7 @@ struct flow_stream {
 struct flow_net {
     sim_t *sim;
     struct flow_quantum *free;
+    flow_stream_t *landing;
     uint8_t *buffer; // of a copy
 };
 
@@ -54,4 +64,5 @@ void flow_stage_init(struct flow_stage *stage, flow_net_t *net);
 
 // flow.c
 void flow_stream_feed(flow_stream_t *stream);          // the source may send
+void flow_stream_ends(struct flow_quantum *quantum);    // its service at the last stage begins
 void flow_stream_carried(struct flow_quantum *quantum); // its end has passed the last stage; it is freed

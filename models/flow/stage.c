@@ -119,7 +119,9 @@ static void serve(struct flow_stage *stage, struct flow_quantum *quantum)
         quantum->end_ps = stream->next_ps > quantum->end_ps ? stream->next_ps : quantum->end_ps;
         asides_add(stream, quantum->bytes);
     }
-    if (!is_last(quantum, quantum->step)) {
+    if (is_last(quantum, quantum->step)) {
+        flow_stream_ends(quantum);
+    } else {
         behind_push(stage, quantum);
         quantum->step++;
         if (stage->behind->quantum == quantum) {

@@ -73,9 +73,7 @@ void gpu_copy_stream_begin(struct gpu_unit *unit)
     struct flow_path path = {0};
     uint64_t bytes = end - work->bus_address;
     (in ? path_in : path_out)(gpu, &path, work, bytes);
-    if (!path.refused && flow_path_ps(&path, bytes) >= (double)path.latency_ps) {
-        unit->flow = flow_start(gpu->config.flows, &path, bytes, &ops, unit);
-    }
+    unit->flow = flow_start(gpu->config.flows, &path, bytes, &ops, unit);
 }
 
 void gpu_copy_stream_end(struct gpu_unit *unit, bool keep)

@@ -139,8 +139,13 @@ static void row_next(struct twin_transfer *transfer)
 
 void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes)
 {
-    struct twin_transfer *transfer = &channel->transfer;
     channel->outstanding++;
+    twin_channel_advance(channel, edge, bytes);
+}
+
+void twin_channel_advance(struct twin_channel *channel, uint64_t edge, uint32_t bytes)
+{
+    struct twin_transfer *transfer = &channel->transfer;
     transfer->source += bytes;
     transfer->destination += bytes;
     transfer->left -= bytes;

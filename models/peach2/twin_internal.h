@@ -157,13 +157,16 @@ struct twin_transfer {
 // A contiguous part of a transfer of which all but the last segment goes as a stream.
 struct twin_stream {
     struct twin_channel *channel;
-    flow_stream_t *flow; // NULL: it has ended, and the rest goes as packets,
+    flow_stream_t *flow; // NULL: it has ended
+    bool finished;       // the rest goes as packets,
     uint64_t from;       // from this edge on
     uint64_t source, destination;
     uint32_t left; // bytes that the stream has not carried and no packet yet
     uint8_t dest;
     bool last, interrupt; // of the transfer
-    bool counted;         // as outstanding
+    uint64_t body;        // bytes of it that the stream carries
+    bool counted;         // it has left its source, and counts as outstanding
+    bool issued;          // its last packet
 };
 
 struct twin_channel {
@@ -454,6 +457,7 @@ bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge);
 // The number of bytes of the current segment.
 uint32_t twin_channel_segment_bytes(const struct twin_channel *channel);
 void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes);
+void twin_channel_advance(struct twin_channel *channel, uint64_t edge, uint32_t bytes); // the same, uncounted
 void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge);
 // The edge from which the channel waits for no read any more, because one was lost; TWIN_NEVER: it waits.
 uint64_t twin_channel_lost(const struct twin_channel *channel);

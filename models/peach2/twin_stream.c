@@ -7,7 +7,8 @@
 // From the first beat of a packet at an input to its first beat at an output, and the same from the reader's decision to
 // its request, and from a completion to the write.
 enum { PASS_CYCLES = 6, READ_CYCLES = 2, WRITE_CYCLES = 8 };
-enum { LEAST_BYTES = 4096 }; // below it packets are as fast to simulate
+// A short transfer is a stream only among others of a chain, where its own latency does not show: packets are exact.
+enum { LONG_BYTES = 8192, LEAST_BYTES = 2048 };
 
 static double beats_ps(const peach2_twin_t *twin, uint32_t packet_bytes)
 {
@@ -91,15 +92,27 @@ static struct twin_stream *stream_at(struct twin_channel *channel, uint32_t numb
     return &channel->streams[number % TWIN_STREAMS];
 }
 
+// Streams whose last packet is on its way and that have left their source.
+static void ended_remove(struct twin_channel *channel)
+{
+    while (channel->stream_head != channel->stream_tail && stream_at(channel, channel->stream_head)->counted &&
+           stream_at(channel, channel->stream_head)->issued) {
+        channel->stream_head++;
+    }
+}
+
 // Nothing of the transfer's row is left to the channel.
 static void left(void *ctx)
 {
     struct twin_stream *stream = ctx;
     struct twin_channel *channel = stream->channel;
     peach2_twin_t *twin = channel->twin;
-    stream->counted = true;
     channel->begins = false;
-    twin_channel_segment_taken(channel, twin_edge(twin), channel->transfer.row_left);
+    channel->outstanding += stream->issued ? 0 : 1;
+    stream->counted = true;
+    stream->flow = stream->finished ? NULL : stream->flow;
+    ended_remove(channel);
+    twin_channel_advance(channel, twin_edge(twin), channel->transfer.row_left);
     twin_reader_plan(twin);
 }
 
@@ -109,15 +122,26 @@ static void done(void *ctx, uint64_t bytes)
     struct twin_stream *stream = ctx;
     peach2_twin_t *twin = stream->channel->twin;
     sim_cause_label(twin->sim, twin->name, &streaming);
-    stream->flow = NULL;
+    bool whole = bytes == stream->body;
+    stream->finished = true;
+    stream->flow = whole && !stream->counted ? stream->flow : NULL; // until it has left
     stream->source += bytes;
     stream->destination += bytes;
     stream->left -= (uint32_t)bytes;
     stream->from = twin_edge(twin);
-    if (!stream->counted) {
+    if (!stream->counted && !whole) { // otherwise it is still to come
         left(stream);
     }
     twin_reader_plan(twin);
+}
+
+static bool is_long(const struct twin_channel *channel)
+{
+    const struct twin_descriptor *next = twin_fetch_front(&channel->twin->fetches[channel->index]);
+    bool before = next != NULL && peach2_descriptor_unpack(next->words).length > LEAST_BYTES;
+    bool begun = channel->outstanding != 0 && !twin_streams_any(channel); // packets of a chain stay packets
+    bool among = twin_streams_any(channel) || (before && !begun);
+    return channel->transfer.row_left > (among ? LEAST_BYTES : LONG_BYTES);
 }
 
 bool twin_stream_fits(const struct twin_channel *channel)
@@ -127,7 +151,7 @@ bool twin_stream_fits(const struct twin_channel *channel)
     bool inside = (transfer->source ^ (transfer->source + last)) >> PEACH2_BLOCK_BITS == 0 &&
                   (transfer->destination ^ (transfer->destination + last)) >> PEACH2_BLOCK_BITS == 0;
     return channel->twin->config.flows != NULL && !channel->packets && transfer->dest < PEACH2_PORTS && inside &&
-           transfer->source % channel->twin->config.read_bytes == 0 && transfer->row_left > LEAST_BYTES &&
+           transfer->source % channel->twin->config.read_bytes == 0 && is_long(channel) &&
            channel->stream_tail - channel->stream_head < TWIN_STREAMS;
 }
 
@@ -141,10 +165,9 @@ bool twin_stream_begin(struct twin_channel *channel)
     }
     uint32_t read_bytes = twin->config.read_bytes;
     uint64_t bytes = (transfer->row_left - 1) / read_bytes * read_bytes; // all but the last segment
-    struct flow_path path = {0};
+    struct flow_path path = {.tail_bytes = (uint32_t)(transfer->row_left - bytes)};
     path_find(channel, &path, bytes);
-    // Its bytes are copied when all of them would have arrived: not on a path that is longer than the stream.
-    if (path.refused || flow_path_ps(&path, bytes) < (double)path.latency_ps) {
+    if (path.refused) {
         channel->packets = true;
         return false;
     }
@@ -153,18 +176,19 @@ bool twin_stream_begin(struct twin_channel *channel)
                                    .source = transfer->source,
                                    .destination = transfer->destination,
                                    .left = transfer->row_left,
+                                   .body = bytes,
                                    .dest = transfer->dest,
                                    .last = transfer->left == transfer->row_left,
                                    .interrupt = transfer->interrupt};
     channel->begins = true;
-    stream->flow = flow_start(twin->config.flows, &path, bytes, &ops, stream);
+    stream->flow = flow_start(twin->config.flows, &path, transfer->row_left, &ops, stream);
     return true;
 }
 
 uint64_t twin_stream_wants(const struct twin_channel *channel)
 {
     const struct twin_stream *first = &channel->streams[channel->stream_head % TWIN_STREAMS];
-    if (channel->stream_head == channel->stream_tail || first->flow != NULL) {
+    if (channel->stream_head == channel->stream_tail || !first->finished || first->issued) {
         return TWIN_NEVER;
     }
     return first->from;
@@ -182,8 +206,9 @@ struct twin_segment twin_stream_segment(struct twin_channel *channel)
     stream->destination += bytes;
     stream->left -= bytes;
     stream->from = twin_edge(channel->twin) + 1;
-    channel->outstanding += ends ? 0 : 1; // the last one is counted
-    channel->stream_head += ends ? 1 : 0;
+    channel->outstanding += ends && stream->counted ? 0 : 1;
+    stream->issued = ends;
+    ended_remove(channel);
     return segment;
 }
 
@@ -193,10 +218,12 @@ void twin_streams_stop(struct twin_channel *channel)
 {
     for (; channel->stream_head != channel->stream_tail; channel->stream_head++) {
         struct twin_stream *stream = stream_at(channel, channel->stream_head);
-        if (stream->flow != NULL) {
+        if (stream->flow != NULL && stream->finished) {
+            flow_drop(stream->flow);
+        } else if (stream->flow != NULL) {
             (void)flow_stop(stream->flow);
         }
-        channel->outstanding -= stream->counted ? 1 : 0;
+        channel->outstanding -= stream->counted && !stream->issued ? 1 : 0;
     }
     channel->begins = false;
 }

@@ -22,6 +22,10 @@
 #define GPU_LIMIT_S          4.0 // 2 s in each direction
 #define FIGURES_TWIN_LIMIT_S 120.0
 #define FIGURES_RTL_LIMIT_S  900.0
+#define FIGURES_FLOW_LIMIT_S 10.0
+#define HALO_FLOW_LIMIT_S    0.23 // that of SimGrid's SMPI for the same halo
+#define HALO_1024_LIMIT_S    60.0
+#define HALO_1024_LIMIT_MB   4096.0
 #define MEMORY_LIMIT_MB      150.0
 #define ACP_COPIES_LIMIT_S   0.5
 #define ACP_RANKS_LIMIT_S    10.0
@@ -134,14 +138,15 @@ static bool fabric_run(const char *scenario, struct cli_bench_result *result)
     return true;
 }
 
-// A scenario of scenarios/speed with limits of its own.
-static bool speed_run(const struct cli_paths *paths, const char *name, double limit_s, double limit_mb,
+// A scenario of scenarios/speed with limits of its own. set: an override, or NULL.
+static bool speed_run(const struct cli_paths *paths, const char *name, const char *set, double limit_s, double limit_mb,
                       struct cli_bench_result *result)
 {
     char scenario[PATH_MAX + 64];
+    char *const arguments[] = {scenario, set != NULL ? "--set" : NULL, (char *)set, NULL};
     struct cli_child child;
     (void)snprintf(scenario, sizeof scenario, "%s/speed/%s.yaml", paths->scenarios, name);
-    if (!scenario_run(scenario, &child, NULL)) {
+    if (!arguments_run(arguments, &child, NULL)) {
         return false;
     }
     cli_measure_add(result, "whole run", "s", child.seconds, limit_s, false);
@@ -151,17 +156,27 @@ static bool speed_run(const struct cli_paths *paths, const char *name, double li
 
 static bool acp_copies_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    return speed_run(paths, "acp-copies", ACP_COPIES_LIMIT_S, MEMORY_LIMIT_MB, result);
+    return speed_run(paths, "acp-copies", NULL, ACP_COPIES_LIMIT_S, MEMORY_LIMIT_MB, result);
 }
 
 static bool acp_ranks_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    return speed_run(paths, "acp-256-ranks", ACP_RANKS_LIMIT_S, ACP_RANKS_LIMIT_MB, result);
+    return speed_run(paths, "acp-256-ranks", NULL, ACP_RANKS_LIMIT_S, ACP_RANKS_LIMIT_MB, result);
 }
 
 static bool halo_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
     return fabric_run(paths->halo_scenario, result);
+}
+
+static bool halo_flow_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return speed_run(paths, "halo-4x4-128k", "fidelity=flow", HALO_FLOW_LIMIT_S, MEMORY_LIMIT_MB, result);
+}
+
+static bool halo_1024_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return speed_run(paths, "halo-32x32-64k", "fidelity=flow", HALO_1024_LIMIT_S, HALO_1024_LIMIT_MB, result);
 }
 
 static bool all_to_all_run(const struct cli_paths *paths, struct cli_bench_result *result)
@@ -212,6 +227,11 @@ static bool figures_twin_run(const struct cli_paths *paths, struct cli_bench_res
     return figures_run(paths, "nodes.*.board.fidelity=twin", FIGURES_TWIN_LIMIT_S, result);
 }
 
+static bool figures_flow_run(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return figures_run(paths, "fidelity=flow", FIGURES_FLOW_LIMIT_S, result);
+}
+
 static bool figures_rtl_run(const struct cli_paths *paths, struct cli_bench_result *result)
 {
     return figures_run(paths, "nodes.*.board.fidelity=rtl", FIGURES_RTL_LIMIT_S, result);
@@ -242,8 +262,11 @@ static const struct cli_benchmark benchmarks[] = {
     {"figure-7-8", "hanawa2013 figures 7 and 8", figure_run},
     {"gpu-4mb", "4 MB from GPU to GPU over two RTL boards, there and back", gpu_run},
     {"figures-twin", "every figure, boards as twins", figures_twin_run},
+    {"figures-flow", "every figure on flow", figures_flow_run},
     {"figures-rtl", "every figure, RTL boards", figures_rtl_run},
     {"halo", "200 halo exchanges of 4 x 128 KiB and an all-reduce on 16 twins", halo_run},
+    {"halo-flow", "the same on flow", halo_flow_run},
+    {"halo-1024", "ten halo exchanges of 4 x 64 KiB and an all-reduce on 1,024 nodes, flow", halo_1024_run},
     {"all-to-all", "an all-to-all of 64 KiB on 16 twins", all_to_all_run},
     {"verbs-tca0", "10,000 ping-pongs of 8 B by send and receive over tca0, two twins", cli_bench_tca0},
     {"verbs-ibsim0", "the same over ibsim0", cli_bench_ibsim0},
@@ -252,6 +275,8 @@ static const struct cli_benchmark benchmarks[] = {
     {"exec-latency", "ib_send_lat of 8 B as attached programs over ibsim0", cli_bench_send_lat},
     {"exec-ibsim0", "ib_write_bw of 1 GB as attached programs over ibsim0", cli_bench_write_bw_ibsim0},
     {"exec-tca0", "the same over tca0, two twins", cli_bench_write_bw_tca0},
+    {"exec-ibsim0-flow", "ib_write_bw of 1 GB over ibsim0, flow", cli_bench_write_bw_ibsim0_flow},
+    {"exec-tca0-flow", "the same over tca0", cli_bench_write_bw_tca0_flow},
     {"exec-all-sizes", "ib_write_lat -a over ibsim0: 2 B to 8 MiB, 1,000 of each", cli_bench_write_lat_all},
     {"exec-fio", "fio over ibsim0 from its start to its end, one transfer", cli_bench_fio},
     {"exec-gpu-copy", "copies of up to 128 MiB from the GPU beside MPI, two twins", cli_bench_gpu_copy},

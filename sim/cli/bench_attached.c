@@ -8,6 +8,7 @@
 #define WHOLE_LIMIT_S       1.0
 #define ROUND_TRIP_LIMIT_US 15.0
 #define GIGABYTE_LIMIT_S    5.0
+#define GIGABYTE_FLOW_LIMIT_S 1.5
 #define WRITE_LAT_LIMIT_S   30.0
 #define REPEATS             3
 #define SHORT_TURNS         1000
@@ -28,9 +29,12 @@ bool cli_is_installed(const char *program)
     return found;
 }
 
+#define TWIN "fidelity=twin"
+#define FLOW "fidelity=flow"
+
 // Runs the program as server on node0 and as client on node1. false: printed why, or skipped.
-static bool pair_run(const char *scenario, const char *program, const char *arguments, struct cli_bench_result *result,
-                     struct cli_child *child)
+static bool pair_run(const char *scenario, const char *fidelity, const char *program, const char *arguments,
+                     struct cli_bench_result *result, struct cli_child *child)
 {
     char server[128], client[128];
     if (!cli_is_installed(program)) {
@@ -39,7 +43,7 @@ static bool pair_run(const char *scenario, const char *program, const char *argu
     }
     (void)snprintf(server, sizeof server, "%s %s", program, arguments);
     (void)snprintf(client, sizeof client, "%s %s node0", program, arguments);
-    char *const words[] = {"exec",  (char *)scenario, "--set", "nodes.*.board.fidelity=twin",
+    char *const words[] = {"exec",  (char *)scenario, "--set", (char *)fidelity,
                            "--on",  "node0",          server,  "--on",
                            "node1", client,           NULL};
     if (!cli_child_run(words, child)) {
@@ -60,7 +64,7 @@ static bool turns_run(const struct cli_paths *paths, unsigned turns, struct cli_
     *best_out = (struct cli_child){.seconds = 1e9};
     for (unsigned i = 0; i < REPEATS; i++) {
         struct cli_child child;
-        if (!pair_run(paths->ibsim0_scenario, "ib_send_lat", arguments, result, &child)) {
+        if (!pair_run(paths->ibsim0_scenario, TWIN, "ib_send_lat", arguments, result, &child)) {
             return false;
         }
         *best_out = child.seconds < best_out->seconds ? child : *best_out;
@@ -84,11 +88,11 @@ bool cli_bench_send_lat(const struct cli_paths *paths, struct cli_bench_result *
 }
 
 // One complete run of a pair.
-static bool pair_measure(const char *scenario, const char *program, const char *arguments, double limit_s,
-                         struct cli_bench_result *result)
+static bool pair_measure(const char *scenario, const char *fidelity, const char *program, const char *arguments,
+                         double limit_s, struct cli_bench_result *result)
 {
     struct cli_child child;
-    if (!pair_run(scenario, program, arguments, result, &child)) {
+    if (!pair_run(scenario, fidelity, program, arguments, result, &child)) {
         return false;
     }
     cli_measure_add(result, "wall time", "s", child.seconds, limit_s, false);
@@ -96,24 +100,34 @@ static bool pair_measure(const char *scenario, const char *program, const char *
     return true;
 }
 
-static bool gigabyte_run(const char *scenario, struct cli_bench_result *result)
+static bool gigabyte_run(const char *scenario, const char *fidelity, double limit_s, struct cli_bench_result *result)
 {
     char arguments[64];
     (void)snprintf(arguments, sizeof arguments, "-s 1048576 -n %u", GIGABYTE_MESSAGES);
-    return pair_measure(scenario, "ib_write_bw", arguments, GIGABYTE_LIMIT_S, result);
+    return pair_measure(scenario, fidelity, "ib_write_bw", arguments, limit_s, result);
 }
 
 bool cli_bench_write_bw_ibsim0(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    return gigabyte_run(paths->ibsim0_scenario, result);
+    return gigabyte_run(paths->ibsim0_scenario, TWIN, GIGABYTE_LIMIT_S, result);
 }
 
 bool cli_bench_write_bw_tca0(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    return gigabyte_run(paths->tca0_scenario, result);
+    return gigabyte_run(paths->tca0_scenario, TWIN, GIGABYTE_LIMIT_S, result);
+}
+
+bool cli_bench_write_bw_ibsim0_flow(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return gigabyte_run(paths->ibsim0_scenario, FLOW, GIGABYTE_FLOW_LIMIT_S, result);
+}
+
+bool cli_bench_write_bw_tca0_flow(const struct cli_paths *paths, struct cli_bench_result *result)
+{
+    return gigabyte_run(paths->tca0_scenario, FLOW, GIGABYTE_FLOW_LIMIT_S, result);
 }
 
 bool cli_bench_write_lat_all(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    return pair_measure(paths->ibsim0_scenario, "ib_write_lat", "-a", WRITE_LAT_LIMIT_S, result);
+    return pair_measure(paths->ibsim0_scenario, TWIN, "ib_write_lat", "-a", WRITE_LAT_LIMIT_S, result);
 }

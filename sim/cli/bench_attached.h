@@ -9,6 +9,8 @@ bool cli_is_installed(const char *program); // searched as execvp does
 bool cli_bench_send_lat(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_write_bw_ibsim0(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_write_bw_tca0(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_write_bw_ibsim0_flow(const struct cli_paths *paths, struct cli_bench_result *result);
+bool cli_bench_write_bw_tca0_flow(const struct cli_paths *paths, struct cli_bench_result *result);
 bool cli_bench_write_lat_all(const struct cli_paths *paths, struct cli_bench_result *result);
 // bench_programs.c
 bool cli_bench_fio(const struct cli_paths *paths, struct cli_bench_result *result);
