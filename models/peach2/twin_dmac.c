@@ -206,7 +206,7 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_
 {
     struct twin_slot *slot = &twin->reorder.slots[tlp->tag % TWIN_SLOTS];
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
-    if (!slot->open || slot->done_from != TWIN_NEVER || slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
+    if (!slot->open || slot->take_edge >= from || slot->done_from != TWIN_NEVER || slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
         return false;
     }
     if (answer != PEACH2_DMA_OK) {
@@ -223,12 +223,51 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_
     return true;
 }
 
-void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
+static bool complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
 {
     enum peach2_dma_error answer = answer_of(tlp);
-    bool expected =
-        (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from) : slot_complete(twin, tlp, answer, from);
-    twin->reorder.unexpected += expected ? 0 : 1;
+    return (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from) : slot_complete(twin, tlp, answer, from);
+}
+
+// A completion that nothing waits for when its edge is known. Its read may yet be sent before that edge.
+struct early {
+    pcie_tlp_t *tlp;
+    uint64_t from;
+};
+
+static const struct early *early_front(peach2_twin_t *twin)
+{
+    return pcie_ring_front(&twin->reorder.early);
+}
+
+static void early_drop(peach2_twin_t *twin)
+{
+    pcie_tlp_unref(early_front(twin)->tlp);
+    pcie_ring_pop(&twin->reorder.early);
+}
+
+static void early_run(void *ctx)
+{
+    peach2_twin_t *twin = ctx;
+    const struct early *early = early_front(twin);
+    twin->reorder.unexpected += complete(twin, early->tlp, early->from) ? 0 : 1;
+    early_drop(twin);
+    if (twin->reorder.early.count != 0) {
+        twin_event_set(twin, &twin->reorder.early_event, early_front(twin)->from);
+    }
+}
+
+void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
+{
+    struct pcie_ring *early = &twin->reorder.early;
+    if (early->count == 0 && complete(twin, tlp, from)) {
+        return;
+    }
+    pcie_tlp_ref(tlp);
+    *(struct early *)pcie_ring_push(early) = (struct early){tlp, from};
+    if (early->count == 1) {
+        twin_event_set(twin, &twin->reorder.early_event, from);
+    }
 }
 
 // --- the ring -------------------------------------------------------------------------------------------------------
@@ -271,12 +310,19 @@ void twin_dmac_init(peach2_twin_t *twin)
     twin->reader.fetch_owner = twin->reader.segment_owner = TWIN_CHANNELS - 1;
     sim_event_init(&twin->reader.event, reader_run, twin);
     sim_event_init(&twin->reorder.timeout, timeout_run, twin);
+    sim_event_init(&twin->reorder.early_event, early_run, twin);
+    pcie_ring_init(&twin->reorder.early, sizeof(struct early));
 }
 
 void twin_dmac_fini(peach2_twin_t *twin)
 {
     sim_event_cancel(twin->sim, &twin->reader.event);
     sim_event_cancel(twin->sim, &twin->reorder.timeout);
+    sim_event_cancel(twin->sim, &twin->reorder.early_event);
+    while (twin->reorder.early.count != 0) {
+        early_drop(twin);
+    }
+    pcie_ring_fini(&twin->reorder.early);
     for (unsigned i = 0; i < TWIN_SLOTS; i++) {
         pieces_drop(&twin->reorder.slots[i]);
     }

@@ -5,6 +5,7 @@
 // registers make the order of the RTL's modules irrelevant.
 #pragma once
 
+#include "models/pcie/ring.h"
 #include "models/peach2/twin.h"
 #include "sim/kernel/cause.h"
 #include "rtl/peach2_regs.h"
@@ -265,6 +266,8 @@ struct twin_reorder {
     uint64_t used_from; // used is valid from this edge on
     uint64_t last_pop;
     sim_event_t timeout;
+    struct pcie_ring early; // completions that nothing waits for yet, judged at their edges
+    sim_event_t early_event;
     uint32_t unexpected; // counter
 };
 
@@ -305,6 +308,12 @@ struct twin_memory_port {
 enum { TWIN_INTERRUPTS = 32 };
 
 // Ends of DMAs and writes of registers are known some edges ahead, each by another number.
+// ENABLE, ADDRESS and VALUE of the block INTERRUPT.
+struct twin_message {
+    uint64_t address;
+    uint32_t enable, value;
+};
+
 struct twin_interrupt {
     uint32_t pending; // also bits that are set at an edge ahead
     // The edge from which each of them is set, and the same for the last time that it was set.
@@ -315,6 +324,8 @@ struct twin_interrupt {
     bool clear_due; // a CLEAR of the bits `cleared` is in force from clear_from on
     uint32_t cleared;
     uint64_t clear_from;
+    struct twin_message before; // in force from before_from until written_from
+    uint64_t before_from, written_from;
 };
 
 struct twin_route {
@@ -429,12 +440,13 @@ uint32_t twin_interrupt_raise(peach2_twin_t *twin, uint32_t bits, uint64_t edge)
 void twin_interrupt_withdraw(peach2_twin_t *twin, uint32_t bits);
 // CLEAR, or another register but RAISE, is written at that edge.
 void twin_interrupt_clear(peach2_twin_t *twin, uint32_t bits, uint64_t edge);
-void twin_interrupt_written(peach2_twin_t *twin, uint64_t edge);
+// Before a register of the block changes.
+void twin_interrupt_changes(peach2_twin_t *twin, uint64_t edge);
 uint32_t twin_interrupt_pending(peach2_twin_t *twin, uint64_t edge);
 // The edge from which a message is to be sent; TWIN_NEVER: none.
 uint64_t twin_interrupt_due(const peach2_twin_t *twin);
 // Whether a message is to be sent at that edge, the present one; it counts as sent.
-bool twin_interrupt_send(peach2_twin_t *twin, uint64_t edge);
+bool twin_interrupt_send(peach2_twin_t *twin, uint64_t edge, struct twin_message *message_out);
 
 void twin_local_init(peach2_twin_t *twin);
 void twin_local_fini(peach2_twin_t *twin);

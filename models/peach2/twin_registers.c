@@ -128,7 +128,7 @@ static void interrupt_written(peach2_twin_t *twin, uint32_t offset, uint32_t val
     } else if (offset == PEACH2_INTERRUPT_CLEAR) {
         twin_interrupt_clear(twin, value, edge);
     } else {
-        twin_interrupt_written(twin, edge);
+        twin_writer_plan(twin);
     }
 }
 
@@ -164,6 +164,9 @@ bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, u
     uint32_t mask = 0;
     for (unsigned k = 0; k < 4; k++) {
         mask |= (enable >> k & 1) != 0 ? 0xffu << 8 * k : 0;
+    }
+    if (entry.block == PEACH2_BLOCK_INTERRUPT) {
+        twin_interrupt_changes(twin, edge);
     }
     uint32_t *kept = stored(twin, offset);
     value = (*kept & ~mask) | (value & mask);
