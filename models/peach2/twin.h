@@ -6,8 +6,7 @@
 // those of the RTL, whose modules describe each part. Leaves out: waveforms; that the chip reads the registers of one
 // request two cycles apart, and later ones only when earlier ones have left (here all are read at the edge of the first);
 // that a counter counts a packet in the cycle in which its first or last beat passes (here it may be read some cycles
-// before); that a write of more than two DWs to CHIP, ROUTE or OFFSET changes the way of the packet behind it (here routes
-// are those of the edge at which the write begins).
+// before).
 #pragma once
 
 #include "models/flow/flow.h"

@@ -206,7 +206,8 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_
 {
     struct twin_slot *slot = &twin->reorder.slots[tlp->tag % TWIN_SLOTS];
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
-    if (!slot->open || slot->take_edge >= from || slot->done_from != TWIN_NEVER || slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
+    if (!slot->open || slot->take_edge >= from || slot->done_from != TWIN_NEVER ||
+        slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
         return false;
     }
     if (answer != PEACH2_DMA_OK) {
@@ -226,7 +227,8 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_
 static bool complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
 {
     enum peach2_dma_error answer = answer_of(tlp);
-    return (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from) : slot_complete(twin, tlp, answer, from);
+    return (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from)
+                                  : slot_complete(twin, tlp, answer, from);
 }
 
 // A completion that nothing waits for when its edge is known. Its read may yet be sent before that edge.

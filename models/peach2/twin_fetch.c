@@ -218,7 +218,8 @@ static uint64_t words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t
 bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
     struct twin_fetch *fetch = &twin->fetches[tlp->tag & 3];
-    if (fetch->state != TWIN_FETCH_WAIT || fetch->from > from || fetch->board || (tlp->tag >> 2 & 31) != fetch->generation) {
+    if (fetch->state != TWIN_FETCH_WAIT || fetch->from > from || fetch->board ||
+        (tlp->tag >> 2 & 31) != fetch->generation) {
         return false;
     }
     static const struct sim_work fetch_ends = {NULL, "fetch", true};

@@ -74,6 +74,7 @@ struct twin_ingress {
     bool offered;
     TWIN_LINE struct twin_moves moves;
     uint32_t tlps, unroutable, unexpected; // counters
+    sim_event_t route_event;               // the head waits for registers that are being written
 };
 
 struct twin_leaving {
@@ -332,6 +333,12 @@ struct twin_route {
     uint64_t mask, lower, upper;
 };
 
+struct twin_routing {
+    struct twin_route routes[TWIN_ROUTES];
+    uint64_t window_base;
+    uint8_t enabled; // one bit each
+};
+
 struct peach2_twin {
     sim_t *sim;
     pcie_pool_t *pool;
@@ -352,9 +359,8 @@ struct peach2_twin {
     struct twin_writer writer;
     struct twin_memory_port memory_port;
     struct twin_interrupt interrupt;
-    struct twin_route routes[TWIN_ROUTES];
-    uint8_t routes_enabled; // one bit each
-    uint64_t window_base;
+    struct twin_routing routing, routing_before; // before: for packets up to the edge routing_written
+    uint64_t routing_written;
     uint32_t registers[TWIN_REGISTERS];
     uint8_t memory[TWIN_MEMORY_BYTES];
 };
@@ -398,7 +404,7 @@ uint32_t twin_beats(const pcie_tlp_t *tlp);
 // Round robin: the lowest bit of candidates above the last owner, cyclically; candidates are not 0.
 unsigned twin_round_robin(uint32_t candidates, unsigned owner);
 // The destination of a route: TWIN_N .. TWIN_LOCAL, or TWIN_DISCARD when the window has no route for the address.
-uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out);
+uint8_t twin_route_find(const struct twin_routing *routing, uint64_t address, bool *in_window_out);
 
 void twin_outputs_init(peach2_twin_t *twin);
 void twin_outputs_fini(peach2_twin_t *twin);

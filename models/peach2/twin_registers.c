@@ -112,9 +112,9 @@ static void route_decode(peach2_twin_t *twin, unsigned index)
 {
     uint32_t base = PEACH2_ROUTE_BASE + index * PEACH2_ROUTE_STRIDE;
     bool enable = PEACH2_FIELD(*stored(twin, base + PEACH2_ROUTE_CONTROL), ROUTE_CONTROL_ENABLE) != 0;
-    twin->routes_enabled =
-        (uint8_t)(enable ? twin->routes_enabled | 1u << index : twin->routes_enabled & ~(1u << index));
-    twin->routes[index] = (struct twin_route){
+    struct twin_routing *routing = &twin->routing;
+    routing->enabled = (uint8_t)(enable ? routing->enabled | 1u << index : routing->enabled & ~(1u << index));
+    routing->routes[index] = (struct twin_route){
         .mask = twin_register64(twin, base + PEACH2_ROUTE_MASK),
         .lower = twin_register64(twin, base + PEACH2_ROUTE_LOWER),
         .upper = twin_register64(twin, base + PEACH2_ROUTE_UPPER),
@@ -140,7 +140,7 @@ static void written(peach2_twin_t *twin, const struct entry *entry, uint32_t val
         route_decode(twin, entry->instance);
         break;
     case PEACH2_BLOCK_CHIP:
-        twin->window_base = twin_register64(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE);
+        twin->routing.window_base = twin_register64(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE);
         break;
     case PEACH2_BLOCK_INTERRUPT:
         interrupt_written(twin, entry->word->offset, value, edge);
@@ -167,6 +167,9 @@ bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, u
     }
     if (entry.block == PEACH2_BLOCK_INTERRUPT) {
         twin_interrupt_changes(twin, edge);
+    } else if (entry.block == PEACH2_BLOCK_ROUTE || entry.block == PEACH2_BLOCK_CHIP) {
+        twin->routing_before = twin->routing;
+        twin->routing_written = edge;
     }
     uint32_t *kept = stored(twin, offset);
     value = (*kept & ~mask) | (value & mask);

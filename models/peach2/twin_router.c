@@ -29,13 +29,13 @@ unsigned twin_round_robin(uint32_t candidates, unsigned owner)
 static const uint8_t route_dest[] = {TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_E, TWIN_W, TWIN_S};
 _Static_assert(sizeof route_dest == TWIN_ROUTES && TWIN_ROUTES <= 8, "every route leads somewhere, and has a bit");
 
-uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out)
+uint8_t twin_route_find(const struct twin_routing *routing, uint64_t address, bool *in_window_out)
 {
     uint64_t offset = address & ((1ull << PEACH2_WINDOW_BITS) - 1);
-    *in_window_out = address - offset == twin->window_base;
-    for (unsigned left = *in_window_out ? twin->routes_enabled : 0; left != 0; left &= left - 1) {
+    *in_window_out = address - offset == routing->window_base;
+    for (unsigned left = *in_window_out ? routing->enabled : 0; left != 0; left &= left - 1) {
         unsigned k = (unsigned)__builtin_ctz(left);
-        const struct twin_route *route = &twin->routes[k];
+        const struct twin_route *route = &routing->routes[k];
         if ((offset & route->mask) >= route->lower && (offset & route->mask) <= route->upper) {
             return route_dest[k];
         }
@@ -201,7 +201,7 @@ static void leave_begin(struct twin_output *output, uint64_t first)
 
 static bool in_window(const peach2_twin_t *twin, uint64_t address)
 {
-    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == twin->window_base;
+    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == twin->routing.window_base;
 }
 
 static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp)

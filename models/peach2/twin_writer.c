@@ -124,7 +124,8 @@ static bool message_issue(peach2_twin_t *twin, uint64_t edge)
     if (!twin_interrupt_send(twin, edge, &message)) {
         return false;
     }
-    pcie_tlp_t *tlp = pcie_tlp_write(twin->pool, twin->config.requester, message.address, MESSAGE_BYTES, &message.value);
+    pcie_tlp_t *tlp =
+        pcie_tlp_write(twin->pool, twin->config.requester, message.address, MESSAGE_BYTES, &message.value);
     issue(twin, tlp, TWIN_N, NULL, edge);
     return true;
 }

@@ -33,13 +33,6 @@ static uint64_t address_of(uint32_t bytes)
     return PEACH2_MEMORY_BASE + within;
 }
 
-// A longer write of routes would route the packet behind it, which the twin leaves out (models/peach2/twin.h).
-static uint32_t write_bytes(uint32_t port, uint64_t address, uint32_t bytes)
-{
-    bool routes = port == PEACH2_PORT_N && address < WINDOW && address % PEACH2_BAR0_BYTES < PEACH2_INTERRUPT_BASE;
-    return routes && bytes > WORD_BYTES ? WORD_BYTES - (uint32_t)(address % WORD_BYTES) : bytes;
-}
-
 static void packet_send(struct bench *bench)
 {
     uint32_t port = fuzz_below(&input, PEACH2_PORTS), bytes = 1 + fuzz_below(&input, 256);
@@ -54,7 +47,7 @@ static void packet_send(struct bench *bench)
         tag = registers ? HIDDEN_TAG : tag;
         tlp = pcie_tlp_read(bench->pool, requester, tag, address, bytes);
     } else if (kind == 1) {
-        tlp = pcie_tlp_write(bench->pool, requester, address, write_bytes(port, address, bytes), data);
+        tlp = pcie_tlp_write(bench->pool, requester, address, bytes, data);
     } else {
         pcie_tlp_t *read = pcie_tlp_read(bench->pool, 0x100, tag, address, bytes);
         uint32_t done = fuzz_below(&input, bytes), part = 1 + fuzz_below(&input, bytes - done);
