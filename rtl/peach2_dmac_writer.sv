@@ -38,7 +38,7 @@ module peach2_dmac_writer (
     input  logic [4*peach2_pkg::DESTS-1:0] notify_dest_i,
     output logic [3:0]   notify_ready_o,
 
-    // the interrupt message, 4 bytes to the own host
+    // the interrupt message, 4 bytes to the own host, taken with its header
     input  logic         message_valid_i,
     input  logic [63:0]  message_address_i,
     input  logic [31:0]  message_value_i,
@@ -196,6 +196,7 @@ module peach2_dmac_writer (
                         issue = 1'b1;
                         issue_sop = 1'b1;
                         issue_dest = 7'd1 << peach2_pkg::DEST_N;
+                        message_ready_o = 1'b1;
                         state_d = WRITER_MESSAGE;
                     end else if (head_valid_i && first_q && drop) begin
                         head_pop_o = !leaves; // one report a cycle
@@ -247,7 +248,6 @@ module peach2_dmac_writer (
                         issue = 1'b1;
                         issue_eop = 1'b1;
                         issue_empty = 2'd3 - message_lane_q;
-                        message_ready_o = 1'b1;
                         state_d = WRITER_HEADER;
                     end
                 end
