@@ -333,6 +333,12 @@ struct twin_route {
     uint64_t mask, lower, upper;
 };
 
+// A write of a register: its value up to that edge.
+struct twin_write {
+    uint32_t offset, before;
+    uint64_t edge;
+};
+
 struct twin_routing {
     struct twin_route routes[TWIN_ROUTES];
     uint64_t window_base;
@@ -361,6 +367,7 @@ struct peach2_twin {
     struct twin_interrupt interrupt;
     struct twin_routing routing, routing_before; // before: for packets up to the edge routing_written
     uint64_t routing_written;
+    struct twin_write writes[2]; // the last two, the newest first: both may come into force at edges ahead
     uint32_t registers[TWIN_REGISTERS];
     uint8_t memory[TWIN_MEMORY_BYTES];
 };
@@ -427,8 +434,8 @@ void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t co
 
 // Whether packets of that source are on the output's ring already, or it has none.
 bool twin_is_on_ring(uint8_t port, unsigned source);
-// Where a request to the shared window goes that leaves through N: the offset of its block subtracted.
-uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address);
+// Where a request to the shared window goes that leaves through N at that edge: the offset of its block subtracted.
+uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address, uint64_t edge);
 
 // --- registers and memory (twin_registers.c, twin_local.c) ----------------------------------------------------------
 
@@ -436,6 +443,8 @@ uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address);
 bool twin_register_read(peach2_twin_t *twin, uint32_t offset, uint64_t edge, uint32_t *value_out);
 bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, uint32_t value, uint64_t edge);
 uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset);
+// The same as a packet sees it that passes at that edge.
+uint64_t twin_register64_at(const peach2_twin_t *twin, uint32_t offset, uint64_t edge);
 void twin_registers_init(peach2_twin_t *twin);
 
 // --- interrupts (twin_interrupt.c) ----------------------------------------------------------------------------------

@@ -12,6 +12,21 @@ uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset)
     return twin->registers[offset / 4] | (uint64_t)twin->registers[offset / 4 + 1] << 32;
 }
 
+static uint32_t register_at(const peach2_twin_t *twin, uint32_t offset, uint64_t edge)
+{
+    uint32_t value = twin->registers[offset / 4];
+    for (unsigned i = 0; i < 2; i++) {
+        const struct twin_write *write = &twin->writes[i];
+        value = write->edge >= edge && write->offset == offset ? write->before : value;
+    }
+    return value;
+}
+
+uint64_t twin_register64_at(const peach2_twin_t *twin, uint32_t offset, uint64_t edge)
+{
+    return register_at(twin, offset, edge) | (uint64_t)register_at(twin, offset + 4, edge) << 32;
+}
+
 // --- the map --------------------------------------------------------------------------------------------------------
 
 // A DW of the map, its block and the number of the block's instance.
@@ -172,6 +187,8 @@ bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, u
         twin->routing_written = edge;
     }
     uint32_t *kept = stored(twin, offset);
+    twin->writes[1] = twin->writes[0];
+    twin->writes[0] = (struct twin_write){offset, *kept, edge};
     value = (*kept & ~mask) | (value & mask);
     *kept = (value & entry.word->kept) | (*kept & ~entry.word->kept);
     written(twin, &entry, value, edge);

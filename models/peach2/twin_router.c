@@ -199,22 +199,24 @@ static void leave_begin(struct twin_output *output, uint64_t first)
     }
 }
 
-static bool in_window(const peach2_twin_t *twin, uint64_t address)
+static bool in_window(const peach2_twin_t *twin, uint64_t address, uint64_t edge)
 {
-    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == twin->routing.window_base;
+    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS ==
+           twin_register64_at(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE, edge);
 }
 
-static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp)
+static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp, uint64_t edge)
 {
-    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION && in_window(output->twin, tlp->address);
+    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION &&
+           in_window(output->twin, tlp->address, edge);
 }
 
 // At N, a request to the shared window leaves with the offset of its block subtracted.
-uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address)
+uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address, uint64_t edge)
 {
     uint32_t block = address >> PEACH2_BLOCK_BITS & (TWIN_BLOCKS - 1);
-    uint64_t offset = PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;
-    return in_window(twin, address) ? (address - twin_register64(twin, offset)) & ~3ull : address;
+    uint32_t offset = PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;
+    return in_window(twin, address, edge) ? (address - twin_register64_at(twin, offset, edge)) & ~3ull : address;
 }
 
 // Decides the next hold when a packet of `source` begins and packets of the ring could have been held for `hold` more
@@ -243,20 +245,17 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
     struct twin_leaving *held = &output->held[output->held_count++];
     // A port's packet still belongs to the neighbour's transmitter, which may have to send it again unchanged.
     pcie_tlp_t *tlp = offer->tlp;
-    bool changed = is_translated(output, tlp), shared = source < PEACH2_PORTS;
+    bool changed = is_translated(output, tlp, edge), shared = source < PEACH2_PORTS;
     if (shared && changed) {
         tlp = pcie_tlp_copy(tlp);
     } else if (shared) {
         pcie_tlp_ref(tlp);
     }
     if (changed) {
-        tlp->address = twin_host_address(twin, tlp->address);
+        tlp->address = twin_host_address(twin, tlp->address, edge);
     }
-    *held = (struct twin_leaving){.tlp = tlp,
-                                  .since = edge,
-                                  .span = offer->span,
-                                  .beats = offer->beats,
-                                  .source = (uint8_t)source};
+    *held = (struct twin_leaving){
+        .tlp = tlp, .since = edge, .span = offer->span, .beats = offer->beats, .source = (uint8_t)source};
     output->owner = (uint8_t)source;
     twin_offer_clear(twin, source);
     if (!behind && is_ready(output)) {
