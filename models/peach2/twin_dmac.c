@@ -58,6 +58,7 @@ static void segment_request(peach2_twin_t *twin, const struct twin_segment *segm
     slot->take_edge = edge;
     slot->done_from = TWIN_NEVER;
     slot->bytes = slot->left = segment->bytes;
+    slot->word = 0;
     slot->dest = segment->dest;
     slot->generation = reorder->tail / TWIN_SLOTS & 3;
     slot->open = true;
@@ -178,6 +179,20 @@ static void data_keep(struct twin_slot *slot, pcie_tlp_t *tlp, uint32_t bytes)
     slot->pieces[slot->piece_count++] = tlp;
 }
 
+// As in the RTL, a beat fills a word, whatever its lanes hold.
+static void words_put(struct twin_slot *slot, uint32_t word, pcie_tlp_t *tlp)
+{
+    uint32_t beats = twin_beats(tlp) - 1, lane = slot->destination & (TWIN_BEAT_BYTES - 4);
+    for (uint32_t beat = 0; beat < beats; beat++) {
+        uint64_t words[2];
+        uint32_t to = (word + beat) % (TWIN_SLOT_BYTES / TWIN_BEAT_BYTES) * TWIN_BEAT_BYTES;
+        twin_beat_get(tlp, beat, words);
+        for (uint32_t k = to < lane ? lane - to : 0; k < TWIN_BEAT_BYTES && to + k - lane < slot->bytes; k++) {
+            slot->data[to + k - lane] = ((const uint8_t *)words)[k];
+        }
+    }
+}
+
 static void pieces_drop(struct twin_slot *slot)
 {
     while (slot->piece_count != 0) {
@@ -201,6 +216,22 @@ pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_
     return pcie_tlp_write(twin->pool, twin->config.requester, address, bytes, slot->data + offset);
 }
 
+// The completion continues the bytes of the read, or comes from elsewhere and has them in other lanes.
+static void data_take(struct twin_slot *slot, pcie_tlp_t *tlp, uint32_t bytes)
+{
+    uint32_t lane = slot->destination & (TWIN_BEAT_BYTES - 4), at = lane + slot->bytes - slot->left;
+    if (slot->word * TWIN_BEAT_BYTES + (tlp->lower_address & (TWIN_BEAT_BYTES - 4)) == at) {
+        data_keep(slot, tlp, bytes);
+    } else {
+        for (unsigned i = 0; i < slot->piece_count; i++) {
+            words_put(slot, (lane + slot->piece_offsets[i]) / TWIN_BEAT_BYTES, slot->pieces[i]);
+        }
+        pieces_drop(slot);
+        words_put(slot, slot->word, tlp);
+    }
+    slot->word += twin_beats(tlp) - 1;
+}
+
 // false: no slot waits for it. The header arrives at edge `from`.
 static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
@@ -214,7 +245,7 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_
         slot->report.error = answer;
         slot->done_from = from + 1;
     } else {
-        data_keep(slot, tlp, bytes);
+        data_take(slot, tlp, bytes);
         slot->left -= bytes;
         slot->done_from = slot->left == 0 ? from + twin_beats(tlp) : TWIN_NEVER;
     }

@@ -186,16 +186,6 @@ void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge)
     twin_event_set(fetch->twin, &fetch->event, edge + 1 + PEACH2_TIMEOUT_CYCLES);
 }
 
-// The words of a payload beat. A completion from elsewhere may begin in any lane; lanes without a word are zero.
-static void beat_get(pcie_tlp_t *tlp, uint32_t beat, uint64_t words[2])
-{
-    uint32_t lane = tlp->lower_address & (TWIN_BEAT_BYTES - 4), end = lane + pcie_tlp_payload_bytes(tlp);
-    uint32_t begin = beat * TWIN_BEAT_BYTES, first = begin < lane ? lane : begin;
-    uint32_t last = begin + TWIN_BEAT_BYTES < end ? begin + TWIN_BEAT_BYTES : end;
-    memset(words, 0, TWIN_BEAT_BYTES);
-    memcpy((uint8_t *)words + (first - begin), pcie_tlp_data(tlp) + (first - lane), last - first);
-}
-
 // Beat by beat: each beat is half a descriptor. What follows the last descriptor is ignored. Returns the edge of the last
 // beat that was used.
 static uint64_t words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t from)
@@ -203,11 +193,11 @@ static uint64_t words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t
     uint32_t beat = 0, beats = twin_beats(tlp) - 1;
     for (; beat < beats && fetch->due != 0; beat++) {
         if (!fetch->half) {
-            beat_get(tlp, beat, fetch->low);
+            twin_beat_get(tlp, beat, fetch->low);
         } else {
             uint64_t words[PEACH2_DESCRIPTOR_WORDS];
             memcpy(words, fetch->low, sizeof fetch->low);
-            beat_get(tlp, beat, words + 2);
+            twin_beat_get(tlp, beat, words + 2);
             arrive(fetch, words, from + 1 + beat);
         }
         fetch->half = !fetch->half;

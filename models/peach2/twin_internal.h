@@ -243,6 +243,7 @@ struct twin_slot {
     uint64_t destination, take_edge;
     uint64_t done_from; // TWIN_NEVER: data is missing
     uint32_t bytes, left;
+    uint32_t word; // of 16 bytes, that the next beat of data fills
     struct twin_report report;
     uint8_t dest, generation;
     bool open;
@@ -408,6 +409,8 @@ void twin_event_by(peach2_twin_t *twin, sim_event_t *event, uint64_t edge);
 // --- router (twin_router.c, twin_ingress.c) -------------------------------------------------------------------------
 
 uint32_t twin_beats(const pcie_tlp_t *tlp);
+// The words of a payload beat. A completion from elsewhere may begin in any lane; lanes without a word are zero.
+void twin_beat_get(pcie_tlp_t *tlp, uint32_t beat, uint64_t words[2]);
 // Round robin: the lowest bit of candidates above the last owner, cyclically; candidates are not 0.
 unsigned twin_round_robin(uint32_t candidates, unsigned owner);
 // The destination of a route: TWIN_N .. TWIN_LOCAL, or TWIN_DISCARD when the window has no route for the address.

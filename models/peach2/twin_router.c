@@ -1,4 +1,6 @@
 // The outputs: the next packet, the N port's translation, and the buffer before the hard IP.
+#include <string.h>
+
 #include "models/peach2/twin_internal.h"
 
 // Sources whose packets are on the ring of an output already; all sources if the output has no ring (the bubble rule).
@@ -17,6 +19,15 @@ uint32_t twin_beats(const pcie_tlp_t *tlp)
     }
     uint32_t lane = tlp->kind == PCIE_TLP_CPLD ? tlp->lower_address & 12u : (uint32_t)(tlp->address & 12u);
     return 1 + (lane + bytes + TWIN_BEAT_BYTES - 1) / TWIN_BEAT_BYTES;
+}
+
+void twin_beat_get(pcie_tlp_t *tlp, uint32_t beat, uint64_t words[2])
+{
+    uint32_t lane = tlp->lower_address & (TWIN_BEAT_BYTES - 4), end = lane + pcie_tlp_payload_bytes(tlp);
+    uint32_t begin = beat * TWIN_BEAT_BYTES, first = begin < lane ? lane : begin;
+    uint32_t last = begin + TWIN_BEAT_BYTES < end ? begin + TWIN_BEAT_BYTES : end;
+    memset(words, 0, TWIN_BEAT_BYTES);
+    memcpy((uint8_t *)words + (first - begin), pcie_tlp_data(tlp) + (first - lane), last - first);
 }
 
 unsigned twin_round_robin(uint32_t candidates, unsigned owner)
