@@ -38,7 +38,7 @@ module peach2_dmac_writer (
     input  logic [4*peach2_pkg::DESTS-1:0] notify_dest_i,
     output logic [3:0]   notify_ready_o,
 
-    // the interrupt message, 4 bytes to the own host
+    // the interrupt message, 4 bytes to the own host, taken with its header
     input  logic         message_valid_i,
     input  logic [63:0]  message_address_i,
     input  logic [31:0]  message_value_i,
@@ -67,6 +67,8 @@ module peach2_dmac_writer (
     logic [1:0]  tail_d, tail_q;               // empty DWs of the packet's last beat
     logic [1:0]  status_d, status_q;           // channel of the current status word
     logic [63:0] status_word_q;                // the word, as of its header
+    logic [31:0] message_q;                    // the message, as of its header
+    logic [1:0]  message_lane_q;
     logic        credit;                       // the output buffer takes one more beat
     logic        active;                       // otherwise no beat is issued
     assign active = state_q != WRITER_HEADER || head_valid_i || notify_valid_i != 4'd0 || message_valid_i;
@@ -194,6 +196,7 @@ module peach2_dmac_writer (
                         issue = 1'b1;
                         issue_sop = 1'b1;
                         issue_dest = 7'd1 << peach2_pkg::DEST_N;
+                        message_ready_o = 1'b1;
                         state_d = WRITER_MESSAGE;
                     end else if (head_valid_i && first_q && drop) begin
                         head_pop_o = !leaves; // one report a cycle
@@ -240,12 +243,11 @@ module peach2_dmac_writer (
                 end
                 WRITER_MESSAGE: begin
                     issue_dest = 7'd1 << peach2_pkg::DEST_N;
-                    issue_data = {4{message_value_i}};
+                    issue_data = {4{message_q}};
                     if (credit) begin
                         issue = 1'b1;
                         issue_eop = 1'b1;
-                        issue_empty = 2'd3 - message_address_i[3:2];
-                        message_ready_o = 1'b1;
+                        issue_empty = 2'd3 - message_lane_q;
                         state_d = WRITER_HEADER;
                     end
                 end
@@ -306,6 +308,10 @@ module peach2_dmac_writer (
     always_ff @(posedge clk_i) begin
         if (notify_now) begin
             status_word_q <= notify_data_i[64 * notify_channel +: 64];
+        end
+        if (message_now) begin
+            message_q <= message_value_i;
+            message_lane_q <= message_address_i[3:2];
         end
         if (issue) begin
             pending_memory_q <= issue_memory;

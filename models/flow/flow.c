@@ -263,7 +263,8 @@ void flow_stream_ends(struct flow_quantum *quantum)
     flow_stream_t *stream = quantum->stream;
     const struct flow_step *last = &stream->path.steps[stream->path.step_count - 1];
     if (quantum->final) {
-        double source = stream->path.least_ps_per_byte, slower = source > last->ps_per_byte ? source : last->ps_per_byte;
+        double source = stream->path.least_ps_per_byte,
+               slower = source > last->ps_per_byte ? source : last->ps_per_byte;
         uint64_t tail_ps = (uint64_t)(slower * stream->path.tail_bytes), now_ps = sim_now_ps(stream->net->sim);
         uint64_t at_ps = quantum->end_ps > tail_ps ? quantum->end_ps - tail_ps : 0;
         sim_event_schedule_at(stream->net->sim, &stream->finish, at_ps > now_ps ? at_ps : now_ps);

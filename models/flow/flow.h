@@ -40,15 +40,15 @@ enum { FLOW_STEPS_MAX = 24, FLOW_ASIDES_MAX = 24, FLOW_COUNTS_MAX = 40, FLOW_INP
 struct flow_stage {
     flow_net_t *net; // NULL: no stream has come yet
     struct flow_quantum *serving;
-    unsigned serving_step;                  // of its stream
+    unsigned serving_step;                       // of its stream
     struct flow_quantum *waiting, *waiting_last; // for a turn, in the order of their coming
     struct flow_place *behind, *behind_last;     // in the buffer behind it
     uint64_t behind_bytes;
-    uint64_t free_ps;  // since when it is idle
-    double aside_ps;   // that others have taken since then, or will take
-    uint32_t owner;    // input served last
+    uint64_t free_ps;                // since when it is idle
+    double aside_ps;                 // that others have taken since then, or will take
+    uint32_t owner;                  // input served last
     struct flow_crossing *crossings; // streams
-    sim_event_t end;   // of the service
+    sim_event_t end;                 // of the service
 };
 
 // A stage on a stream's way.

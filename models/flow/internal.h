@@ -40,9 +40,9 @@ struct flow_stream {
     sim_event_t finish;             // then the landing
     sim_event_t leave;              // the source is as slow as its limits
     bool has_left;
-    bool finished;                  // done was called, or is not due
-    bool lands;                     // it is copied later
-    bool ended;                     // it crosses no stage any more
+    bool finished;                       // done was called, or is not due
+    bool lands;                          // it is copied later
+    bool ended;                          // it crosses no stage any more
     flow_stream_t *next_landing, **link; // of the net
     struct flow_quantum *quanta;
     struct flow_crossing crossings[FLOW_STEPS_MAX];
@@ -63,6 +63,6 @@ void flow_stage_forget(struct flow_stage *stage, const flow_stream_t *stream);
 void flow_stage_init(struct flow_stage *stage, flow_net_t *net);
 
 // flow.c
-void flow_stream_feed(flow_stream_t *stream);          // the source may send
+void flow_stream_feed(flow_stream_t *stream);           // the source may send
 void flow_stream_ends(struct flow_quantum *quantum);    // its service at the last stage begins
 void flow_stream_carried(struct flow_quantum *quantum); // its end has passed the last stage; it is freed

@@ -100,7 +100,7 @@ static bool in_memory(uint64_t address)
 
 static bool in_window(const struct twin_channel *channel, uint64_t address)
 {
-    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == channel->twin->window_base;
+    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == channel->twin->routing.window_base;
 }
 
 // A transfer may not leave the 8 GB block, or the space outside the window, for which it was checked at its beginning;
@@ -178,7 +178,7 @@ static bool misaligned(const struct twin_transfer *transfer)
 static enum peach2_dma_error source_check(struct twin_channel *channel)
 {
     struct twin_transfer *transfer = &channel->transfer;
-    uint8_t hit = twin_route_find(channel->twin, transfer->source, &transfer->source_in_window);
+    uint8_t hit = twin_route_find(&channel->twin->routing, transfer->source, &transfer->source_in_window);
     transfer->source_block = transfer->source >> PEACH2_BLOCK_BITS;
     if (transfer->reserved) {
         return PEACH2_DMA_INVALID;
@@ -195,7 +195,7 @@ static enum peach2_dma_error source_check(struct twin_channel *channel)
 // false: the window has no route, or the own board no memory there.
 static bool route_check(const struct twin_channel *channel, uint64_t address, uint8_t *dest_out, bool *in_window_out)
 {
-    uint8_t hit = twin_route_find(channel->twin, address, in_window_out);
+    uint8_t hit = twin_route_find(&channel->twin->routing, address, in_window_out);
     *dest_out = *in_window_out ? hit : TWIN_N;
     return *dest_out != TWIN_DISCARD && (*dest_out != TWIN_LOCAL || in_memory(address));
 }

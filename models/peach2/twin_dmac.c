@@ -58,6 +58,7 @@ static void segment_request(peach2_twin_t *twin, const struct twin_segment *segm
     slot->take_edge = edge;
     slot->done_from = TWIN_NEVER;
     slot->bytes = slot->left = segment->bytes;
+    slot->word = 0;
     slot->dest = segment->dest;
     slot->generation = reorder->tail / TWIN_SLOTS & 3;
     slot->open = true;
@@ -178,6 +179,20 @@ static void data_keep(struct twin_slot *slot, pcie_tlp_t *tlp, uint32_t bytes)
     slot->pieces[slot->piece_count++] = tlp;
 }
 
+// As in the RTL, a beat fills a word, whatever its lanes hold.
+static void words_put(struct twin_slot *slot, uint32_t word, pcie_tlp_t *tlp)
+{
+    uint32_t beats = twin_beats(tlp) - 1, lane = slot->destination & (TWIN_BEAT_BYTES - 4);
+    for (uint32_t beat = 0; beat < beats; beat++) {
+        uint64_t words[2];
+        uint32_t to = (word + beat) % (TWIN_SLOT_BYTES / TWIN_BEAT_BYTES) * TWIN_BEAT_BYTES;
+        twin_beat_get(tlp, beat, words);
+        for (uint32_t k = to < lane ? lane - to : 0; k < TWIN_BEAT_BYTES && to + k - lane < slot->bytes; k++) {
+            slot->data[to + k - lane] = ((const uint8_t *)words)[k];
+        }
+    }
+}
+
 static void pieces_drop(struct twin_slot *slot)
 {
     while (slot->piece_count != 0) {
@@ -201,19 +216,36 @@ pcie_tlp_t *twin_slot_write(peach2_twin_t *twin, struct twin_slot *slot, uint32_
     return pcie_tlp_write(twin->pool, twin->config.requester, address, bytes, slot->data + offset);
 }
 
+// The completion continues the bytes of the read, or comes from elsewhere and has them in other lanes.
+static void data_take(struct twin_slot *slot, pcie_tlp_t *tlp, uint32_t bytes)
+{
+    uint32_t lane = slot->destination & (TWIN_BEAT_BYTES - 4), at = lane + slot->bytes - slot->left;
+    if (slot->word * TWIN_BEAT_BYTES + (tlp->lower_address & (TWIN_BEAT_BYTES - 4)) == at) {
+        data_keep(slot, tlp, bytes);
+    } else {
+        for (unsigned i = 0; i < slot->piece_count; i++) {
+            words_put(slot, (lane + slot->piece_offsets[i]) / TWIN_BEAT_BYTES, slot->pieces[i]);
+        }
+        pieces_drop(slot);
+        words_put(slot, slot->word, tlp);
+    }
+    slot->word += twin_beats(tlp) - 1;
+}
+
 // false: no slot waits for it. The header arrives at edge `from`.
 static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
     struct twin_slot *slot = &twin->reorder.slots[tlp->tag % TWIN_SLOTS];
     uint32_t bytes = pcie_tlp_payload_bytes(tlp);
-    if (!slot->open || slot->done_from != TWIN_NEVER || slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
+    if (!slot->open || slot->take_edge >= from || slot->done_from != TWIN_NEVER ||
+        slot->generation != (tlp->tag >> 5 & 3) || bytes > slot->left) {
         return false;
     }
     if (answer != PEACH2_DMA_OK) {
         slot->report.error = answer;
         slot->done_from = from + 1;
     } else {
-        data_keep(slot, tlp, bytes);
+        data_take(slot, tlp, bytes);
         slot->left -= bytes;
         slot->done_from = slot->left == 0 ? from + twin_beats(tlp) : TWIN_NEVER;
     }
@@ -223,12 +255,52 @@ static bool slot_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_
     return true;
 }
 
-void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
+static bool complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
 {
     enum peach2_dma_error answer = answer_of(tlp);
-    bool expected =
-        (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from) : slot_complete(twin, tlp, answer, from);
-    twin->reorder.unexpected += expected ? 0 : 1;
+    return (tlp->tag & 0x80) != 0 ? twin_fetch_complete(twin, tlp, answer, from)
+                                  : slot_complete(twin, tlp, answer, from);
+}
+
+// A completion that nothing waits for when its edge is known. Its read may yet be sent before that edge.
+struct early {
+    pcie_tlp_t *tlp;
+    uint64_t from;
+};
+
+static const struct early *early_front(peach2_twin_t *twin)
+{
+    return pcie_ring_front(&twin->reorder.early);
+}
+
+static void early_drop(peach2_twin_t *twin)
+{
+    pcie_tlp_unref(early_front(twin)->tlp);
+    pcie_ring_pop(&twin->reorder.early);
+}
+
+static void early_run(void *ctx)
+{
+    peach2_twin_t *twin = ctx;
+    const struct early *early = early_front(twin);
+    twin->reorder.unexpected += complete(twin, early->tlp, early->from) ? 0 : 1;
+    early_drop(twin);
+    if (twin->reorder.early.count != 0) {
+        twin_event_set(twin, &twin->reorder.early_event, early_front(twin)->from);
+    }
+}
+
+void twin_dmac_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, uint64_t from)
+{
+    struct pcie_ring *early = &twin->reorder.early;
+    if (early->count == 0 && complete(twin, tlp, from)) {
+        return;
+    }
+    pcie_tlp_ref(tlp);
+    *(struct early *)pcie_ring_push(early) = (struct early){tlp, from};
+    if (early->count == 1) {
+        twin_event_set(twin, &twin->reorder.early_event, from);
+    }
 }
 
 // --- the ring -------------------------------------------------------------------------------------------------------
@@ -271,12 +343,19 @@ void twin_dmac_init(peach2_twin_t *twin)
     twin->reader.fetch_owner = twin->reader.segment_owner = TWIN_CHANNELS - 1;
     sim_event_init(&twin->reader.event, reader_run, twin);
     sim_event_init(&twin->reorder.timeout, timeout_run, twin);
+    sim_event_init(&twin->reorder.early_event, early_run, twin);
+    pcie_ring_init(&twin->reorder.early, sizeof(struct early));
 }
 
 void twin_dmac_fini(peach2_twin_t *twin)
 {
     sim_event_cancel(twin->sim, &twin->reader.event);
     sim_event_cancel(twin->sim, &twin->reorder.timeout);
+    sim_event_cancel(twin->sim, &twin->reorder.early_event);
+    while (twin->reorder.early.count != 0) {
+        early_drop(twin);
+    }
+    pcie_ring_fini(&twin->reorder.early);
     for (unsigned i = 0; i < TWIN_SLOTS; i++) {
         pieces_drop(&twin->reorder.slots[i]);
     }

@@ -186,27 +186,30 @@ void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge)
     twin_event_set(fetch->twin, &fetch->event, edge + 1 + PEACH2_TIMEOUT_CYCLES);
 }
 
-// Beat by beat: each beat is half a descriptor.
-static void words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t from)
+// Beat by beat: each beat is half a descriptor. What follows the last descriptor is ignored. Returns the edge of the last
+// beat that was used.
+static uint64_t words_arrive(struct twin_fetch *fetch, pcie_tlp_t *tlp, uint64_t from)
 {
-    const uint8_t *data = pcie_tlp_data(tlp);
-    for (uint32_t beat = 0; beat < tlp->dwords / 4u && fetch->due != 0; beat++) {
+    uint32_t beat = 0, beats = twin_beats(tlp) - 1;
+    for (; beat < beats && fetch->due != 0; beat++) {
         if (!fetch->half) {
-            memcpy(fetch->low, data + TWIN_BEAT_BYTES * beat, sizeof fetch->low);
+            twin_beat_get(tlp, beat, fetch->low);
         } else {
             uint64_t words[PEACH2_DESCRIPTOR_WORDS];
             memcpy(words, fetch->low, sizeof fetch->low);
-            memcpy(words + 2, data + TWIN_BEAT_BYTES * beat, sizeof fetch->low);
+            twin_beat_get(tlp, beat, words + 2);
             arrive(fetch, words, from + 1 + beat);
         }
         fetch->half = !fetch->half;
     }
+    return from + beat;
 }
 
 bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from)
 {
     struct twin_fetch *fetch = &twin->fetches[tlp->tag & 3];
-    if (fetch->state != TWIN_FETCH_WAIT || fetch->board || (tlp->tag >> 2 & 31) != fetch->generation) {
+    if (fetch->state != TWIN_FETCH_WAIT || fetch->from > from || fetch->board ||
+        (tlp->tag >> 2 & 31) != fetch->generation) {
         return false;
     }
     static const struct sim_work fetch_ends = {NULL, "fetch", true};
@@ -216,9 +219,9 @@ bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_e
         answered(fetch, from);
         return true;
     }
-    words_arrive(fetch, tlp, from);
+    uint64_t last = words_arrive(fetch, tlp, from);
     if (fetch->due == 0) {
-        answered(fetch, from + tlp->dwords / 4u);
+        answered(fetch, last);
     } else {
         twin_channel_feed(channel_of(fetch));
     }

@@ -57,8 +57,11 @@ static void time_arrivals(struct twin_ingress *ingress)
 
 // --- offering packets to the router ---------------------------------------------------------------------------------
 
-static uint8_t dest_find(struct twin_ingress *ingress, const struct twin_arrival *arrival, bool *unsupported_out)
+// The packet's first beat comes to the register in which its destination is decided at that edge.
+static uint8_t dest_find(struct twin_ingress *ingress, const struct twin_arrival *arrival, uint64_t edge,
+                         bool *unsupported_out)
 {
+    const peach2_twin_t *twin = ingress->twin;
     bool north = ingress->port == TWIN_N, in_window;
     *unsupported_out = false;
     if (pcie_tlp_class(arrival->tlp) == PCIE_COMPLETION) {
@@ -67,7 +70,8 @@ static uint8_t dest_find(struct twin_ingress *ingress, const struct twin_arrival
     if (north && arrival->bar == 0) {
         return TWIN_LOCAL;
     }
-    uint8_t hit = twin_route_find(ingress->twin, arrival->tlp->address, &in_window);
+    const struct twin_routing *routing = edge <= twin->routing_written ? &twin->routing_before : &twin->routing;
+    uint8_t hit = twin_route_find(routing, arrival->tlp->address, &in_window);
     if (arrival->tlp->kind == PCIE_TLP_MRD) {
         *unsupported_out = !(north && hit == TWIN_LOCAL);
         return TWIN_LOCAL;
@@ -93,13 +97,25 @@ static void sink(struct twin_ingress *ingress, struct twin_arrival *arrival, uin
     ingress->head++;
 }
 
+// Registers that are written meanwhile may change the way of a packet that is decided at that edge. All that it sees is
+// written one edge before; only the last word, which it does not see, may be as well.
+static bool is_too_early(const peach2_twin_t *twin, uint64_t edge)
+{
+    bool writes = twin->local.write != NULL || (twin->offered[TWIN_LOCAL] >> TWIN_N & 1) != 0;
+    return writes && edge > twin_edge(twin) + 1;
+}
+
 static void head_offer(struct twin_ingress *ingress)
 {
     while (ingress->head != ingress->tail) {
         struct twin_arrival *arrival = arrival_at(ingress, ingress->head);
         uint64_t from = twin_later(arrival->edge + 2, ingress->last_move + 1);
         bool unsupported;
-        uint8_t dest = dest_find(ingress, arrival, &unsupported);
+        if (is_too_early(ingress->twin, from - 1)) {
+            twin_event_set(ingress->twin, &ingress->route_event, from - 2);
+            return;
+        }
+        uint8_t dest = dest_find(ingress, arrival, from - 1, &unsupported);
         ingress->tlps++;
         if (dest <= TWIN_LOCAL) {
             const struct twin_offer offer = {arrival->tlp, from, arrival->beats, arrival->beats, dest, unsupported};
@@ -109,6 +125,11 @@ static void head_offer(struct twin_ingress *ingress)
         }
         sink(ingress, arrival, dest, from);
     }
+}
+
+static void route_run(void *ctx)
+{
+    head_offer(ctx);
 }
 
 void twin_ingress_moved(struct twin_ingress *ingress, uint64_t last, uint32_t count, bool whole)
@@ -154,7 +175,7 @@ void twin_core_rx(void *core, unsigned port, unsigned bar, pcie_tlp_t *tlp)
         .tlp = tlp, .edge = twin_next_edge(twin), .end = ingress->beats, .beats = beats, .bar = (uint8_t)bar};
     pcie_tlp_ref(tlp); // one reference for the input, one for the way through
     time_arrivals(ingress);
-    if (!ingress->offered) {
+    if (!ingress->offered && !sim_event_pending(&ingress->route_event)) {
         head_offer(ingress);
     }
 }
@@ -167,6 +188,7 @@ void twin_ingresses_init(peach2_twin_t *twin)
         struct twin_ingress *ingress = &twin->ingresses[port];
         ingress->twin = twin;
         ingress->port = (uint8_t)port;
+        sim_event_init(&ingress->route_event, route_run, ingress);
     }
 }
 
@@ -184,6 +206,7 @@ void twin_ingresses_fini(peach2_twin_t *twin)
 {
     for (unsigned port = 0; port < PEACH2_PORTS; port++) {
         struct twin_ingress *ingress = &twin->ingresses[port];
+        sim_event_cancel(twin->sim, &ingress->route_event);
         for (; ingress->head != ingress->tail; ingress->head++) {
             pcie_tlp_unref(arrival_at(ingress, ingress->head)->tlp);
         }

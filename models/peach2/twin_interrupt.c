@@ -58,10 +58,20 @@ void twin_interrupt_clear(peach2_twin_t *twin, uint32_t bits, uint64_t edge)
     twin_writer_plan(twin);
 }
 
-void twin_interrupt_written(peach2_twin_t *twin, uint64_t edge)
+static struct twin_message registers_read(const peach2_twin_t *twin)
 {
-    twin->interrupt.message_from = twin_later(twin->interrupt.message_from, edge + WRITE_CYCLES);
-    twin_writer_plan(twin);
+    return (struct twin_message){
+        .address = twin_register64(twin, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS) & ~3ull,
+        .enable = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE) / 4],
+        .value = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_VALUE) / 4],
+    };
+}
+
+void twin_interrupt_changes(peach2_twin_t *twin, uint64_t edge)
+{
+    twin->interrupt.before = registers_read(twin);
+    twin->interrupt.before_from = twin->interrupt.written_from;
+    twin->interrupt.written_from = edge + WRITE_CYCLES;
 }
 
 uint32_t twin_interrupt_pending(peach2_twin_t *twin, uint64_t edge)
@@ -91,10 +101,8 @@ static uint64_t first_from(const struct twin_interrupt *interrupt, uint32_t bits
     return first;
 }
 
-uint64_t twin_interrupt_due(const peach2_twin_t *twin)
+static uint64_t due_of(const struct twin_interrupt *interrupt, uint32_t enable)
 {
-    const struct twin_interrupt *interrupt = &twin->interrupt;
-    uint32_t enable = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ENABLE) / 4];
     uint32_t bits = interrupt->pending & enable;
     uint64_t due = twin_later(first_from(interrupt, interrupt->sent ? 0 : bits, false), interrupt->message_from);
     if (interrupt->clear_due && due >= interrupt->clear_from) {
@@ -103,7 +111,17 @@ uint64_t twin_interrupt_due(const peach2_twin_t *twin)
     return due;
 }
 
-bool twin_interrupt_send(peach2_twin_t *twin, uint64_t edge)
+uint64_t twin_interrupt_due(const peach2_twin_t *twin)
+{
+    const struct twin_interrupt *interrupt = &twin->interrupt;
+    uint64_t before = twin_later(due_of(interrupt, interrupt->before.enable), interrupt->before_from);
+    if (before < interrupt->written_from) {
+        return before;
+    }
+    return twin_later(due_of(interrupt, registers_read(twin).enable), interrupt->written_from);
+}
+
+bool twin_interrupt_send(peach2_twin_t *twin, uint64_t edge, struct twin_message *message_out)
 {
     struct twin_interrupt *interrupt = &twin->interrupt;
     clear_settle(interrupt, edge);
@@ -112,5 +130,6 @@ bool twin_interrupt_send(peach2_twin_t *twin, uint64_t edge)
     }
     interrupt->sent = true;
     interrupt->sent_edge = edge;
+    *message_out = edge < interrupt->written_from ? interrupt->before : registers_read(twin);
     return true;
 }

@@ -12,6 +12,21 @@ uint64_t twin_register64(const peach2_twin_t *twin, uint32_t offset)
     return twin->registers[offset / 4] | (uint64_t)twin->registers[offset / 4 + 1] << 32;
 }
 
+static uint32_t register_at(const peach2_twin_t *twin, uint32_t offset, uint64_t edge)
+{
+    uint32_t value = twin->registers[offset / 4];
+    for (unsigned i = 0; i < 2; i++) {
+        const struct twin_write *write = &twin->writes[i];
+        value = write->edge >= edge && write->offset == offset ? write->before : value;
+    }
+    return value;
+}
+
+uint64_t twin_register64_at(const peach2_twin_t *twin, uint32_t offset, uint64_t edge)
+{
+    return register_at(twin, offset, edge) | (uint64_t)register_at(twin, offset + 4, edge) << 32;
+}
+
 // --- the map --------------------------------------------------------------------------------------------------------
 
 // A DW of the map, its block and the number of the block's instance.
@@ -112,9 +127,9 @@ static void route_decode(peach2_twin_t *twin, unsigned index)
 {
     uint32_t base = PEACH2_ROUTE_BASE + index * PEACH2_ROUTE_STRIDE;
     bool enable = PEACH2_FIELD(*stored(twin, base + PEACH2_ROUTE_CONTROL), ROUTE_CONTROL_ENABLE) != 0;
-    twin->routes_enabled =
-        (uint8_t)(enable ? twin->routes_enabled | 1u << index : twin->routes_enabled & ~(1u << index));
-    twin->routes[index] = (struct twin_route){
+    struct twin_routing *routing = &twin->routing;
+    routing->enabled = (uint8_t)(enable ? routing->enabled | 1u << index : routing->enabled & ~(1u << index));
+    routing->routes[index] = (struct twin_route){
         .mask = twin_register64(twin, base + PEACH2_ROUTE_MASK),
         .lower = twin_register64(twin, base + PEACH2_ROUTE_LOWER),
         .upper = twin_register64(twin, base + PEACH2_ROUTE_UPPER),
@@ -128,7 +143,7 @@ static void interrupt_written(peach2_twin_t *twin, uint32_t offset, uint32_t val
     } else if (offset == PEACH2_INTERRUPT_CLEAR) {
         twin_interrupt_clear(twin, value, edge);
     } else {
-        twin_interrupt_written(twin, edge);
+        twin_writer_plan(twin);
     }
 }
 
@@ -140,7 +155,7 @@ static void written(peach2_twin_t *twin, const struct entry *entry, uint32_t val
         route_decode(twin, entry->instance);
         break;
     case PEACH2_BLOCK_CHIP:
-        twin->window_base = twin_register64(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE);
+        twin->routing.window_base = twin_register64(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE);
         break;
     case PEACH2_BLOCK_INTERRUPT:
         interrupt_written(twin, entry->word->offset, value, edge);
@@ -165,7 +180,15 @@ bool twin_register_write(peach2_twin_t *twin, uint32_t offset, uint8_t enable, u
     for (unsigned k = 0; k < 4; k++) {
         mask |= (enable >> k & 1) != 0 ? 0xffu << 8 * k : 0;
     }
+    if (entry.block == PEACH2_BLOCK_INTERRUPT) {
+        twin_interrupt_changes(twin, edge);
+    } else if (entry.block == PEACH2_BLOCK_ROUTE || entry.block == PEACH2_BLOCK_CHIP) {
+        twin->routing_before = twin->routing;
+        twin->routing_written = edge;
+    }
     uint32_t *kept = stored(twin, offset);
+    twin->writes[1] = twin->writes[0];
+    twin->writes[0] = (struct twin_write){offset, *kept, edge};
     value = (*kept & ~mask) | (value & mask);
     *kept = (value & entry.word->kept) | (*kept & ~entry.word->kept);
     written(twin, &entry, value, edge);

@@ -1,4 +1,6 @@
 // The outputs: the next packet, the N port's translation, and the buffer before the hard IP.
+#include <string.h>
+
 #include "models/peach2/twin_internal.h"
 
 // Sources whose packets are on the ring of an output already; all sources if the output has no ring (the bubble rule).
@@ -19,6 +21,15 @@ uint32_t twin_beats(const pcie_tlp_t *tlp)
     return 1 + (lane + bytes + TWIN_BEAT_BYTES - 1) / TWIN_BEAT_BYTES;
 }
 
+void twin_beat_get(pcie_tlp_t *tlp, uint32_t beat, uint64_t words[2])
+{
+    uint32_t lane = tlp->lower_address & (TWIN_BEAT_BYTES - 4), end = lane + pcie_tlp_payload_bytes(tlp);
+    uint32_t begin = beat * TWIN_BEAT_BYTES, first = begin < lane ? lane : begin;
+    uint32_t last = begin + TWIN_BEAT_BYTES < end ? begin + TWIN_BEAT_BYTES : end;
+    memset(words, 0, TWIN_BEAT_BYTES);
+    memcpy((uint8_t *)words + (first - begin), pcie_tlp_data(tlp) + (first - lane), last - first);
+}
+
 unsigned twin_round_robin(uint32_t candidates, unsigned owner)
 {
     uint32_t above = candidates & ~((2u << owner) - 1);
@@ -29,13 +40,13 @@ unsigned twin_round_robin(uint32_t candidates, unsigned owner)
 static const uint8_t route_dest[] = {TWIN_N, TWIN_E, TWIN_W, TWIN_S, TWIN_LOCAL, TWIN_E, TWIN_W, TWIN_S};
 _Static_assert(sizeof route_dest == TWIN_ROUTES && TWIN_ROUTES <= 8, "every route leads somewhere, and has a bit");
 
-uint8_t twin_route_find(const peach2_twin_t *twin, uint64_t address, bool *in_window_out)
+uint8_t twin_route_find(const struct twin_routing *routing, uint64_t address, bool *in_window_out)
 {
     uint64_t offset = address & ((1ull << PEACH2_WINDOW_BITS) - 1);
-    *in_window_out = address - offset == twin->window_base;
-    for (unsigned left = *in_window_out ? twin->routes_enabled : 0; left != 0; left &= left - 1) {
+    *in_window_out = address - offset == routing->window_base;
+    for (unsigned left = *in_window_out ? routing->enabled : 0; left != 0; left &= left - 1) {
         unsigned k = (unsigned)__builtin_ctz(left);
-        const struct twin_route *route = &twin->routes[k];
+        const struct twin_route *route = &routing->routes[k];
         if ((offset & route->mask) >= route->lower && (offset & route->mask) <= route->upper) {
             return route_dest[k];
         }
@@ -199,22 +210,24 @@ static void leave_begin(struct twin_output *output, uint64_t first)
     }
 }
 
-static bool in_window(const peach2_twin_t *twin, uint64_t address)
+static bool in_window(const peach2_twin_t *twin, uint64_t address, uint64_t edge)
 {
-    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == twin->window_base;
+    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS ==
+           twin_register64_at(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE, edge);
 }
 
-static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp)
+static bool is_translated(const struct twin_output *output, const pcie_tlp_t *tlp, uint64_t edge)
 {
-    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION && in_window(output->twin, tlp->address);
+    return output->port == TWIN_N && pcie_tlp_class(tlp) != PCIE_COMPLETION &&
+           in_window(output->twin, tlp->address, edge);
 }
 
 // At N, a request to the shared window leaves with the offset of its block subtracted.
-uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address)
+uint64_t twin_host_address(const peach2_twin_t *twin, uint64_t address, uint64_t edge)
 {
     uint32_t block = address >> PEACH2_BLOCK_BITS & (TWIN_BLOCKS - 1);
-    uint64_t offset = PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;
-    return in_window(twin, address) ? (address - twin_register64(twin, offset)) & ~3ull : address;
+    uint32_t offset = PEACH2_OFFSET_BASE + block * PEACH2_OFFSET_STRIDE + PEACH2_OFFSET_SUBTRACT;
+    return in_window(twin, address, edge) ? (address - twin_register64_at(twin, offset, edge)) & ~3ull : address;
 }
 
 // Decides the next hold when a packet of `source` begins and packets of the ring could have been held for `hold` more
@@ -243,20 +256,17 @@ static void output_grant(struct twin_output *output, unsigned source, uint64_t e
     struct twin_leaving *held = &output->held[output->held_count++];
     // A port's packet still belongs to the neighbour's transmitter, which may have to send it again unchanged.
     pcie_tlp_t *tlp = offer->tlp;
-    bool changed = is_translated(output, tlp), shared = source < PEACH2_PORTS;
+    bool changed = is_translated(output, tlp, edge), shared = source < PEACH2_PORTS;
     if (shared && changed) {
         tlp = pcie_tlp_copy(tlp);
     } else if (shared) {
         pcie_tlp_ref(tlp);
     }
     if (changed) {
-        tlp->address = twin_host_address(twin, tlp->address);
+        tlp->address = twin_host_address(twin, tlp->address, edge);
     }
-    *held = (struct twin_leaving){.tlp = tlp,
-                                  .since = edge,
-                                  .span = offer->span,
-                                  .beats = offer->beats,
-                                  .source = (uint8_t)source};
+    *held = (struct twin_leaving){
+        .tlp = tlp, .since = edge, .span = offer->span, .beats = offer->beats, .source = (uint8_t)source};
     output->owner = (uint8_t)source;
     twin_offer_clear(twin, source);
     if (!behind && is_ready(output)) {

@@ -38,7 +38,7 @@ static void leave(peach2_twin_t *twin, uint8_t dest, struct flow_path *path, uin
     }
     flow_path_count(path, output_count, &twin->outputs[dest]);
     path->enters = !twin_is_on_ring(dest, path->input);
-    uint64_t behind = dest == TWIN_N ? twin_host_address(twin, address) : address;
+    uint64_t behind = dest == TWIN_N ? twin_host_address(twin, address, TWIN_NEVER) : address;
     pcie_end_stream_writes(end, path, beats_ps(twin, path->packet_bytes), behind, bytes);
 }
 
@@ -47,7 +47,7 @@ void twin_core_writes_on(void *core, unsigned port, unsigned bar, struct flow_pa
 {
     peach2_twin_t *twin = core;
     bool in_window;
-    uint8_t dest = twin_route_find(twin, address, &in_window);
+    uint8_t dest = twin_route_find(&twin->routing, address, &in_window);
     if (twin->config.flows == NULL || bar == 0 || dest == port || dest >= PEACH2_PORTS) {
         path->refused = true;
         return;
@@ -66,7 +66,8 @@ static void path_find(struct twin_channel *channel, struct flow_path *path, uint
     const struct peach2_twin_config *config = &twin->config;
     const struct twin_transfer *transfer = &channel->transfer;
     pcie_end_t *north = twin->ops->end(twin->ctx, TWIN_N);
-    uint64_t source = transfer->source_in_window ? twin_host_address(twin, transfer->source) : transfer->source;
+    uint64_t source =
+        transfer->source_in_window ? twin_host_address(twin, transfer->source, TWIN_NEVER) : transfer->source;
     if (north == NULL) {
         path->refused = true;
         return;
@@ -197,10 +198,14 @@ uint64_t twin_stream_wants(const struct twin_channel *channel)
 struct twin_segment twin_stream_segment(struct twin_channel *channel)
 {
     struct twin_stream *stream = stream_at(channel, channel->stream_head);
-    uint32_t room = channel->twin->config.read_bytes - (uint32_t)(stream->source & (channel->twin->config.read_bytes - 1));
+    uint32_t room =
+        channel->twin->config.read_bytes - (uint32_t)(stream->source & (channel->twin->config.read_bytes - 1));
     uint32_t bytes = stream->left < room ? stream->left : room;
     bool ends = bytes == stream->left, last = ends && stream->last;
-    struct twin_segment segment = {stream->source, stream->destination, bytes, stream->dest,
+    struct twin_segment segment = {stream->source,
+                                   stream->destination,
+                                   bytes,
+                                   stream->dest,
                                    {PEACH2_DMA_OK, (uint8_t)channel->index, last, last && stream->interrupt}};
     stream->source += bytes;
     stream->destination += bytes;

@@ -120,12 +120,13 @@ static bool notify_issue(peach2_twin_t *twin, uint64_t edge)
 
 static bool message_issue(peach2_twin_t *twin, uint64_t edge)
 {
-    if (!twin_interrupt_send(twin, edge)) {
+    struct twin_message message;
+    if (!twin_interrupt_send(twin, edge, &message)) {
         return false;
     }
-    uint64_t address = twin_register64(twin, PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_ADDRESS) & ~3ull;
-    uint32_t value = twin->registers[(PEACH2_INTERRUPT_BASE + PEACH2_INTERRUPT_VALUE) / 4];
-    issue(twin, pcie_tlp_write(twin->pool, twin->config.requester, address, MESSAGE_BYTES, &value), TWIN_N, NULL, edge);
+    pcie_tlp_t *tlp =
+        pcie_tlp_write(twin->pool, twin->config.requester, message.address, MESSAGE_BYTES, &message.value);
+    issue(twin, tlp, TWIN_N, NULL, edge);
     return true;
 }
 

@@ -228,8 +228,8 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     const struct agreement *all = &tally.agreement;
     printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu differ; "
            "%s %.2f s, %s %.2f s\n",
-           path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
-           all->rule->first, tally.seconds[0], all->rule->second, tally.seconds[1]);
+           path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong, all->rule->first,
+           tally.seconds[0], all->rule->second, tally.seconds[1]);
     scn_free(scenario);
     return agreement_exit(all, result);
 }

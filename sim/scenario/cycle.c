@@ -53,13 +53,20 @@ static void way_add(struct graph *graph, uint32_t number, uint32_t target)
     }
 }
 
+// The first channel from `from` on that the channel waits for; CHANNELS: there is none.
+static uint32_t wait_next(const struct graph *graph, uint32_t channel, uint32_t from)
+{
+    const bool *waits = graph->waits[channel], *found = memchr(waits + from, true, CHANNELS - from);
+    return found != NULL ? (uint32_t)(found - waits) : CHANNELS;
+}
+
 // Depth-first search. Returns the first channel of a cycle, which is then the end of the stack; CHANNELS: no cycle.
 static uint32_t circle_find(struct graph *graph, uint32_t channel)
 {
     graph->marks[channel] = MARK_OPEN;
     graph->stack[graph->depth++] = channel;
-    for (uint32_t next = 0; next < CHANNELS; next++) {
-        if (!graph->waits[channel][next] || graph->marks[next] == MARK_DONE) {
+    for (uint32_t next = wait_next(graph, channel, 0); next < CHANNELS; next = wait_next(graph, channel, next + 1)) {
+        if (graph->marks[next] == MARK_DONE) {
             continue;
         }
         uint32_t found = graph->marks[next] == MARK_OPEN ? next : circle_find(graph, next);

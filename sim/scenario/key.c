@@ -19,7 +19,7 @@ const struct scn_key *scn_key_find(const struct scn_kind *kind, const char *name
             if (found != NULL) {
                 return found;
             }
-        } else if (strcmp(key->name, name) == 0 || (key->was != NULL && strcmp(key->was, name) == 0)) {
+        } else if (scn_name_is(key->name, name) || (key->was != NULL && scn_name_is(key->was, name))) {
             return key;
         }
     }

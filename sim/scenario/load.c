@@ -103,10 +103,12 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
 static void points_check(struct scn_loader *loader, const char *path, const struct scn_load_options *options)
 {
     const struct scn_sweep *sweep = loader->scenario->sweep;
+    struct scn_load_options shared = *options;
+    shared.presets = loader->presets;
     for (uint32_t i = 0; i < sweep->point_count && loader->mistakes.count == 0; i++) {
         struct scn_messages messages = {0};
         struct scn_scenario *point = NULL;
-        if (scn_load_point(path, options, &sweep->points[i], &point, &messages) != SIM_OK) {
+        if (scn_load_point(path, &shared, &sweep->points[i], &point, &messages) != SIM_OK) {
             for (size_t k = 0; k < messages.count; k++) {
                 scn_mistakes_add(&loader->mistakes, loader->sweep_location, "sweep: %s: %s", sweep->points[i].label,
                                  messages.lines[k]);
@@ -132,6 +134,7 @@ enum sim_status scn_load_point(const char *path, const struct scn_load_options *
         sets[options->set_count + i] = point->sets[i];
     }
     const struct scn_load_options inner = {.configs_dir = options->configs_dir,
+                                           .presets = options->presets,
                                            .sets = sets,
                                            .set_count = options->set_count + point->set_count,
                                            .without_sweep = true};
@@ -147,6 +150,7 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
     if (loaded == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
+    loaded->presets = options->presets == NULL ? scn_presets_create() : NULL;
     struct scn_file *file = scn_arena_alloc(&loaded->arena, sizeof *file);
     file->name = scn_arena_format(&loaded->arena, "%s", path);
     struct scn_loader loader = {
@@ -155,6 +159,7 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
         .sources = &loaded->sources,
         .scenario = &loaded->scenario,
         .configs_dir = options->configs_dir,
+        .presets = options->presets != NULL ? options->presets : loaded->presets,
         .file = file,
         .sets = options->sets,
         .set_count = options->set_count,
@@ -189,6 +194,7 @@ void scn_free(struct scn_scenario *scenario)
     struct scn_loaded *loaded = (struct scn_loaded *)(void *)scenario;
     scn_sources_fini(&loaded->sources);
     scn_arena_fini(&loaded->arena);
+    scn_presets_destroy(loaded->presets);
     free(loaded);
 }
 

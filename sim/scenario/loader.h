@@ -16,6 +16,7 @@ struct scn_loaded {
     struct scn_scenario scenario;
     struct scn_arena arena;
     struct scn_sources sources;
+    scn_presets_t *presets; // NULL: those of the caller
 };
 
 struct scn_preset;
@@ -29,9 +30,9 @@ struct scn_loader {
     struct scn_sources *sources;
     struct scn_scenario *scenario;
     const char *configs_dir;
-    struct scn_preset *presets;                 // those read so far
+    scn_presets_t *presets;                     // those read so far
+    struct scn_preset *bad_presets;             // those of them with mistakes
     struct scn_given *given[SCN_GIVEN_BUCKETS]; // the values of the scenario's file over presets, by object
-    unsigned presets_read;
     unsigned preset_depth; // presets being applied, one inside another
     const struct scn_file *file;
     const char *const *sets; // of the options

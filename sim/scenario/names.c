@@ -46,8 +46,12 @@ void scn_nearest_init(struct scn_nearest *nearest, const char *wanted)
 
 void scn_nearest_offer(struct scn_nearest *nearest, const char *candidate)
 {
+    size_t wanted = strlen(nearest->wanted), length = strlen(candidate);
+    if ((wanted > length ? wanted - length : length - wanted) > nearest->distance) {
+        return; // as many letters are missing
+    }
     size_t distance = scn_names_distance(nearest->wanted, candidate);
-    if (distance < nearest->distance && distance < strlen(candidate)) {
+    if (distance < nearest->distance && distance < length) {
         nearest->distance = distance;
         nearest->name = candidate;
     } else if (distance == nearest->distance && nearest->name != NULL && strcmp(nearest->name, candidate) != 0) {

@@ -3,6 +3,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+// strcmp for names that are looked for in a table: most differ in their first letter.
+static inline bool scn_name_is(const char *name, const char *wanted)
+{
+    return name[0] == wanted[0] && strcmp(name, wanted) == 0;
+}
 
 // Takes candidates one by one and keeps the nearest.
 struct scn_nearest {

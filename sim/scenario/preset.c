@@ -1,4 +1,4 @@
-// Finds and reads presets: configs/<folder>/<name>.yaml. Each is read once a load.
+// Finds and reads presets: configs/<folder>/<name>.yaml. Each is read once a load, or once for all loads that share them.
 #include "sim/scenario/loader.h"
 
 #include <dirent.h>
@@ -16,6 +16,29 @@ struct scn_preset {
     const char *folder, *name;
     const struct scn_tree *tree; // NULL: mistakes were reported
 };
+
+struct scn_presets {
+    struct scn_arena arena;
+    struct scn_preset *first;
+    unsigned read;
+};
+
+scn_presets_t *scn_presets_create(void)
+{
+    scn_presets_t *presets = calloc(1, sizeof *presets);
+    if (presets == NULL) {
+        sim_panic("scenario", "no memory for presets");
+    }
+    return presets;
+}
+
+void scn_presets_destroy(scn_presets_t *presets)
+{
+    if (presets != NULL) {
+        scn_arena_fini(&presets->arena);
+        free(presets);
+    }
+}
 
 static int compare_names(const void *left, const void *right)
 {
@@ -87,14 +110,34 @@ static bool exists(struct scn_loader *loader, const char *folder, const struct s
     return true;
 }
 
-static struct scn_preset *find_read(const struct scn_loader *loader, const char *folder, const char *name)
+static struct scn_preset *find_read(struct scn_preset *first, const char *folder, const char *name)
 {
-    for (struct scn_preset *preset = loader->presets; preset != NULL; preset = preset->next) {
+    for (struct scn_preset *preset = first; preset != NULL; preset = preset->next) {
         if (strcmp(preset->folder, folder) == 0 && strcmp(preset->name, name) == 0) {
             return preset;
         }
     }
     return NULL;
+}
+
+// A file with mistakes is not shared, because each load reports them.
+static struct scn_preset *preset_read(struct scn_loader *loader, const char *folder, const char *name)
+{
+    struct scn_presets *presets = loader->presets;
+    struct scn_arena *arena = &presets->arena;
+    struct scn_file *file = scn_arena_alloc(arena, sizeof *file);
+    file->name = scn_arena_format(arena, "%s/%s/%s%s", loader->configs_dir, folder, name, suffix);
+    file->rank = ++presets->read;
+    struct scn_preset *preset = scn_arena_alloc(arena, sizeof *preset);
+    size_t mistakes = loader->mistakes.count;
+    bool readable = false;
+    preset->folder = folder;
+    preset->name = scn_arena_copy(arena, name, strlen(name));
+    preset->tree = scn_tree_read(arena, &loader->mistakes, file, &readable);
+    struct scn_preset **list = loader->mistakes.count == mistakes ? &presets->first : &loader->bad_presets;
+    preset->next = *list;
+    *list = preset;
+    return preset;
 }
 
 const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *folder, const struct scn_tree *name)
@@ -104,22 +147,10 @@ const struct scn_tree *scn_preset_get(struct scn_loader *loader, const char *fol
                          scn_tree_kind_text(name));
         return NULL;
     }
-    struct scn_preset *preset = find_read(loader, folder, name->text);
-    if (preset != NULL) {
-        return preset->tree;
+    struct scn_preset *preset = find_read(loader->presets->first, folder, name->text);
+    preset = preset != NULL ? preset : find_read(loader->bad_presets, folder, name->text);
+    if (preset == NULL && exists(loader, folder, name)) {
+        preset = preset_read(loader, folder, name->text);
     }
-    if (!exists(loader, folder, name)) {
-        return NULL;
-    }
-    struct scn_file *file = scn_arena_alloc(loader->arena, sizeof *file);
-    file->name = scn_arena_format(loader->arena, "%s/%s/%s%s", loader->configs_dir, folder, name->text, suffix);
-    file->rank = ++loader->presets_read;
-    bool readable = false;
-    preset = scn_arena_alloc(loader->arena, sizeof *preset);
-    preset->folder = folder;
-    preset->name = name->text;
-    preset->tree = scn_tree_read(loader->arena, &loader->mistakes, file, &readable);
-    preset->next = loader->presets;
-    loader->presets = preset;
-    return preset->tree;
+    return preset != NULL ? preset->tree : NULL;
 }

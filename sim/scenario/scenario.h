@@ -400,8 +400,15 @@ void scn_messages_free(struct scn_messages *messages);
 // Receives a mistake at a location in the scenario's file; line 0: the mistake concerns the file as a whole.
 typedef void (*scn_complain_fn)(void *ctx, unsigned line, unsigned column, const char *text);
 
+// Files of presets that several loads share: each is read once. They are those of one configs_dir, and must not change
+// meanwhile. The loaded scenarios are freed first.
+typedef struct scn_presets scn_presets_t;
+scn_presets_t *scn_presets_create(void);
+void scn_presets_destroy(scn_presets_t *presets); // NULL is allowed
+
 struct scn_load_options {
     const char *configs_dir; // where presets are
+    scn_presets_t *presets;  // NULL: shared with no other load
     const char *const *sets; // "path=value", applied last
     size_t set_count;
     // Checks that another room makes (names of columns), or NULL. Also called for a scenario with mistakes, in which

@@ -10,6 +10,8 @@
 
 #include <yaml.h>
 
+#include "sim/scenario/names.h"
+
 struct builder {
     struct scn_arena *arena;
     struct scn_mistakes *mistakes;
@@ -68,7 +70,7 @@ static void complain_syntax(struct builder *builder, const yaml_parser_t *parser
 static struct scn_tree *find_entry(const struct scn_tree *tree, const char *key)
 {
     for (struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
-        if (strcmp(entry->key, key) == 0) {
+        if (scn_name_is(entry->key, key)) {
             return entry;
         }
     }
@@ -248,7 +250,7 @@ struct text {
 
 static void text_grow(struct text *text)
 {
-    text->room = text->room == 0 ? 1u << 16 : 2 * text->room;
+    text->room = text->room == 0 ? 1u << 14 : 2 * text->room;
     text->bytes = realloc(text->bytes, text->room);
     if (text->bytes == NULL) {
         sim_panic("scenario", "no memory for a file of %zu bytes", text->room);

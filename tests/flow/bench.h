@@ -33,5 +33,6 @@ struct flow_path bench_path(struct bench *bench);
 void bench_step(struct bench *bench, struct flow_path *path, unsigned stage, uint32_t input);
 struct bench_stream *bench_start(struct bench *bench, const struct flow_path *path, uint64_t bytes);
 void bench_run(struct bench *bench);
-void bench_at(struct bench *bench, uint64_t time_ps, void (*run)(void *ctx), void *ctx); // once in a test, before the run
+void bench_at(struct bench *bench, uint64_t time_ps, void (*run)(void *ctx),
+              void *ctx);                                            // once in a test, before the run
 void bench_check(const struct bench_stream *stream, uint64_t bytes); // so many have come, and nothing else

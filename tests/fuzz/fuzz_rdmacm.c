@@ -5,10 +5,10 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "kernel_double.h"
 #include "verbs-shim/rdmacm/internal.h"
 #include "verbs-shim/rdmacm/rsocket.h"
 #include "verbs_double.h"
@@ -22,33 +22,6 @@ static struct side {
     struct rdma_cm_id *listener, *ids[IDS];
     int listening_stream, streams[STREAMS], datagrams;
 } side;
-
-// --- the run's directory ---------------------------------------------------------------------------------------------
-
-static char folder[] = "/tmp/tcasim-fuzz-XXXXXX";
-
-static void folder_remove(void)
-{
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    (void)!system(command);
-}
-
-static void folder_make(void)
-{
-    static bool made;
-    char path[64];
-    if (made) {
-        return;
-    }
-    made = true;
-    FUZZ_HOLDS(mkdtemp(folder) != NULL, "no folder");
-    (void)atexit(folder_remove);
-    snprintf(path, sizeof path, "%s/.rdma_cm", folder);
-    FUZZ_HOLDS(mkdir(path, 0700) == 0, "%s", path);
-    snprintf(path, sizeof path, "%s/attach", folder);
-    (void)setenv("TCASIM_ATTACH", path, 1);
-}
 
 // --- the hostile side ------------------------------------------------------------------------------------------------
 
@@ -279,7 +252,8 @@ static void side_end(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    folder_make();
+    (void)setenv("TCASIM_ATTACH", "/run/attach", 1); // no such file: the names of sockets are the double's
+    kernel_double_begin();
     verbs_double_begin();
     side.input = (struct fuzz_input){data, size};
     side_begin();

@@ -7,9 +7,11 @@
 // false: refused.
 static bool loads(const char *path, const char *set, struct scn_scenario **scenario_out, char **first_line)
 {
+    static scn_presets_t *presets; // their files do not change
     const char *const sets[] = {set};
+    presets = presets != NULL ? presets : scn_presets_create();
     const struct scn_load_options options = {
-        .configs_dir = TCASIM_SOURCE_DIR "/configs", .sets = sets, .set_count = set != NULL};
+        .configs_dir = TCASIM_SOURCE_DIR "/configs", .presets = presets, .sets = sets, .set_count = set != NULL};
     struct scn_messages messages = {0};
     enum sim_status status = scn_load(path, &options, scenario_out, &messages);
     FUZZ_HOLDS(status == SIM_OK || messages.count > 0, "refused without a message");

@@ -29,10 +29,11 @@ static void transfers_make(struct sender *sender, peach2_handle_t *board)
         uint64_t lane = 4 * sim_random_below(&sender->random, 4);
         uint64_t source = 512 * sim_random_below(&sender->random, (AREA - LONGEST - 64) / 512) + lane;
         sender->offsets[i] = at + lane;
-        *transfer = (struct peach2_transfer){.source = sender->source.bus_address + source,
-                                             .destination = peach2_window_address(board, NODES - 1, BASE + at + lane),
-                                             .bytes = bytes,
-                                             .flags = sim_random_below(&sender->random, 4) == 0 ? PEACH2_TRANSFER_FENCE : 0};
+        *transfer =
+            (struct peach2_transfer){.source = sender->source.bus_address + source,
+                                     .destination = peach2_window_address(board, NODES - 1, BASE + at + lane),
+                                     .bytes = bytes,
+                                     .flags = sim_random_below(&sender->random, 4) == 0 ? PEACH2_TRANSFER_FENCE : 0};
         at += (bytes + 128ull) & ~63ull;
     }
 }
@@ -57,7 +58,8 @@ static void send_chain(void *arg, peach2_handle_t *board)
     peach2_chain_destroy(chain);
 }
 
-static void build(struct site *site, struct sender *sender, unsigned seed, enum scn_fidelity fidelity, uint64_t pulled_ps)
+static void build(struct site *site, struct sender *sender, unsigned seed, enum scn_fidelity fidelity,
+                  uint64_t pulled_ps)
 {
     site_init(site, NODES);
     *sender = (struct sender){0};
@@ -65,8 +67,8 @@ static void build(struct site *site, struct sender *sender, unsigned seed, enum 
         site->scenario->nodes[i].board.fidelity = fidelity;
     }
     if (pulled_ps != 0) {
-        site->scenario->faults[site->scenario->fault_count++] = (struct scn_fault){
-            .ends = {.given = true}, .cable = seed % 2, .at_ps = pulled_ps, .for_ps = SCN_NOT_GIVEN};
+        site->scenario->faults[site->scenario->fault_count++] =
+            (struct scn_fault){.ends = {.given = true}, .cable = seed % 2, .at_ps = pulled_ps, .for_ps = SCN_NOT_GIVEN};
     }
     site_build(site);
     sim_random_init(&sender->random, seed, "sender");

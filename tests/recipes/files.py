@@ -41,7 +41,8 @@ def main():
         fail(f"{patch} does not apply:\n{applies.stderr}")
     listed = subprocess.run(["git", "apply", "--numstat", patch], cwd=source, capture_output=True, text=True, check=True)
     paths = [line.split("\t")[2] for line in listed.stdout.splitlines()]
-    counted = [path for path in paths if not any(belongs(path, room) for room in rooms)]
+    counted = [path for path in paths
+               if any(belongs(path, name) for name in names) or not any(belongs(path, room) for room in rooms)]
     for path in counted:
         if not any(belongs(path, name) for name in names):
             fail(f"{path} is not among the files of '{title}': {', '.join(names)}")

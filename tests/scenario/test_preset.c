@@ -137,3 +137,59 @@ TEST(Preset, ThatIsEmptySaysSo)
 {
     expect_line("", "preset: case", "the file is empty");
 }
+
+static enum sim_status load_shared(scn_presets_t *shared, const struct presets *presets, struct scn_messages *messages)
+{
+    char path[128];
+    struct scn_scenario *scenario = NULL;
+    const struct scn_load_options options = {.configs_dir = presets->folder, .presets = shared};
+    snprintf(path, sizeof path, "%s/case.yaml", presets->folder);
+    enum sim_status status = scn_load(path, &options, &scenario, messages);
+    if (status == SIM_OK) {
+        scn_free(scenario);
+    }
+    return status;
+}
+
+TEST(Preset, IsReadOnceForLoadsThatShareIt)
+{
+    struct presets presets;
+    struct fixture fixture;
+    presets_create(&presets);
+    preset_write(&presets, "link", "good", good_link);
+    load(&fixture, &presets, "preset: good", "");
+    EXPECT_EQ(fixture.status, SIM_OK);
+    fixture_fini(&fixture);
+    scn_presets_t *shared = scn_presets_create();
+    for (unsigned i = 0; i < 3; i++) {
+        TEST_TRACE("load %u", i);
+        struct scn_messages messages = {0};
+        EXPECT_EQ(load_shared(shared, &presets, &messages), SIM_OK);
+        scn_messages_free(&messages);
+        preset_write(&presets, "link", "good", "[changed meanwhile");
+    }
+    scn_presets_destroy(shared);
+    fixture_folder_remove(presets.folder);
+}
+
+TEST(Preset, WithAMistakeIsReportedByEachLoadThatSharesIt)
+{
+    struct presets presets;
+    struct fixture fixture;
+    presets_create(&presets);
+    preset_write(&presets, "link", "case", "lanes: [");
+    load(&fixture, &presets, "preset: case", "");
+    EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+    scn_presets_t *shared = scn_presets_create();
+    for (unsigned i = 0; i < 2; i++) {
+        TEST_TRACE("load %u", i);
+        struct scn_messages messages = {0};
+        EXPECT_EQ(load_shared(shared, &presets, &messages), SIM_ERR_INVALID);
+        ASSERT_EQ(messages.count, fixture.messages.count);
+        EXPECT_STREQ(messages.lines[0], fixture.messages.lines[0]);
+        scn_messages_free(&messages);
+    }
+    scn_presets_destroy(shared);
+    fixture_fini(&fixture);
+    fixture_folder_remove(presets.folder);
+}
