@@ -226,6 +226,10 @@ flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_
     for (unsigned i = 0; i < path->step_count; i++) {
         flow_stage_init(path->steps[i].stage, net);
         crossing_add(stream, i);
+        flow_stage_take(path->steps[i].stage, path->before_bytes * path->steps[i].ps_per_byte);
+    }
+    if (path->delay_ps > 0) {
+        stream->next_ps = sim_now_ps(net->sim) + path->delay_ps;
     }
     flow_stream_feed(stream);
     return stream;

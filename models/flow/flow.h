@@ -13,8 +13,9 @@
 // Time is that of the stream's beginning: the latencies of the path are left to the packets that follow, which would
 // meet an idle path.
 //
-// Leaves out: the capacity that packets beside streams need, and their waiting behind quanta; that a queue moves in
-// packets (a slow stage idles while a quantum for a fast one is before its own, where a packet would be).
+// Leaves out: the capacity that packets beside streams need, unless their model takes it (flow_stage_take), and their
+// waiting behind quanta; that a queue moves in packets (a slow stage idles while a quantum for a fast one is before its
+// own, where a packet would be).
 //
 // Units: bytes, picoseconds. Deterministic.
 #pragma once
@@ -97,12 +98,14 @@ struct flow_path {
     unsigned step_count, aside_count, count_count;
     double least_ps_per_byte; // of limits of the source, such as outstanding reads
     uint64_t pause_ps;        // in which nothing moves, as in walks of page tables
+    uint64_t delay_ps;        // before its beginning
     uint64_t latency_ps;      // of a packet on an idle path
     uint32_t input;           // of the next stage
     bool enters;              // a ring, at the next stage
     uint32_t packet_bytes;    // largest payload at this place of the path
     uint32_t grain_bytes;     // an interrupted stream ends after a multiple of it
     uint32_t tail_bytes;      // at its end, that packets carry: they take their time in the stages
+    uint32_t before_bytes, behind_bytes; // that the device sends as packets beside it: the stages are busy for them
     bool refused;             // something on it wants packets, or it does not fit
     struct flow_source from;
     struct flow_target to;
@@ -135,6 +138,8 @@ struct flow_ops {
 // NULL: the path is refused; the transfer goes on in packets. ops must stay valid.
 flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_t bytes, const struct flow_ops *ops,
                           void *ctx);
+// Something that is no stream takes the stage for so long, now or behind what it serves.
+void flow_stage_take(struct flow_stage *stage, double takes_ps);
 // Ends the stream early: what has been carried by now, in whole grains, is copied and counted. done is not called.
 // Returns the number of bytes.
 uint64_t flow_stop(flow_stream_t *stream);

@@ -101,6 +101,19 @@ static double aside_left(struct flow_stage *stage, uint64_t now_ps)
     return left > 0 ? left : 0;
 }
 
+void flow_stage_take(struct flow_stage *stage, double takes_ps)
+{
+    if (stage->net == NULL) {
+        return; // no stream has come yet
+    }
+    if (stage->serving == NULL) {
+        uint64_t now_ps = sim_now_ps(stage->net->sim);
+        stage->aside_ps = aside_left(stage, now_ps);
+        stage->free_ps = now_ps;
+    }
+    stage->aside_ps += takes_ps;
+}
+
 static void serve(struct flow_stage *stage, struct flow_quantum *quantum)
 {
     flow_stream_t *stream = quantum->stream;
@@ -180,6 +193,9 @@ static void end_run(void *ctx)
     unsigned step = stage->serving_step;
     stage->serving = NULL;
     stage->free_ps = sim_now_ps(stage->net->sim);
+    if (quantum->final) {
+        flow_stage_take(stage, quantum->stream->path.behind_bytes * step_of(quantum, step)->ps_per_byte);
+    }
     if (step == 0) {
         flow_stream_feed(quantum->stream);
     } else {

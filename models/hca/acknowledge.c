@@ -87,6 +87,7 @@ void hca_responder_break(struct hca_qp *qp, enum ib_nak nak, enum hca_fault faul
     if (qp->state == HCA_ERROR || (rsp->dead && ib_psn_distance(psn, rsp->ack_psn) <= 0)) {
         return;
     }
+    hca_stream_drop(&rsp->stream);
     rsp->dead = false; // a later request that was refused is not reported
     rsp->slot_send = rsp->slot_next;
     hca_responder_fatal(qp, nak, fault, event, psn);
@@ -158,6 +159,8 @@ void hca_responder_duplicate(struct hca_qp *qp, const ib_packet_t *packet)
         if (!same || at < 0 || at >= (int32_t)slot->packets || slot->state == HCA_SLOT_EXECUTING) {
             continue;
         }
+        hca_stream_drop(&rsp->stream);
+        slot->again = true;
         if (slot->sent_packets > (uint32_t)at) {
             slot->sent_packets = (uint32_t)at;
             slot->state = HCA_SLOT_READY;

@@ -17,6 +17,7 @@ void hca_flush_sends(struct hca_qp *qp)
     sq->begun = sq->producer;
     sq->packet = 0;
     sq->reads = 0;
+    sq->streamed = 0;
     sq->fetching = false;
     sq->stopped = false;
     sq->una_psn = sq->psn;
@@ -76,6 +77,7 @@ void hca_qp_fail(struct hca_qp *qp)
     qp->state = HCA_ERROR;
     qp->draining = false;
     hca_retry_stop(qp);
+    hca_streams_drop(qp);
     hca_qp_unlist(qp);
     while (qp->rsp.parked.count > 0) {
         hca_receiver_discard(hca, ib_queue_pop(&qp->rsp.parked));
@@ -93,6 +95,7 @@ void hca_qp_fail(struct hca_qp *qp)
 
 void hca_reset(hca_t *hca)
 {
+    hca_streams_interrupt(hca);
     for (uint32_t qpn = 0; qpn < hca->qp_capacity; qpn++) {
         struct hca_qp *qp = hca_qp_find(hca, qpn);
         if (qp != NULL) {
@@ -106,6 +109,7 @@ void hca_reset(hca_t *hca)
 void hca_qp_send_error(struct hca_qp *qp)
 {
     qp->state = HCA_SQE;
+    hca_stream_drop(&qp->sq.stream);
     hca_flush_sends(qp);
 }
 

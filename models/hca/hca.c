@@ -186,6 +186,7 @@ void hca_destroy(hca_t *hca)
     if (hca == NULL) {
         return;
     }
+    hca->ends = true;
     sim_event_cancel(hca->sim, &hca->send_event);
     sim_event_cancel(hca->sim, &hca->receive_event);
     sim_event_cancel(hca->sim, &hca->read_event);

@@ -15,6 +15,7 @@
 // and the two links' ends; the HCA is destroyed before them.
 #pragma once
 
+#include "models/flow/flow.h"
 #include "models/hca/abi/hca_abi.h"
 #include "models/hca/ib_link.h"
 #include "models/hca/loss.h"
@@ -58,6 +59,7 @@ struct hca_config {
         initiator_reads;
     bool blueflame_all;          // reported to the driver
     uint32_t part_id;            // PCI device id, which the driver reports to programs
+    flow_net_t *flows;           // of long messages, which go as streams; NULL: everything is packets
     struct adversary *adversary; // owned by the caller: delays what may be late (adversity.c); NULL: no delays
 };
 

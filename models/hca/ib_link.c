@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "models/flow/flow.h"
 #include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
@@ -53,6 +54,7 @@ struct ib_end {
     uint32_t freed_blocks;  // not reported yet
     uint32_t flying_blocks; // reported, in flight to the peer
     sim_event_t flow_event;
+    struct flow_stage stage; // of what leaves here
     uint64_t counters[COUNTERS];
     char name[80];
 };
@@ -133,6 +135,12 @@ static void fly(ib_end_t *end, ib_packet_t *packet)
     }
 }
 
+// The first and the last packet of a message whose others go by stream: the stream has taken their time.
+static bool is_beside_stream(const ib_packet_t *packet)
+{
+    return packet->in_long && (ib_packet_flags(packet) & (IB_IS_FIRST | IB_IS_LAST)) != 0;
+}
+
 bool ib_end_offer(ib_end_t *end, ib_packet_t *packet)
 {
     ib_link_t *link = end->link;
@@ -161,6 +169,9 @@ bool ib_end_offer(ib_end_t *end, ib_packet_t *packet)
     end->free_ps = now_ps + (uint64_t)(bytes + link->config.gap_bytes) * link->config.ps_per_byte;
     end->counters[PACKETS]++;
     end->counters[BYTES] += bytes;
+    if (!is_beside_stream(packet)) {
+        flow_stage_take(&end->stage, (double)(end->free_ps - now_ps));
+    }
     fly(end, packet);
     return true;
 }
@@ -296,6 +307,7 @@ void ib_link_set_up(ib_link_t *link, bool up)
     if (link->up == up) {
         return;
     }
+    ib_end_streams_interrupt(&link->ends[0]);
     for (unsigned side = 0; side < 2 && !up; side++) {
         credits_restart(&link->ends[side]);
     }
@@ -318,15 +330,108 @@ void ib_link_set_up(ib_link_t *link, bool up)
 
 void ib_link_drop_next(ib_link_t *link, unsigned side, unsigned packets)
 {
+    flow_stage_interrupt(&link->ends[side].stage);
     link->ends[side].drop_next += packets;
 }
 
 void ib_link_damage_next(ib_link_t *link, unsigned side, unsigned packets)
 {
+    flow_stage_interrupt(&link->ends[side].stage);
     link->ends[side].damage_next += packets;
 }
 
-// --- copies ----------------------------------------------------------------------------------------------------------
+// --- streams --------------------------------------------------------------------------------------------------------
+
+enum { GRH_BYTES = IB_GRH_BYTES, XRCETH_BYTES = 4 };
+
+static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
+{
+    return (bytes + packet_bytes - 1) / packet_bytes;
+}
+
+static void data_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    static const ib_packet_t empty = {.opcode = IB_WRITE_MIDDLE};
+    ib_end_t *end = ctx;
+    end->counters[PACKETS] += packets_of(bytes, packet_bytes);
+    end->counters[BYTES] += bytes + packets_of(bytes, packet_bytes) * ib_packet_wire_bytes(&empty);
+}
+
+static void global_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    ((ib_end_t *)ctx)->counters[BYTES] += packets_of(bytes, packet_bytes) * GRH_BYTES;
+}
+
+static void xrc_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    ((ib_end_t *)ctx)->counters[BYTES] += packets_of(bytes, packet_bytes) * XRCETH_BYTES;
+}
+
+static const ib_packet_t an_acknowledge = {.opcode = IB_ACKNOWLEDGE};
+
+static void acks_count(void *ctx, uint64_t bytes, uint32_t acknowledged_bytes)
+{
+    ib_end_t *end = ctx;
+    end->counters[PACKETS] += bytes / acknowledged_bytes;
+    end->counters[BYTES] += bytes / acknowledged_bytes * ib_packet_wire_bytes(&an_acknowledge);
+}
+
+// What goes the other way: acknowledges, and flow control packets for each quarter of the buffer.
+static void back_add(ib_end_t *end, struct flow_path *path, uint32_t buffer_bytes, const struct ib_stream *stream)
+{
+    const struct ib_link_config *config = &end->link->config;
+    ib_end_t *peer = peer_of(end);
+    double bytes = FLOW_BYTES / (buffer_bytes / 4.0);
+    if (stream->ack_every_packets > 0) {
+        uint32_t outer_bytes = path->packet_bytes;
+        path->packet_bytes *= stream->ack_every_packets;
+        bytes += (double)(ib_packet_wire_bytes(&an_acknowledge) + config->gap_bytes) / path->packet_bytes;
+        flow_path_count(path, acks_count, peer);
+        path->packet_bytes = outer_bytes;
+    }
+    flow_path_aside(path, &peer->stage, bytes * config->ps_per_byte);
+}
+
+static bool takes_streams(const ib_end_t *end)
+{
+    const struct ib_link_config *config = &end->link->config;
+    return end->link->up && config->drop_every == 0 && config->damage_every == 0 && end->drop_next == 0 &&
+           end->damage_next == 0;
+}
+
+void ib_end_stream(ib_end_t *end, struct flow_path *path, double ps_per_byte, struct ib_stream *stream)
+{
+    const struct ib_link_config *config = &end->link->config;
+    const ib_packet_t *like = stream->like;
+    ib_end_t *peer = peer_of(end);
+    if (!takes_streams(end) || peer->ops == NULL || peer->ops->stream == NULL) {
+        path->refused = true;
+        return;
+    }
+    uint64_t wire_ps = (uint64_t)(ib_packet_wire_bytes(like) + config->gap_bytes) * config->ps_per_byte;
+    double wire_rate = (double)wire_ps / like->bytes;
+    uint32_t buffer_bytes = config->buffer_blocks[peer->side] * IB_BLOCK_BYTES;
+    flow_path_step(path, &end->stage, wire_rate > ps_per_byte ? wire_rate : ps_per_byte, buffer_bytes);
+    flow_path_count(path, data_count, end);
+    if (like->global) {
+        flow_path_count(path, global_count, end);
+    }
+    if (like->service == IB_XRC && (ib_packet_flags(like) & IB_IS_RESPONSE) == 0) {
+        flow_path_count(path, xrc_count, end);
+    }
+    back_add(end, path, buffer_bytes, stream);
+    path->latency_ps += wire_ps + config->flight_ps;
+    flow_path_window(path, buffer_bytes, wire_ps + 2 * config->flight_ps);
+    peer->ops->stream(peer->ctx, peer, path, stream);
+}
+
+void ib_end_streams_interrupt(ib_end_t *end)
+{
+    flow_stage_interrupt(&end->stage);
+    flow_stage_interrupt(&peer_of(end)->stage);
+}
+
+// --- copies ---------------------------------------------------------------------------------------------------------
 
 ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived)
 {

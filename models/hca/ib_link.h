@@ -18,6 +18,8 @@
 typedef struct ib_link ib_link_t;
 typedef struct ib_end ib_end_t;
 
+struct flow_path;
+
 struct ib_link_config {
     uint32_t ps_per_byte;      // of data: 4x SDR 1000, DDR 500, QDR 250
     uint64_t flight_ps;        // PHYs and cable, one way
@@ -28,6 +30,14 @@ struct ib_link_config {
     uint32_t drop_every, damage_every;
 };
 
+// Consecutive packets that go as one stream (models/flow).
+struct ib_stream {
+    const ib_packet_t *like;    // one of them, with the largest payload
+    uint64_t bytes;             // of payload
+    uint32_t ack_every_packets; // 0: no acknowledges
+    void *receiver;             // the adapter at the end of its path sets it: a queue pair
+};
+
 struct ib_end_ops {
     // A packet arrived, and the owner gets it. The owner calls ib_end_release when the packet has left the receive
     // buffer.
@@ -36,6 +46,8 @@ struct ib_end_ops {
     void (*ready)(void *ctx, ib_end_t *end);
     // The link went down or came up. Down: packets in flight are lost, and packets offered are taken and dropped.
     void (*state)(void *ctx, ib_end_t *end, bool up);
+    // Optional: adds what a stream that arrives here crosses, without any effect. NULL: packets only.
+    void (*stream)(void *ctx, ib_end_t *end, struct flow_path *path, struct ib_stream *stream);
 };
 
 // SIM_ERR_INVALID: a rate of 0, or a buffer that cannot hold a largest packet.
@@ -52,6 +64,10 @@ void ib_end_attach(ib_end_t *end, const struct ib_end_ops *ops, void *ctx);
 // false: the wire is busy or the peer has no room; ready() will be called.
 bool ib_end_offer(ib_end_t *end, ib_packet_t *packet);
 void ib_end_release(ib_end_t *end, const ib_packet_t *packet);
+// Adds the link and what follows it to the path of a stream that leaves here. ps_per_byte: of the owner, which sends it.
+void ib_end_stream(ib_end_t *end, struct flow_path *path, double ps_per_byte, struct ib_stream *stream);
+// Ends the streams of both directions early.
+void ib_end_streams_interrupt(ib_end_t *end);
 // For an arrived packet with several receivers: makes another copy and counts it in `pending`. The owner sets `pending`
 // to 1 before the first copy, and calls ib_packet_done after the last one.
 ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived);

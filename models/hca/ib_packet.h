@@ -66,6 +66,7 @@ typedef struct ib_packet {
     bool ack_request, solicited, damaged, global;
     uint8_t fault;      // of a NAK: the reason, for messages to the user; not on the wire
     bool damage_answer; // of a request: its answer must arrive damaged (adversity.c); not on the wire
+    bool in_long;       // of a message that may go by stream (stream.c); not on the wire
     // the owner's
     struct ib_packet *next;
     struct ib_end *arrived_at;

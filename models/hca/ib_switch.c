@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/flow/flow.h"
 #include "sim/kernel/cause.h"
 #include "sim/kernel/counter.h"
 
@@ -171,7 +172,29 @@ static void port_state(void *ctx, ib_end_t *end, bool up)
     port_pump(ctx); // a link that is down takes and drops packets
 }
 
-static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state};
+static void forwarded_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
+{
+    ((ib_switch_t *)ctx)->counters[FORWARDED] += (bytes + packet_bytes - 1) / packet_bytes;
+}
+
+static void port_stream(void *ctx, ib_end_t *end, struct flow_path *path, struct ib_stream *stream)
+{
+    struct port *from = ctx;
+    ib_switch_t *owner = from->owner;
+    uint16_t lid = stream->like->dlid;
+    uint8_t route = lid < IB_SWITCH_LIDS_MAX ? owner->routes[lid] : NO_PORT;
+    (void)end;
+    if (route == NO_PORT) {
+        path->refused = true;
+        return;
+    }
+    flow_path_count(path, forwarded_count, owner);
+    path->latency_ps += owner->latency_ps;
+    path->input = from->index % FLOW_INPUTS_MAX;
+    ib_end_stream(owner->ports[route]->end, path, 0, stream);
+}
+
+static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state, port_stream};
 
 enum sim_status ib_switch_create(sim_t *sim, ib_pool_t *pool, const char *name, uint64_t latency_ps,
                                  ib_switch_t **switch_out)

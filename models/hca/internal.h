@@ -156,6 +156,13 @@ struct hca {
     struct hca_qp_list readers;
     struct hca_qp *reading; // like `sending`
     sim_event_t read_event;
+    // streams: the last two queue pairs with many short messages, latest first
+    struct hca_beside {
+        uint32_t qpn;
+        uint64_t at_ps;
+    } beside[2];
+    uint32_t leaving; // streams of its own queue pairs
+    bool ends; // it is being destroyed
 };
 
 // --- trace points ---------------------------------------------------------------------------------------------------
@@ -163,7 +170,7 @@ struct hca {
 extern const struct sim_trace_point hca_trace_doorbell, hca_trace_fetched, hca_trace_sent, hca_trace_received,
     hca_trace_atomic, hca_trace_completion, hca_trace_rnr, hca_trace_retry;
 
-// --- commands (models/hca/abi/commands.def) --------------------------------------------------------------------------
+// --- commands (models/hca/abi/commands.def) -------------------------------------------------------------------------
 
 #define COMMAND(id, name, object, effect, traits, operand)                                                             \
     enum sim_status hca_cmd_##name(hca_t *hca, struct hca_command *command);
@@ -198,7 +205,7 @@ void hca_doorbell_init(hca_t *hca);
 void hca_doorbell_fini(hca_t *hca);
 void hca_doorbell_write(hca_t *hca, uint64_t offset, const uint8_t *data, uint32_t bytes);
 
-// --- hca.c -----------------------------------------------------------------------------------------------------------
+// --- hca.c ----------------------------------------------------------------------------------------------------------
 
 // The table with room for `index`, new elements zero. NULL: no memory, the table is unchanged.
 void *hca_table_grown(void *table, uint32_t *capacity, uint32_t index, size_t element_bytes);
@@ -271,6 +278,7 @@ const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t co
 
 void hca_sender_init(hca_t *hca);
 void hca_sender_kick(struct hca_qp *qp);
+void hca_sender_advance(struct hca_qp *qp, uint32_t packets); // the send position, in the current request
 void hca_sender_worked(void *ctx);  // event of a queue pair: it has processed its request
 void hca_sender_resume(hca_t *hca); // there is room for a packet again
 // Starts the reads of a packet's payload.
@@ -299,6 +307,7 @@ bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH 
 void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet); // does not keep the packet
 void hca_requester_sent(hca_t *hca, const ib_packet_t *packet);      // the last packet of a UC or UD request left
 void hca_requester_complete(struct hca_qp *qp);                      // completes what is finished and next in order
+void hca_requester_progress(struct hca_qp *qp, uint32_t psn);       // everything before psn is acknowledged
 void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // ends the oldest request; sq.fault has the reason
 // Fails a request locally.
 void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status, enum hca_fault fault);
@@ -306,14 +315,36 @@ void hca_retry_from(struct hca_qp *qp, bool spend);
 void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code);
 void hca_retry_progress(struct hca_qp *qp);
 void hca_retry_watch(struct hca_qp *qp); // a packet was sent: the timer runs
+void hca_retry_postpone(struct hca_qp *qp); // the timer begins again
 void hca_retry_init(struct hca_qp *qp);
 void hca_retry_stop(struct hca_qp *qp);
+
+// --- stream.c, stream_path.c, stream_memory.c -----------------------------------------------------------------------
+
+bool hca_stream_fits(const struct hca_qp *qp, uint32_t packets); // a message of so many packets may go by stream
+void hca_stream_beside(struct hca_qp *qp, const ib_packet_t *packet); // it sends or receives this packet
+bool hca_stream_has_beside(const struct hca_qp *qp); // others have short messages at present
+// A packet was made, with this address and key of the responder: begins a stream behind it if possible.
+void hca_stream_request(struct hca_qp *qp, uint64_t address, uint32_t rkey);
+void hca_stream_response(struct hca_qp *qp, const struct hca_slot *slot);
+void hca_stream_drop(struct hca_stream *stream);              // if there is one
+void hca_streams_interrupt(hca_t *hca);                       // all that leave or arrive here
+void hca_streams_drop(struct hca_qp *qp);                     // of requests and responses
+bool hca_stream_is_expected(const struct hca_stream *stream);        // its receiver has accepted all before it
+void hca_stream_path(struct hca_stream *stream, struct flow_path *path, const ib_packet_t *like);
+void hca_stream_arrives(void *hca, ib_end_t *end, struct flow_path *path, struct ib_stream *as_packets);
+// Its memory, as far as it is contiguous. false: packets will meet an error.
+bool hca_stream_begins(const struct hca_stream *stream, struct hca_piece *run_out);
+bool hca_stream_lands(struct hca_qp *qp, const ib_packet_t *like, uint64_t bytes, struct hca_piece *run_out);
+// Replaces the memories of the path by the stream's.
+void hca_stream_memory(struct hca_stream *stream, struct flow_path *path, const ib_packet_t *like);
 
 // --- port.c ---------------------------------------------------------------------------------------------------------
 
 void hca_port_init(hca_t *hca);
 void hca_port_fini(hca_t *hca);
 void hca_port_pump(hca_t *hca);
+ib_end_t *hca_port_way_out(const hca_t *hca, const ib_packet_t *packet); // NULL: no cable was ever connected
 
 // --- receiver.c -----------------------------------------------------------------------------------------------------
 
@@ -331,6 +362,7 @@ void hca_receiver_discard(hca_t *hca, ib_packet_t *packet);
 // Keeps the packet.
 void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet);
 void hca_responder_resume(struct hca_qp *qp, bool fresh);
+uint32_t hca_remote_pdn(const struct hca_qp *qp); // the protection domain of regions that the peer names
 // A duplicate request (9.7.5.1.4). Reads are executed again from the requested point, atomics return their old answer;
 // writes and sends are acknowledged again once everything accepted is in memory.
 void hca_responder_duplicate(struct hca_qp *qp, const ib_packet_t *packet);

@@ -2,6 +2,7 @@
 // the room.
 #pragma once
 
+#include "models/flow/flow.h"
 #include "models/hca/hca.h"
 #include "models/pcie/ring.h"
 #include "sim/kernel/cause.h"
@@ -110,9 +111,25 @@ enum hca_take { HCA_TAKEN, HCA_TAKE_WAIT, HCA_TAKE_NONE, HCA_TAKE_FAILED };
 
 // --- queue pairs ---------------------------------------------------------------------------------------------------
 
+// Packets of a message that go as one stream. It belongs to the queue pair that sends them.
+struct hca_stream {
+    struct hca_qp *qp;
+    bool response;
+    flow_stream_t *flow; // NULL: there is none
+    struct hca_qp *peer; // which receives it
+    uint32_t peer_generation;
+    uint32_t psn, at; // of its first packet; at: the first byte in the message
+    uint32_t bytes, mtu_bytes;
+    uint32_t data_bytes;     // of a packet, as port_xmit_data counts it
+    struct flow_source from; // the memories behind the two slots, of any bus address
+    struct flow_target to;
+    uint64_t to_address; // at which the stream's target begins
+};
+
 // The requester's state for a request in the send queue.
 struct hca_request {
     uint32_t first_psn, packets, bytes;
+    uint32_t streamed; // packets that went by stream since the last go-back
     uint8_t opcode, flags, segments;
     uint8_t status; // enum hca_status with which it will end
     bool sent;      // UC, UD: it has left the HCA
@@ -145,6 +162,9 @@ struct hca_sq {
     uint32_t damage_psn;
     uint64_t deadline_ps;
     sim_event_t timer;
+    struct hca_stream stream;
+    uint32_t streamed; // packets of requests not completed that went by stream
+    uint32_t expected; // packets of responses that are on their way in a stream
 };
 
 enum hca_slot_state { HCA_SLOT_FREE, HCA_SLOT_EXECUTING, HCA_SLOT_READY, HCA_SLOT_SENT };
@@ -152,7 +172,7 @@ enum hca_slot_state { HCA_SLOT_FREE, HCA_SLOT_EXECUTING, HCA_SLOT_READY, HCA_SLO
 // A read or atomic at the responder, kept until its slot is needed again, for duplicates.
 struct hca_slot {
     enum hca_slot_state state;
-    bool atomic;
+    bool atomic, again; // again: it was requested once more
     uint32_t psn, packets, sent_packets, rkey, bytes, msn;
     uint32_t pdn;
     uint64_t address, original;
@@ -181,6 +201,7 @@ struct hca_rsp {
     uint32_t ack_psn;
     uint64_t ack_due_ps;
     bool established;
+    struct hca_stream stream; // of the slot slot_send
     bool damage_next; // the next packet that answers arrives damaged
 };
 
@@ -195,6 +216,8 @@ struct hca_qp {
     struct hca_rsp rsp;
     struct hca_rq own_rq, *rq; // rq: of an XRC target, the one of the current message
     bool send_listed, draining, flushing_receives;
+    uint32_t shorts; // short messages, each soon after the one before (stream.c)
+    uint64_t short_ps;
     sim_event_t arrival, read;             // with an adversary: until parked packets continue; until the next read
     uint64_t send_since_ps, read_since_ps; // when it was listed
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;

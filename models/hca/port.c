@@ -14,8 +14,8 @@ static void port_ready(void *ctx, ib_end_t *end);
 static void port_state(void *ctx, ib_end_t *end, bool up);
 static void loop_state(void *ctx, ib_end_t *end, bool up);
 
-static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state};
-static const struct ib_end_ops LOOP_OPS = {loop_receive, port_ready, loop_state};
+static const struct ib_end_ops PORT_OPS = {port_receive, port_ready, port_state, hca_stream_arrives};
+static const struct ib_end_ops LOOP_OPS = {loop_receive, port_ready, loop_state, hca_stream_arrives};
 
 static void port_run(void *ctx)
 {
@@ -153,7 +153,7 @@ static bool ack_is_due(hca_t *hca, uint64_t *due_ps)
 
 // --- leaving -------------------------------------------------------------------------------------------------------
 
-static ib_end_t *way_out(const hca_t *hca, const ib_packet_t *packet)
+ib_end_t *hca_port_way_out(const hca_t *hca, const ib_packet_t *packet)
 {
     return packet->dlid == hca->lid ? hca->loop_out : hca->port;
 }
@@ -179,7 +179,7 @@ static void group_loop(hca_t *hca, ib_packet_t *copy)
 // false: no room; the link calls back.
 static bool leave(hca_t *hca, ib_packet_t *packet)
 {
-    ib_end_t *end = way_out(hca, packet);
+    ib_end_t *end = hca_port_way_out(hca, packet);
     uint8_t opcode = packet->opcode;
     uint32_t psn = packet->psn, data_bytes = ib_packet_data_bytes(packet);
     bool too_long = packet->bytes > hca->config.active_mtu_bytes; // IBA 16.1.3.5, PortXmitDiscards

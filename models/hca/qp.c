@@ -235,6 +235,7 @@ enum sim_status hca_cmd_qp_create(hca_t *hca, struct hca_command *command)
 static void qp_stop(struct hca_qp *qp)
 {
     hca_retry_stop(qp);
+    hca_streams_drop(qp);
     hca_qp_unlist(qp);
     hca_responder_ack_last(qp);
     hca_rq_forget(qp->rq, qp);
@@ -275,6 +276,7 @@ static void reset(struct hca_qp *qp)
     qp_stop(qp);
     sq->producer = sq->fetched = sq->next = sq->begun = sq->una = sq->worked = 0;
     sq->psn = sq->una_psn = sq->max_psn = sq->packet = sq->reads = sq->since_ack_request = 0;
+    sq->streamed = sq->expected = 0;
     sq->fetching = sq->stopped = sq->rnr_waiting = sq->recovering = sq->damage_outstanding = false;
     hca_rq_reset(&qp->own_rq);
     hca_responder_reset(qp);

@@ -15,6 +15,9 @@ void hca_reader_init(hca_t *hca)
 static struct hca_slot *slot_ready(struct hca_qp *qp)
 {
     struct hca_rsp *rsp = &qp->rsp;
+    if (rsp->stream.flow != NULL) {
+        return NULL;
+    }
     while (rsp->slot_send != rsp->slot_next) {
         struct hca_slot *slot = &rsp->slots[rsp->slot_send % rsp->slot_count];
         if (slot->state != HCA_SLOT_SENT) {
@@ -72,6 +75,8 @@ static bool read_answer(struct hca_qp *qp, const struct hca_slot *slot)
     }
     ib_packet_t *packet = packet_make(qp, slot, read_opcode(slot));
     packet->bytes = bytes;
+    packet->in_long = hca_stream_fits(qp, slot->packets);
+    hca_stream_beside(qp, packet);
     qp->rsp.responses_queued++;
     ib_queue_push(&hca->responses, packet);
     hca_packet_gather(hca, packet, HCA_DMA_RESPONSE, pieces, count);
@@ -104,6 +109,8 @@ static void produce(struct hca_qp *qp)
     } else if (!read_answer(qp, &answered)) {
         hca_responder_break(qp, IB_NAK_REMOTE_ACCESS, HCA_FAULT_KEY, HCA_EVENT_QP_ACCESS_ERROR,
                             answered.psn + answered.sent_packets); // it was valid when the request arrived
+    } else if (slot->state == HCA_SLOT_READY && qp->state != HCA_ERROR) {
+        hca_stream_response(qp, slot);
     }
 }
 

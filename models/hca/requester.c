@@ -20,6 +20,7 @@ void hca_requester_end(struct hca_qp *qp, enum hca_status status)
                                 .status = (uint8_t)status,
                                 .immediate = status != HCA_OK ? sq->fault : HCA_FAULT_NONE};
     sq->una++;
+    sq->streamed -= request->streamed;
     if ((request->flags & HCA_WQE_SIGNALED) != 0 || status != HCA_OK) {
         hca_cq_push(qp->hca, qp->init.send_cqn, &cqe, false);
     }
@@ -98,7 +99,7 @@ static void position_catch_up(struct hca_qp *qp)
     }
 }
 
-static void progress(struct hca_qp *qp, uint32_t psn)
+void hca_requester_progress(struct hca_qp *qp, uint32_t psn)
 {
     qp->sq.una_psn = psn & IB_PSN_MASK;
     hca_retry_progress(qp);
@@ -119,7 +120,7 @@ static bool acknowledged_before(struct hca_qp *qp, uint32_t psn)
         if (returns_data(request)) {
             return false;
         }
-        progress(qp, ib_psn_distance(end, psn) >= 0 ? end : psn);
+        hca_requester_progress(qp, ib_psn_distance(end, psn) >= 0 ? end : psn);
         if (qp->state == HCA_ERROR) {
             return true;
         }
@@ -212,7 +213,7 @@ static void response_handle(struct hca_qp *qp, const ib_packet_t *packet)
         hca_requester_end(qp, HCA_LOCAL_PROTECTION);
         return;
     }
-    progress(qp, packet->psn + 1);
+    hca_requester_progress(qp, packet->psn + 1);
 }
 
 void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet)

@@ -56,8 +56,7 @@ static bool xrc_bind(struct hca_qp *qp, const ib_packet_t *packet)
     return true;
 }
 
-// The protection domain of regions that the peer names.
-static uint32_t remote_pdn(const struct hca_qp *qp)
+uint32_t hca_remote_pdn(const struct hca_qp *qp)
 {
     return qp->init.type == HCA_XRC_TARGET ? qp->rq->pdn : qp->init.pdn;
 }
@@ -215,12 +214,12 @@ static enum verdict send_handle(struct hca_qp *qp, ib_packet_t *packet)
 static const struct hca_mr *remote_check(const struct hca_qp *qp, const ib_packet_t *packet, uint32_t access,
                                          uint64_t bytes)
 {
-    return hca_mr_check(qp->hca, packet->rkey, remote_pdn(qp), access, packet->address, bytes);
+    return hca_mr_check(qp->hca, packet->rkey, hca_remote_pdn(qp), access, packet->address, bytes);
 }
 
 static enum hca_fault remote_fault(const struct hca_qp *qp, const ib_packet_t *packet, uint32_t access, uint64_t bytes)
 {
-    return hca_mr_fault(qp->hca, packet->rkey, remote_pdn(qp), access, packet->address, bytes);
+    return hca_mr_fault(qp->hca, packet->rkey, hca_remote_pdn(qp), access, packet->address, bytes);
 }
 
 static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
@@ -240,7 +239,7 @@ static enum verdict write_handle(struct hca_qp *qp, ib_packet_t *packet)
                       HCA_EVENT_QP_ACCESS_ERROR);
     }
     const struct hca_mr *mr =
-        packet->bytes == 0 ? NULL : hca_mr_check(hca, rkey, remote_pdn(qp), HCA_REMOTE_WRITE, address, packet->bytes);
+        packet->bytes == 0 ? NULL : hca_mr_check(hca, rkey, hca_remote_pdn(qp), HCA_REMOTE_WRITE, address, packet->bytes);
     if (packet->bytes > 0 && mr == NULL) { // deregistered in the middle of the message
         return refuse(qp, packet, IB_NAK_REMOTE_ACCESS, HCA_FAULT_KEY, HCA_EVENT_QP_ACCESS_ERROR);
     }
@@ -285,7 +284,7 @@ static void slot_fill(struct hca_qp *qp, struct hca_slot *slot, const ib_packet_
     rsp->msn = (rsp->msn + 1) & IB_PSN_MASK;
     *slot = (struct hca_slot){.psn = packet->psn,
                               .packets = packets,
-                              .pdn = remote_pdn(qp),
+                              .pdn = hca_remote_pdn(qp),
                               .rkey = packet->rkey,
                               .bytes = packet->dma_bytes,
                               .msn = rsp->msn,
@@ -468,6 +467,7 @@ static enum verdict handle(struct hca_qp *qp, ib_packet_t *packet)
 
 void hca_responder_request(struct hca_qp *qp, ib_packet_t *packet)
 {
+    hca_stream_beside(qp, packet);
     if (qp->rsp.parked.count > 0 || hca_adversity_holds(qp) || handle(qp, packet) == PARK) {
         ib_queue_push(&qp->rsp.parked, packet);
     }

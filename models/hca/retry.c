@@ -34,6 +34,11 @@ void hca_retry_watch(struct hca_qp *qp)
     }
 }
 
+void hca_retry_postpone(struct hca_qp *qp)
+{
+    qp->sq.deadline_ps = sim_now_ps(qp->hca->sim) + timeout_ps(qp);
+}
+
 // The event is not moved; it checks the deadline when it runs, because progress is frequent.
 void hca_retry_progress(struct hca_qp *qp)
 {
@@ -41,7 +46,7 @@ void hca_retry_progress(struct hca_qp *qp)
     sq->retries_left = qp->attr.retry_count;
     sq->rnr_left = qp->attr.rnr_retry;
     sq->recovering = false;
-    sq->deadline_ps = sim_now_ps(qp->hca->sim) + timeout_ps(qp);
+    hca_retry_postpone(qp);
     if (sq->una_psn == sq->max_psn && !sq->rnr_waiting) {
         sim_event_cancel(qp->hca->sim, &sq->timer);
     }
@@ -57,12 +62,17 @@ static bool nothing_outstanding(const struct hca_sq *sq)
 static void go_back(struct hca_qp *qp)
 {
     struct hca_sq *sq = &qp->sq;
+    hca_stream_drop(&sq->stream);
     qp->hca->counters[HCA_RETRIES]++;
     sim_trace(qp->hca->sim, qp->hca->name, &hca_trace_retry, (const uint64_t[]){qp->number, sq->una_psn});
     sq->next = sq->una;
     sq->psn = sq->una_psn;
     sq->packet = (uint32_t)ib_psn_distance(hca_wqe_request(qp, sq->una)->first_psn, sq->una_psn);
     sq->reads = 0;
+    sq->streamed = 0;
+    for (uint32_t count = sq->una; count != sq->begun; count++) {
+        hca_wqe_request(qp, count)->streamed = 0;
+    }
     sq->fetched = sq->una; // requests are read again
     hca_wqe_fetch(qp);
 }
@@ -80,7 +90,7 @@ void hca_retry_from(struct hca_qp *qp, bool spend)
     }
     sq->retries_left -= spend;
     go_back(qp);
-    sq->deadline_ps = sim_now_ps(qp->hca->sim) + timeout_ps(qp);
+    hca_retry_postpone(qp);
     hca_retry_watch(qp);
     hca_sender_kick(qp);
 }
@@ -114,6 +124,9 @@ static void timer_run(void *ctx)
         hca_sender_kick(qp);
     } else if (sq->una_psn == sq->max_psn || nothing_outstanding(sq)) {
         return;
+    } else if (sq->stream.flow != NULL || sq->expected > 0) { // packets would be acknowledged meanwhile
+        hca_retry_postpone(qp);
+        sim_event_schedule_at(qp->hca->sim, &sq->timer, sq->deadline_ps);
     } else if (sq->deadline_ps > sim_now_ps(qp->hca->sim)) {
         sim_event_schedule_at(qp->hca->sim, &sq->timer, sq->deadline_ps);
     } else {

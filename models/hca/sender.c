@@ -176,8 +176,7 @@ static ib_packet_t *packet_make(struct hca_qp *qp, unsigned opcode)
     return packet;
 }
 
-// Advances the send position by `packets` of the current request.
-static void advance(struct hca_qp *qp, const struct hca_request *request, uint32_t packets)
+void hca_sender_advance(struct hca_qp *qp, uint32_t packets)
 {
     struct hca_sq *sq = &qp->sq;
     sq->psn = (sq->psn + packets) & IB_PSN_MASK;
@@ -185,10 +184,16 @@ static void advance(struct hca_qp *qp, const struct hca_request *request, uint32
         sq->max_psn = sq->psn;
     }
     sq->packet += packets;
-    if (sq->packet == request->packets) {
+    if (sq->packet == hca_wqe_request(qp, sq->next)->packets) {
         sq->packet = 0;
         sq->next++;
     }
+}
+
+static void note_length(struct hca_qp *qp, ib_packet_t *packet, const struct hca_request *request)
+{
+    packet->in_long = hca_stream_fits(qp, request->packets);
+    hca_stream_beside(qp, packet);
 }
 
 static void read_send(struct hca_qp *qp, const struct hca_request *request)
@@ -196,8 +201,9 @@ static void read_send(struct hca_qp *qp, const struct hca_request *request)
     ib_packet_t *packet = packet_make(qp, only_opcodes[request->opcode]);
     headers_fill(qp, packet, request, qp->attr.path_mtu_bytes);
     packet->ack_request = true;
+    note_length(qp, packet, request);
     qp->sq.reads++;
-    advance(qp, request, request->packets - qp->sq.packet);
+    hca_sender_advance(qp, request->packets - qp->sq.packet);
     ib_queue_push(&qp->hca->requests, packet);
     hca_packet_gather(qp->hca, packet, HCA_DMA_GATHER, NULL, 0);
 }
@@ -211,16 +217,20 @@ static bool message_send(struct hca_qp *qp, const struct hca_request *request)
     bool last = sq->packet + 1 == request->packets;
     packet->solicited &= last;
     packet->ends_request = last;
+    note_length(qp, packet, request);
     packet->ack_request = last || ++sq->since_ack_request >= qp->hca->config.ack_every_packets;
     if (packet->ack_request) {
         sq->since_ack_request = 0;
     }
+    const uint64_t address = packet->address;
+    const uint32_t rkey = packet->rkey;
     if (!payload_fill(qp, packet, request, mtu)) {
         ib_packet_give(qp->hca->packets, packet);
         hca_request_fail(qp, sq->next, HCA_LOCAL_PROTECTION, sq->fault);
         return false;
     }
-    advance(qp, request, 1);
+    hca_sender_advance(qp, 1);
+    hca_stream_request(qp, address, rkey);
     return true;
 }
 
@@ -247,6 +257,7 @@ static bool may_begin(struct hca_qp *qp, struct hca_request *request)
     }
     if (sq->next == sq->begun) {
         request->first_psn = sq->psn;
+        request->streamed = 0;
         sq->begun++;
     }
     return true;
@@ -259,11 +270,11 @@ static bool is_ready(struct hca_qp *qp)
     bool sending = qp->state == HCA_RTS || (qp->state == HCA_SQD && sq->packet > 0);
     bool behind_failed = sq->stopped && (int32_t)(sq->next - sq->failed) >= 0; // earlier ones may have to be sent again
     if (!sending || behind_failed || sq->rnr_waiting || sq->next == sq->producer || sq->next == sq->fetched ||
-        !is_worked(sq)) {
+        !is_worked(sq) || sq->stream.flow != NULL) {
         return false;
     }
-    if (hca_is_reliable(qp->init.type) &&
-        ib_psn_distance(sq->una_psn, sq->psn) >= (int32_t)qp->hca->config.window_packets) {
+    int32_t window = (int32_t)(qp->hca->config.window_packets + sq->streamed + sq->expected);
+    if (hca_is_reliable(qp->init.type) && ib_psn_distance(sq->una_psn, sq->psn) >= window) {
         return false;
     }
     return sq->packet > 0 || may_begin(qp, hca_wqe_request(qp, sq->next));

@@ -21,6 +21,46 @@ TEST(FlowTurns, OneStreamMovesAtTheRateOfItsSlowestStage)
     bench_end(&bench);
 }
 
+TEST(FlowTurns, PacketsBeforeAndBehindAStreamTakeTheirTime)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    struct flow_path path = bench_path(&bench);
+    path.before_bytes = 2 * QUANTUM;
+    path.behind_bytes = QUANTUM;
+    bench_step(&bench, &path, 0, 0);
+    const struct bench_stream *first = bench_start(&bench, &path, 10 * QUANTUM);
+    struct flow_path other = bench_path(&bench);
+    bench_step(&bench, &other, 0, 1);
+    const struct bench_stream *second = bench_start(&bench, &other, 20 * QUANTUM);
+    bench_run(&bench);
+    EXPECT_BETWEEN(first->done_ps, (10 + 9 + 2) * QUANTUM, (10 + 10 + 2) * QUANTUM);
+    EXPECT_EQ(second->done_ps, (10 + 20 + 2 + 1) * QUANTUM);
+    bench_check(first, 10 * QUANTUM);
+    bench_end(&bench);
+}
+
+static void stage_take(void *ctx)
+{
+    flow_stage_take(ctx, 3 * QUANTUM);
+}
+
+TEST(FlowTurns, WhatIsNoStreamTakesAStageFromNowOn)
+{
+    for (unsigned late = 0; late < 2; late++) {
+        TEST_TRACE("late %u", late);
+        struct bench bench;
+        bench_begin(&bench);
+        struct flow_path path = bench_path(&bench);
+        bench_step(&bench, &path, 0, 0);
+        const struct bench_stream *stream = bench_start(&bench, &path, 10 * QUANTUM);
+        bench_at(&bench, (late == 0 ? 5 : 20) * QUANTUM, stage_take, &bench.stages[0]);
+        bench_run(&bench);
+        EXPECT_EQ(stream->done_ps, (late == 0 ? 13 : 10) * QUANTUM);
+        bench_end(&bench);
+    }
+}
+
 TEST(FlowTurns, InputsOfAStageGetTheSame)
 {
     struct bench bench;

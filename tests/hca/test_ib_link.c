@@ -58,7 +58,8 @@ static void host_state(void *ctx, ib_end_t *end, bool up)
     (void)up;
 }
 
-static const struct ib_end_ops HOST_OPS = {host_receive, host_ready, host_state};
+static const struct ib_end_ops HOST_OPS = {
+    .receive = host_receive, .ready = host_ready, .state = host_state};
 
 static void host_release(struct host *host)
 {

@@ -33,7 +33,7 @@ static void node_init(struct hca_fixture *fixture, unsigned index)
     hca_connect_port(node->hca, ib_link_end(fixture->cable, index), (uint16_t)(index + 1));
 }
 
-void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config *config, const char *host)
+static void init(struct hca_fixture *fixture, const struct hca_config *config, const char *host, bool flow)
 {
     const struct sim_config sim_config = {.seed = 1};
     memset(fixture, 0, sizeof *fixture);
@@ -44,6 +44,10 @@ void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config 
     ASSERT_EQ(sim_create(&sim_config, &fixture->sim), SIM_OK);
     ASSERT_EQ(pcie_pool_create(&fixture->pool), SIM_OK);
     fixture->packets = ib_pool_create();
+    if (flow) {
+        ASSERT_EQ(flow_net_create(fixture->sim, &fixture->flows), SIM_OK);
+        fixture->config.flows = fixture->flows;
+    }
     const struct ib_link_config cable = {.ps_per_byte = config->port_ps_per_byte,
                                          .flight_ps = (CABLE_NS + PHYS_NS) * NS,
                                          .buffer_blocks = {config->port_buffer_blocks, config->port_buffer_blocks},
@@ -53,6 +57,16 @@ void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config 
     for (unsigned i = 0; i < NODES; i++) {
         node_init(fixture, i);
     }
+}
+
+void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config *config, const char *host)
+{
+    init(fixture, config, host, false);
+}
+
+void hca_fixture_init_flow(struct hca_fixture *fixture, const struct hca_config *config, const char *host)
+{
+    init(fixture, config, host, true);
 }
 
 void hca_fixture_init(struct hca_fixture *fixture, const char *preset)
@@ -97,6 +111,7 @@ void hca_fixture_fini(struct hca_fixture *fixture)
         pcie_link_destroy(fixture->nodes[i].slot);
         host_memory_destroy(fixture->nodes[i].memory);
     }
+    flow_net_destroy(fixture->flows);
     EXPECT_EQ(pcie_pool_destroy(fixture->pool), 0);
     sim_destroy(fixture->sim);
 }

@@ -27,6 +27,7 @@ struct hca_fixture {
     sim_t *sim;
     pcie_pool_t *pool;
     ib_pool_t *packets;
+    flow_net_t *flows; // NULL: packets only
     struct hca_config config;
     struct preset_host host;
     struct hca_fixture_node nodes[NODES];
@@ -51,6 +52,8 @@ struct hca_fixture_process {
 
 void hca_fixture_init(struct hca_fixture *fixture, const char *preset);
 void hca_fixture_init_with(struct hca_fixture *fixture, const struct hca_config *config, const char *host);
+// The same, with long messages as streams.
+void hca_fixture_init_flow(struct hca_fixture *fixture, const struct hca_config *config, const char *host);
 void hca_fixture_fini(struct hca_fixture *fixture); // fails the test if something leaked
 struct hca_fixture_process *hca_fixture_process(struct hca_fixture *fixture, unsigned node);
 // A process that has memory; the test opens the HCA.

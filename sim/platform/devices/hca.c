@@ -86,6 +86,7 @@ static struct hca_config config_of(const struct plat_device *device)
     struct hca_config config = plat_hca_config(&device->node->config->hca, &device->node->config->host);
     config.requester_id = device->requester;
     config.adversary = device->node->machine->adversary;
+    config.flows = plat_node_flows(device->node);
     return config;
 }
 
