@@ -51,7 +51,7 @@ uint32_t plat_machine_mps_bytes(const plat_machine_t *machine, uint32_t node)
     const struct scn_node *nodes = machine->scenario->nodes;
     const struct scn_sub_cluster *of = &machine->routes->sub_clusters[machine->routes->sub_cluster_of[node]];
     uint32_t mps_bytes = nodes[node].host.mps_bytes;
-    for (uint32_t i = 0; i < of->node_count && i < SCN_WINDOW_NODES_MAX; i++) {
+    for (uint32_t i = 0; of->joined && i < of->node_count && i < SCN_WINDOW_NODES_MAX; i++) {
         uint32_t other_bytes = nodes[of->nodes[i]].host.mps_bytes;
         mps_bytes = other_bytes < mps_bytes ? other_bytes : mps_bytes;
     }

@@ -8,15 +8,19 @@ static bool fill(struct plat_places *places, sim_t *sim, const struct scn_routes
 {
     bool good = true;
     for (uint32_t rank = 0; rank < routes->node_count; rank++) {
-        uint32_t sub_cluster = routes->sub_cluster_of[nodes[rank]], number = routes->numbers[nodes[rank]];
+        bool joined = routes->sub_clusters[0].joined;
+        uint32_t sub_cluster = joined ? routes->sub_cluster_of[nodes[rank]] : nodes[rank];
+        uint32_t number = joined ? routes->numbers[nodes[rank]] : 0;
         places->sub_cluster_of[rank] = sub_cluster;
         places->number_of[rank] = number;
         places->rank_at[sub_cluster * WORKLOAD_NEAR_MAX + number] = rank;
     }
-    for (uint32_t i = 0; i < routes->sub_cluster_count; i++) {
-        good = plat_mailbox_init(&places->mailboxes[i], sim, routes->sub_clusters[i].node_count) && good;
+    uint32_t parts = places->workload.sub_clusters;
+    for (uint32_t i = 0; i < parts; i++) {
+        uint32_t near = routes->sub_clusters[0].joined ? routes->sub_clusters[i].node_count : 1;
+        good = plat_mailbox_init(&places->mailboxes[i], sim, near) && good;
     }
-    places->workload = (struct workload_places){.sub_clusters = routes->sub_cluster_count,
+    places->workload = (struct workload_places){.sub_clusters = parts,
                                                 .sub_cluster_of = places->sub_cluster_of,
                                                 .number_of = places->number_of,
                                                 .rank_at = places->rank_at};
@@ -29,11 +33,12 @@ struct plat_places *plat_places_create(sim_t *sim, const struct scn_routes *rout
     if (places == NULL) {
         return NULL;
     }
-    places->mailboxes = calloc(routes->sub_cluster_count, sizeof *places->mailboxes);
+    uint32_t parts = scn_routes_parts(routes);
+    places->mailboxes = calloc(parts, sizeof *places->mailboxes);
     places->sub_cluster_of = calloc(routes->node_count, sizeof *places->sub_cluster_of);
     places->number_of = calloc(routes->node_count, sizeof *places->number_of);
-    places->rank_at = calloc((size_t)routes->sub_cluster_count * WORKLOAD_NEAR_MAX, sizeof *places->rank_at);
-    places->workload.sub_clusters = routes->sub_cluster_count;
+    places->rank_at = calloc((size_t)parts * WORKLOAD_NEAR_MAX, sizeof *places->rank_at);
+    places->workload.sub_clusters = parts;
     if (places->mailboxes == NULL || places->sub_cluster_of == NULL || places->number_of == NULL ||
         places->rank_at == NULL || !fill(places, sim, routes, nodes)) {
         plat_places_destroy(places);

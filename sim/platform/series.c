@@ -323,7 +323,8 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
     const struct scn_run *run = series->run;
     const struct scn_routes *routes = plat_machine_routes(series->machine);
     uint32_t peer = rank == 0 ? run->peer : run->node;
-    uint32_t near = routes->sub_clusters[routes->sub_cluster_of[node]].node_count;
+    const struct scn_sub_cluster *of = &routes->sub_clusters[routes->sub_cluster_of[node]];
+    uint32_t near = of->joined ? of->node_count : 1;
     static const enum workload_algorithm algorithms[] = {[SCN_ALGORITHM_RING] = WORKLOAD_RING,
                                                          [SCN_ALGORITHM_DOUBLING] = WORKLOAD_DOUBLING,
                                                          [SCN_ALGORITHM_HIERARCHICAL] = WORKLOAD_HIERARCHICAL};
@@ -331,7 +332,7 @@ static struct workload workload_of(struct plat_series *series, uint32_t rank, ui
         .rank = rank,
         .ranks = series->rank_count,
         .node = routes->numbers[node],
-        .peer_node = peer != SCN_NODE_NONE ? routes->numbers[peer] : SCN_NODE_NONE,
+        .peer_node = peer < routes->node_count ? routes->numbers[peer] : SCN_NODE_NONE,
         .method = method_of(run->method),
         .channel = run->channel,
         .bytes = run->bytes,

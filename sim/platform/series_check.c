@@ -66,7 +66,8 @@ static enum sim_status check_hybrid(const struct scn_scenario *scenario, const s
 {
     enum sim_status status = SIM_OK;
     struct scn_ib_fabric *fabric = scn_ib_fabric_find(scenario);
-    for (uint32_t i = 0; status == SIM_OK && i < scenario->node_count && routes->sub_cluster_count > 1; i++) {
+    uint32_t parts = scn_routes_parts(routes);
+    for (uint32_t i = 0; status == SIM_OK && i < scenario->node_count && parts > 1; i++) {
         if (!scenario->nodes[i].hca.given || (i > 0 && scn_ib_cables(fabric, 0, i) == UINT32_MAX)) {
             snprintf(error, error_size, "series '%s': InfiniBand does not join %s with the other sub-clusters",
                      run->series, scenario->nodes[i].name);

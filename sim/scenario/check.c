@@ -183,7 +183,8 @@ static void check_windows(struct scn_loader *loader)
     const struct scn_scenario *scenario = loader->scenario;
     struct scn_routes *routes = scn_routes_find(scenario);
     for (uint32_t i = 0; i < scenario->node_count; i++) {
-        const struct scn_node *first = &scenario->nodes[routes->sub_clusters[routes->sub_cluster_of[i]].nodes[0]];
+        const struct scn_sub_cluster *of = &routes->sub_clusters[routes->sub_cluster_of[i]];
+        const struct scn_node *first = &scenario->nodes[of->joined ? of->nodes[0] : i];
         const uint64_t *base = &scenario->nodes[i].board.window_base;
         if (*base != 0 && first->board.window_base != 0 && *base != first->board.window_base) {
             scn_mistakes_add(&loader->mistakes, scn_loader_location(loader, base, &scenario->nodes[i]),

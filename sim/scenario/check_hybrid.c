@@ -13,7 +13,8 @@ struct hybrid {
     struct scn_loader *loader;
     const struct scn_run *run;
     const struct scn_routes *routes;
-    uint32_t near; // nodes of a sub-cluster, if all have as many; else 0
+    uint32_t parts; // sub-clusters; nodes whose cables are unplugged are one each
+    uint32_t near;  // nodes of each, if all have as many; else 0
 };
 
 static bool is_power_of_two(uint32_t number)
@@ -28,6 +29,9 @@ static struct scn_location location_of(const struct hybrid *hybrid, const void *
 
 static uint32_t size_of_all(const struct scn_routes *routes)
 {
+    if (!routes->sub_clusters[0].joined) {
+        return 1;
+    }
     for (uint32_t i = 1; i < routes->sub_cluster_count; i++) {
         if (routes->sub_clusters[i].node_count != routes->sub_clusters[0].node_count) {
             return 0;
@@ -44,7 +48,7 @@ static void check_infiniband(const struct hybrid *hybrid)
     struct scn_sets sets;
     scn_sets_init(&sets);
     scn_sets_join_ib(&sets, scenario);
-    for (uint32_t i = 0; i < scenario->node_count && hybrid->routes->sub_cluster_count > 1; i++) {
+    for (uint32_t i = 0; i < scenario->node_count && hybrid->parts > 1; i++) {
         if (!scenario->nodes[i].hca.given) {
             scn_mistakes_add(&hybrid->loader->mistakes, location_of(hybrid, &hybrid->run->workload),
                              "workload: %s needs InfiniBand between sub-clusters, and '%s' has no HCA", name,
@@ -62,7 +66,7 @@ static void check_infiniband(const struct hybrid *hybrid)
 
 static void check_algorithm(const struct hybrid *hybrid)
 {
-    uint32_t nodes = hybrid->routes->node_count, sub_clusters = hybrid->routes->sub_cluster_count;
+    uint32_t nodes = hybrid->routes->node_count, sub_clusters = hybrid->parts;
     struct scn_location location = location_of(hybrid, &hybrid->run->algorithm);
     switch (hybrid->run->algorithm) {
     case SCN_ALGORITHM_RING:
@@ -125,7 +129,7 @@ void scn_check_hybrid_run(struct scn_loader *loader, const struct scn_run *run)
         return;
     }
     struct scn_routes *routes = scn_routes_find(scenario);
-    const struct hybrid hybrid = {loader, run, routes, size_of_all(routes)};
+    const struct hybrid hybrid = {loader, run, routes, scn_routes_parts(routes), size_of_all(routes)};
     check_infiniband(&hybrid);
     if (scn_workload_uses(run->workload, SCN_USES_ALGORITHM)) {
         check_algorithm(&hybrid);

@@ -53,14 +53,27 @@ static void members_mark(struct scn_routes *routes, uint32_t first, uint32_t sub
     }
 }
 
-static void sub_clusters_find(struct scn_routes *routes)
+static bool is_unplugged(const struct scn_scenario *scenario)
 {
+    bool boards = scenario->node_count > 1 && scenario->node_count <= SCN_WINDOW_NODES_MAX;
+    for (uint32_t i = 0; boards && i < scenario->node_count; i++) {
+        boards = scenario->nodes[i].board.given;
+    }
+    return boards && scenario->cable_count == 0;
+}
+
+static void sub_clusters_find(const struct scn_scenario *scenario, struct scn_routes *routes)
+{
+    bool unplugged = is_unplugged(scenario);
     uint32_t *queue = cells(routes->node_count, sizeof *queue);
     for (uint32_t node = 0; node < routes->node_count; node++) {
         routes->sub_cluster_of[node] = SCN_NODE_NONE;
     }
     for (uint32_t node = 0; node < routes->node_count; node++) {
-        if (routes->sub_cluster_of[node] == SCN_NODE_NONE) {
+        if (unplugged) {
+            routes->sub_cluster_of[node] = 0;
+            routes->sub_cluster_count = 1;
+        } else if (routes->sub_cluster_of[node] == SCN_NODE_NONE) {
             members_mark(routes, node, routes->sub_cluster_count++, queue);
         }
     }
@@ -68,6 +81,7 @@ static void sub_clusters_find(struct scn_routes *routes)
     routes->sub_clusters = cells(routes->sub_cluster_count, sizeof *routes->sub_clusters);
     for (uint32_t node = 0; node < routes->node_count; node++) {
         struct scn_sub_cluster *of = &routes->sub_clusters[routes->sub_cluster_of[node]];
+        of->joined = !unplugged;
         routes->numbers[node] = of->node_count;
         if (of->node_count < SCN_WINDOW_NODES_MAX) {
             of->nodes[of->node_count] = node;
@@ -136,7 +150,7 @@ struct scn_routes *scn_routes_find(const struct scn_scenario *scenario)
     routes->numbers = cells(scenario->node_count, sizeof *routes->numbers);
     routes->plugs = cells(scenario->node_count, sizeof *routes->plugs);
     plugs_find(scenario, routes);
-    sub_clusters_find(routes);
+    sub_clusters_find(scenario, routes);
     for (uint32_t i = 0; i < routes->sub_cluster_count; i++) {
         sub_cluster_route(routes, &routes->sub_clusters[i]);
     }
@@ -158,7 +172,14 @@ void scn_routes_free(struct scn_routes *routes)
 
 bool scn_routes_joined(const struct scn_routes *routes, uint32_t a, uint32_t b)
 {
-    return routes->sub_cluster_of[a] == routes->sub_cluster_of[b];
+    uint32_t sub_cluster = routes->sub_cluster_of[a];
+    return a == b || (sub_cluster == routes->sub_cluster_of[b] && routes->sub_clusters[sub_cluster].joined);
+}
+
+uint32_t scn_routes_parts(const struct scn_routes *routes)
+{
+    return routes->sub_cluster_count == 1 && !routes->sub_clusters[0].joined ? routes->node_count
+                                                                             : routes->sub_cluster_count;
 }
 
 // NULL: the nodes are not joined, or there are no routes.

@@ -1,7 +1,9 @@
 // The routes through the cables of boards: which port of a node leads to which other node.
 //
 // Nodes that cables join, over any number of nodes, are a sub-cluster and share the addresses of one window, in which
-// they are numbered in the order of the scenario's nodes. A node without cables is a sub-cluster of its own.
+// they are numbered in the order of the scenario's nodes. A node without cables is a sub-cluster of its own; but up to 16
+// boards in a scenario without any cable of boards are one, as if its cables were unplugged: they have numbers and no
+// routes.
 //
 // A route is a shortest path; of equally short ones S is preferred to E, and E to W. On two rings this means: cross S
 // first, then follow the ring. A board routes by destination alone, so the rest of a route is the route of each node on
@@ -30,6 +32,7 @@ struct scn_plug {
 
 // Nodes have their numbers in the window.
 struct scn_sub_cluster {
+    bool joined;         // by cables, or one node
     uint32_t node_count; // more than SCN_WINDOW_NODES_MAX: there are no routes, and nodes[] is the first ones
     uint32_t nodes[SCN_WINDOW_NODES_MAX];
     uint8_t ports[SCN_WINDOW_NODES_MAX][SCN_WINDOW_NODES_MAX]; // [from][to]; SCN_NO_PORT: no route, or the node itself
@@ -54,6 +57,9 @@ uint8_t scn_routes_port(const struct scn_routes *routes, uint32_t from, uint32_t
 uint32_t scn_routes_hops(const struct scn_routes *routes, uint32_t from, uint32_t to);
 // Whether cables lead from one node to the other. A node is joined to itself.
 bool scn_routes_joined(const struct scn_routes *routes, uint32_t a, uint32_t b);
+
+// The number of sub-clusters; nodes without cables count as one each.
+uint32_t scn_routes_parts(const struct scn_routes *routes);
 
 // The node at the other end of a port's cable, and the port there; SCN_NODE_NONE: no cable. port_out may be NULL.
 uint32_t scn_routes_neighbour(const struct scn_routes *routes, uint32_t node, enum scn_port port,

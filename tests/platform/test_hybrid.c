@@ -86,6 +86,15 @@ TEST(AllReduce, IsPossibleByARingOfAnyNumberOfNodes)
     EXPECT_EQ(outcome.points, 4);
 }
 
+TEST(AllReduce, SumsOver1024Nodes)
+{
+    struct outcome outcome;
+    RUN(&outcome, "topology.kind=two_rings", "topology.nodes=16", "topology.sub_clusters=64",
+        "topology.ib_fabric={kind: dragonfly, switch: qdr-36}", "runs.0.bytes=8 B", "runs.0.iterations=1",
+        "runs.0.warmup=0");
+    EXPECT_EQ(outcome.points, 1);
+}
+
 TEST(HybridHalo, ExchangesWithNeighboursOfBothKinds)
 {
     static const char *const blocks[] = {"1", "2", "4"};
