@@ -65,6 +65,7 @@ struct flow_step {
 struct flow_aside {
     struct flow_stage *stage;
     double ps_per_byte;
+    uint64_t after_bytes; // for those before, it has gone before the data: requests of the reads outstanding first
 };
 
 // Counts what a stream carried, as packets of so many bytes would have been counted.
@@ -113,7 +114,7 @@ struct flow_path {
 
 // The next stage, with path->input and path->enters.
 void flow_path_step(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint32_t buffer_bytes);
-void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte);
+void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint64_t after_bytes);
 void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx);
 // At most window_bytes are outstanding, for round_ps each.
 void flow_path_window(struct flow_path *path, uint64_t window_bytes, uint64_t round_ps);

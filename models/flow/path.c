@@ -15,13 +15,13 @@ void flow_path_step(struct flow_path *path, struct flow_stage *stage, double ps_
     path->enters = false;
 }
 
-void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte)
+void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint64_t after_bytes)
 {
     if (path->aside_count == FLOW_ASIDES_MAX) {
         path->refused = true;
         return;
     }
-    path->asides[path->aside_count++] = (struct flow_aside){stage, ps_per_byte};
+    path->asides[path->aside_count++] = (struct flow_aside){stage, ps_per_byte, after_bytes};
 }
 
 void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx)

@@ -389,7 +389,7 @@ static void back_add(ib_end_t *end, struct flow_path *path, uint32_t buffer_byte
         flow_path_count(path, acks_count, peer);
         path->packet_bytes = outer_bytes;
     }
-    flow_path_aside(path, &peer->stage, bytes * config->ps_per_byte);
+    flow_path_aside(path, &peer->stage, bytes * config->ps_per_byte, 0);
 }
 
 static bool takes_streams(const ib_end_t *end)

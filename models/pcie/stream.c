@@ -81,7 +81,7 @@ static void data_add(pcie_end_t *end, struct flow_path *path, uint32_t overhead,
     double wire = wire_ps(link, path->packet_bytes + overhead) / path->packet_bytes / USABLE;
     double interval_ps = (double)link->interval_ps;
     flow_path_step(path, &end->stage, wire > ps_per_byte ? wire : ps_per_byte, buffer_bytes);
-    flow_path_aside(path, &end->peer->stage, DLLPS * wire_ps(link, link->config.lanes) / interval_ps * wire);
+    flow_path_aside(path, &end->peer->stage, DLLPS * wire_ps(link, link->config.lanes) / interval_ps * wire, 0);
     path->latency_ps += way_ps(end, path->packet_bytes + overhead);
     path->refused = path->refused || !takes_streams(link);
 }
@@ -111,7 +111,7 @@ void pcie_end_stream_reads(pcie_end_t *end, struct flow_path *path, uint32_t rea
     path->packet_bytes = read_bytes;
     flow_path_count(path, requests_count, end);
     path->packet_bytes = outer_bytes;
-    flow_path_aside(path, &end->stage, wire_ps(end->link, READ_REQUEST) / read_bytes / USABLE);
+    flow_path_aside(path, &end->stage, wire_ps(end->link, READ_REQUEST) / read_bytes / USABLE, held_bytes);
     path->latency_ps += way_ps(end, READ_REQUEST);
     peer->ops->reads_from(peer->ctx, peer, path, address, bytes);
     data_add(peer, path, COMPLETION_OVERHEAD, 0, held_bytes);

@@ -102,19 +102,18 @@ static size_t node_length(const char *component)
     return strcspn(component, ".");
 }
 
-// The same difference for a counter of polling loops in the node's core.
+// The same difference for a counter of polling loops in the node's cores.
 static uint64_t more_polled(const struct agreement_side *rtl, const struct agreement_side *twin, const char *component,
                             const char *name)
 {
     size_t length = node_length(component);
+    uint64_t more = 0;
     for (size_t i = 0; i < rtl->counter_count; i++) {
         const char *of = rtl->counters[i].component;
-        if (strncmp(of, component, length) == 0 && strcmp(of + length, ".core") == 0 &&
-            strcmp(rtl->counters[i].desc->name, name) == 0) {
-            return more_on_twin(rtl, twin, i);
-        }
+        bool inside = strncmp(of, component, length) == 0 && of[length] == '.';
+        more += inside && strcmp(rtl->counters[i].desc->name, name) == 0 ? more_on_twin(rtl, twin, i) : 0;
     }
-    return 0;
+    return more;
 }
 
 // A turn of a polling loop over a device's memory is a read and its completion, which are counted wherever they pass

@@ -23,7 +23,7 @@ static void random_start(struct bench *bench, struct sim_random *random)
     if (sim_random_below(random, 3) == 0) {
         flow_path_window(&path, 1, 1 + sim_random_below(random, 6));
     }
-    flow_path_aside(&path, &bench->stages[sim_random_below(random, BENCH_STAGES)], 0.1);
+    flow_path_aside(&path, &bench->stages[sim_random_below(random, BENCH_STAGES)], 0.1, 0);
     uint64_t bytes = 1 + sim_random_below(random, LONGEST);
     (void)bench_start(bench, &path, bytes);
 }

@@ -125,7 +125,7 @@ TEST(FlowTurns, WhatGoesAsideTakesItsPart)
     bench_begin(&bench);
     struct flow_path path = bench_path(&bench);
     bench_step(&bench, &path, 0, 0);
-    flow_path_aside(&path, &bench.stages[1], 0.25);
+    flow_path_aside(&path, &bench.stages[1], 0.25, 0);
     const struct bench_stream *first = bench_start(&bench, &path, 100 * QUANTUM);
     struct flow_path other = bench_path(&bench);
     bench_step(&bench, &other, 1, 0);

@@ -166,6 +166,7 @@ static void program(struct bench *bench)
 {
     input = whole;
     ops = 0;
+    bench->may_be_endless = true;
     sim_event_init(&bench->step_event, step_run, bench);
     sim_event_schedule(bench->sim, &bench->step_event, 1000100); // when the routes are set
 }

@@ -116,11 +116,19 @@ static void drain_take(struct drain *drain)
     }
 }
 
+// More packets than a program of the tests can cause: a chain that has no end, as bytes from a fuzz target may make one.
+static void endless_stop(struct bench *bench)
+{
+    EXPECT_TRUE(bench->may_be_endless);
+    bench->endless = true;
+    sim_stop(bench->sim);
+}
+
 static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
 {
     struct bench *bench = ctx;
-    if (!EXPECT_LT(bench->count, LEFT_MAX)) { // they have no end
-        sim_stop(bench->sim);
+    if (bench->count == LEFT_MAX) {
+        endless_stop(bench);
         pcie_tlp_unref(tlp);
         return;
     }
@@ -161,8 +169,11 @@ static void on_tx(void *ctx, unsigned port, pcie_tlp_t *tlp)
 static void on_rx_taken_at(void *ctx, unsigned port, pcie_tlp_t *tlp, uint64_t taken_ps)
 {
     struct bench *bench = ctx;
-    ASSERT_LT(bench->taken[port], TAKEN_MAX);
-    bench->taken_ps[port][bench->taken[port]++] = taken_ps;
+    if (bench->taken[port] == TAKEN_MAX) {
+        endless_stop(bench);
+    } else {
+        bench->taken_ps[port][bench->taken[port]++] = taken_ps;
+    }
     pcie_tlp_unref(tlp);
 }
 
@@ -284,7 +295,7 @@ void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(st
     }
     bench_routes_write(bench);
     program(bench);
-    EXPECT_EQ(sim_run(bench->sim), SIM_RUN_DONE);
+    EXPECT_EQ(sim_run(bench->sim), bench->endless ? SIM_RUN_STOPPED : SIM_RUN_DONE);
     if (twin) {
         peach2_twin_counters(bench->core, bench->counters);
         peach2_twin_destroy(bench->core);
@@ -293,7 +304,10 @@ void bench_run(struct bench *bench, bool twin, uint64_t seed, void (*program)(st
         cosim_peach2_destroy(bench->core);
         cosim_clock_destroy(clock);
     }
-    EXPECT_EQ(pcie_pool_destroy(bench->pool), 0);
+    unsigned live = pcie_pool_destroy(bench->pool);
+    if (!bench->endless) {
+        EXPECT_EQ(live, 0);
+    }
     sim_destroy(bench->sim);
 }
 
@@ -304,6 +318,12 @@ static int left_order(const void *a, const void *b)
     return by_time != 0 ? by_time : (int)x->fields[0] - (int)y->fields[0];
 }
 
+static void bench_free(struct bench *bench)
+{
+    free(bench->left);
+    free(bench);
+}
+
 // Compares every packet with its time; each port sends one packet at an edge, so the order is that of time and port.
 void bench_compare(uint64_t seed, void (*program)(struct bench *bench), unsigned *holds_out)
 {
@@ -312,6 +332,12 @@ void bench_compare(uint64_t seed, void (*program)(struct bench *bench), unsigned
     ASSERT_NOT_NULL(twin);
     bench_run(rtl, false, seed, program);
     bench_run(twin, true, seed, program);
+    EXPECT_EQ(twin->endless, rtl->endless);
+    if (rtl->endless) { // where each of them stopped means nothing
+        bench_free(rtl);
+        bench_free(twin);
+        return;
+    }
     EXPECT_EQ(twin->count, rtl->count);
     EXPECT_MEMEQ(twin->taken, rtl->taken, sizeof rtl->taken);
     if (rtl->resets == 0) { // the twin says in advance when it takes what a reset then loses
@@ -335,8 +361,6 @@ void bench_compare(uint64_t seed, void (*program)(struct bench *bench), unsigned
             break;
         }
     }
-    free(rtl->left);
-    free(twin->left);
-    free(rtl);
-    free(twin);
+    bench_free(rtl);
+    bench_free(twin);
 }

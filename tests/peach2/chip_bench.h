@@ -57,6 +57,7 @@ struct bench {
     struct drain drains[PEACH2_PORTS];
     unsigned holds; // as counted by the chip
     bool may_reset; // random traffic resets the chip
+    bool may_be_endless, endless; // it sends packets for ever; a run that does is not compared further
     unsigned resets;
     uint32_t counters[PEACH2_COUNTER_REGISTERS]; // at the end
     struct answer answers[ANSWERS];
