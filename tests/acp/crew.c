@@ -35,12 +35,13 @@ void crew_init(struct crew *crew, enum crew_device device, uint32_t ranks)
     if (plat_machine_create(crew->scenario, NULL, error, sizeof error, &crew->machine) != SIM_OK) {
         FAIL("%s", error);
     }
-    plat_mailbox_init(&crew->mailbox, plat_machine_sim(crew->machine), ranks);
+    ASSERT_TRUE(plat_mailbox_init(&crew->mailbox, plat_machine_sim(crew->machine), ranks));
 }
 
 void crew_fini(struct crew *crew)
 {
     plat_machine_destroy(crew->machine);
+    plat_mailbox_fini(&crew->mailbox);
     scn_free(crew->scenario);
 }
 
