@@ -5,8 +5,10 @@
 
 #define NEAR_SHARE 1e-3
 
-const struct agreement_rule agreement_of_twins = {"rtl", "twin", 2.0, 1.0, false};
-const struct agreement_rule agreement_of_flow = {"twin", "flow", 3.0, 3.0, true};
+const struct agreement_rule agreement_of_twins = {
+    {{"rtl", SCN_FIDELITY_RTL}, {"twin", SCN_FIDELITY_TWIN}}, 2.0, 1.0, false};
+const struct agreement_rule agreement_of_flow = {
+    {{"twin", SCN_FIDELITY_TWIN}, {"flow", SCN_FIDELITY_FLOW}}, 3.0, 3.0, true};
 
 static double percent(double rtl, double twin)
 {
@@ -50,15 +52,15 @@ static bool point_compare(const struct plat_point *rtl, const struct plat_point 
 static void points_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
                            struct agreement *agreement, FILE *out)
 {
-    fprintf(out, "  %10s %11s %7s [us] %7s [us] %9s %9s\n", "bytes", "descriptors", agreement->rule->first,
-            agreement->rule->second, "latency %", "bandw. %");
+    fprintf(out, "  %10s %11s %7s [us] %7s [us] %9s %9s\n", "bytes", "descriptors", agreement->rule->rungs[0].name,
+            agreement->rule->rungs[1].name, "latency %", "bandw. %");
     size_t count = rtl->point_count < twin->point_count ? rtl->point_count : twin->point_count;
     for (size_t i = 0; i < count; i++) {
         agreement->wrong += point_compare(&rtl->points[i], &twin->points[i], agreement, out) ? 0 : 1;
     }
     if (rtl->point_count != twin->point_count) {
-        fprintf(out, "  %zu points on %s, %zu on %s  DIFFERS\n", rtl->point_count, agreement->rule->first,
-                twin->point_count, agreement->rule->second);
+        fprintf(out, "  %zu points on %s, %zu on %s  DIFFERS\n", rtl->point_count, agreement->rule->rungs[0].name,
+                twin->point_count, agreement->rule->rungs[1].name);
         agreement->wrong++;
     }
     agreement->points += count;
@@ -84,11 +86,9 @@ static bool counter_is_held(const struct sim_counter_desc *desc, const struct ag
 }
 
 // What programs do depends on times: on flow, they may wait in another way, and write some words more or fewer.
-// And its polls of a device do not wait behind streams: those that are more are counted where they pass.
-static bool is_near(const struct agreement_rule *rule, uint64_t a, uint64_t b, uint64_t polled)
+static bool is_near(const struct agreement_rule *rule, uint64_t a, uint64_t b)
 {
-    double most = NEAR_SHARE * (double)a + fabs((double)(int64_t)polled);
-    return rule->estimates && fabs((double)a - (double)b) <= most;
+    return rule->estimates && fabs((double)a - (double)b) <= NEAR_SHARE * (double)a;
 }
 
 // The twin's value of a counter minus the RTL's; modulo 2^64, as all sums here.
@@ -151,8 +151,8 @@ static void counters_compare(const struct agreement_side *rtl, const struct agre
                              struct agreement *agreement, FILE *out)
 {
     if (rtl->counter_count != twin->counter_count) {
-        fprintf(out, "  %zu counters on %s, %zu on %s  DIFFERS\n", rtl->counter_count, agreement->rule->first,
-                twin->counter_count, agreement->rule->second);
+        fprintf(out, "  %zu counters on %s, %zu on %s  DIFFERS\n", rtl->counter_count, agreement->rule->rungs[0].name,
+                twin->counter_count, agreement->rule->rungs[1].name);
         agreement->wrong++;
         return;
     }
@@ -162,13 +162,11 @@ static void counters_compare(const struct agreement_side *rtl, const struct agre
         if (same_counter && a->value == b->value) {
             continue;
         }
-        uint64_t polled = more_polled(rtl, twin, a->component, "poll_load_bytes");
-        bool held =
-            same_counter && (!counter_is_held(a->desc, agreement->rule) ||
-                             is_near(agreement->rule, a->value, b->value, polled) || is_due_to_polls(rtl, twin, i));
-        fprintf(out, "  %s.%s: %s %llu, %s %llu %s%s\n", a->component, a->desc->name, agreement->rule->first,
-                (unsigned long long)a->value, agreement->rule->second, (unsigned long long)b->value, a->desc->unit,
-                held ? "" : "  DIFFERS");
+        bool held = same_counter && (!counter_is_held(a->desc, agreement->rule) ||
+                                     is_near(agreement->rule, a->value, b->value) || is_due_to_polls(rtl, twin, i));
+        fprintf(out, "  %s.%s: %s %llu, %s %llu %s%s\n", a->component, a->desc->name, agreement->rule->rungs[0].name,
+                (unsigned long long)a->value, agreement->rule->rungs[1].name, (unsigned long long)b->value,
+                a->desc->unit, held ? "" : "  DIFFERS");
         agreement->wrong += held ? 0 : 1;
     }
     agreement->counters += rtl->counter_count;
@@ -178,8 +176,8 @@ void agreement_compare(const struct agreement_side *rtl, const struct agreement_
                        FILE *out)
 {
     if (strcmp(rtl->ending, twin->ending) != 0) {
-        fprintf(out, "  %s: %s\n  %s: %s  DIFFERS\n", agreement->rule->first,
-                rtl->ending[0] != '\0' ? rtl->ending : "ended well", agreement->rule->second,
+        fprintf(out, "  %s: %s\n  %s: %s  DIFFERS\n", agreement->rule->rungs[0].name,
+                rtl->ending[0] != '\0' ? rtl->ending : "ended well", agreement->rule->rungs[1].name,
                 twin->ending[0] != '\0' ? twin->ending : "ended well");
         agreement->wrong++;
     } else if (rtl->ending[0] != '\0') {

@@ -28,8 +28,13 @@ struct agreement_side {
     const char *ending; // "", or how it failed
 };
 
+struct agreement_rung {
+    const char *name;
+    enum scn_fidelity fidelity;
+};
+
 struct agreement_rule {
-    const char *first, *second; // names of the two rungs
+    struct agreement_rung rungs[2];
     double latency_percent, bandwidth_percent;
     bool estimates; // the second one estimates the packets of streams, and holds for the mean of a point
 };

@@ -21,7 +21,6 @@ struct outcome {
 struct tally {
     struct agreement_rule rule;
     struct agreement agreement;
-    enum scn_fidelity fidelities[2];
     double seconds[2];
 };
 
@@ -82,19 +81,6 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static const char *fidelity_name(enum scn_fidelity fidelity)
-{
-    switch (fidelity) {
-    case SCN_FIDELITY_RTL:
-        return "rtl";
-    case SCN_FIDELITY_TWIN:
-        return "twin";
-    case SCN_FIDELITY_FLOW:
-        break;
-    }
-    return "flow";
-}
-
 // The end of a series in words; "" if it completed.
 static char *ending_describe(const struct plat_result *result)
 {
@@ -121,11 +107,11 @@ static enum cli_exit exit_of(const struct plat_result *result)
 }
 
 static enum cli_exit series_run(const char *path, struct scn_scenario *scenario, uint32_t run_index,
-                                enum scn_fidelity fidelity, struct outcome *outcome)
+                                const struct agreement_rung *rung, struct outcome *outcome)
 {
-    scenario->fidelity = fidelity;
+    scenario->fidelity = rung->fidelity;
     for (uint32_t i = 0; i < scenario->node_count; i++) {
-        scenario->nodes[i].board.fidelity = fidelity;
+        scenario->nodes[i].board.fidelity = rung->fidelity;
     }
     const struct plat_hooks hooks = {.ctx = outcome, .point = point_take, .counter = counter_take};
     struct plat_result result = {0};
@@ -134,7 +120,7 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     outcome->seconds = seconds_now() - begun;
     outcome->ending = status == SIM_OK ? ending_describe(&result) : NULL;
     if (outcome->ending == NULL || outcome->out_of_memory) {
-        cli_error("%s: series '%s' on %s: %s", path, scenario->runs[run_index].series, fidelity_name(fidelity),
+        cli_error("%s: series '%s' on %s: %s", path, scenario->runs[run_index].series, rung->name,
                   result.text[0] != '\0' ? result.text
                                          : sim_status_text(status != SIM_OK ? status : SIM_ERR_NO_MEMORY));
         return CLI_EXIT_INPUT;
@@ -150,7 +136,7 @@ static enum cli_exit series_check(const char *path, struct scn_scenario *scenari
     struct outcome outcomes[2] = {0};
     enum cli_exit result = CLI_EXIT_OK;
     for (unsigned i = 0; i < 2; i++) {
-        result = cli_exit_worse(result, series_run(path, scenario, run_index, tally->fidelities[i], &outcomes[i]));
+        result = cli_exit_worse(result, series_run(path, scenario, run_index, &tally->rule.rungs[i], &outcomes[i]));
         tally->seconds[i] += outcomes[i].seconds;
     }
     if (tally->rule.estimates && scenario->runs[run_index].beside.given) {
@@ -221,15 +207,11 @@ static bool rule_find(const struct options *options, struct agreement_rule *rule
 
 static enum cli_exit file_check(const char *path, const struct cli_paths *paths, const struct options *options)
 {
-    struct tally tally = {.fidelities = {SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN}};
+    struct tally tally = {0};
     if (!rule_find(options, &tally.rule)) {
         return CLI_EXIT_INPUT;
     }
     tally.agreement.rule = &tally.rule;
-    if (tally.rule.estimates) {
-        tally.fidelities[0] = SCN_FIDELITY_TWIN;
-        tally.fidelities[1] = SCN_FIDELITY_FLOW;
-    }
     struct scn_scenario *scenario = cli_scenario_load(path, paths, &options->sets);
     if (scenario == NULL) {
         return CLI_EXIT_INPUT;
@@ -239,8 +221,8 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     const struct agreement *all = &tally.agreement;
     printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu differ; "
            "%s %.2f s, %s %.2f s\n",
-           path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong, all->rule->first,
-           tally.seconds[0], all->rule->second, tally.seconds[1]);
+           path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
+           all->rule->rungs[0].name, tally.seconds[0], all->rule->rungs[1].name, tally.seconds[1]);
     scn_free(scenario);
     return agreement_exit(all, result);
 }
