@@ -59,7 +59,6 @@ static struct flow_quantum *quantum_take(flow_stream_t *stream, uint32_t bytes)
     quantum->stream = stream;
     quantum->step = 0;
     quantum->bytes = bytes;
-    quantum->waits = false;
     quantum->next = stream->quanta;
     sim_event_init(&quantum->ask, flow_quantum_ask_later, quantum);
     stream->quanta = quantum;
@@ -247,9 +246,7 @@ static void stream_leave(flow_stream_t *stream)
             flow_stage_forget(path->steps[i].stage, stream);
         }
         while (stream->quanta != NULL) {
-            if (sim_event_pending(&stream->quanta->ask)) {
-                sim_event_cancel(stream->net->sim, &stream->quanta->ask);
-            }
+            sim_event_cancel(stream->net->sim, &stream->quanta->ask);
             quantum_give(stream->quanta);
         }
         for (unsigned i = 0; i < path->step_count; i++) {

@@ -70,6 +70,10 @@ struct flow_aside {
 
 // Counts what a stream carried, as packets of so many bytes would have been counted.
 typedef void (*flow_count_fn)(void *ctx, uint64_t bytes, uint32_t packet_bytes);
+static inline uint64_t flow_packets(uint64_t bytes, uint32_t packet_bytes)
+{
+    return (bytes + packet_bytes - 1) / packet_bytes;
+}
 struct flow_count {
     flow_count_fn fn;
     void *ctx;
@@ -97,17 +101,17 @@ struct flow_path {
     struct flow_aside asides[FLOW_ASIDES_MAX];
     struct flow_count counts[FLOW_COUNTS_MAX];
     unsigned step_count, aside_count, count_count;
-    double least_ps_per_byte; // of limits of the source, such as outstanding reads
-    uint64_t pause_ps;        // in which nothing moves, as in walks of page tables
-    uint64_t delay_ps;        // before its beginning
-    uint64_t latency_ps;      // of a packet on an idle path
-    uint32_t input;           // of the next stage
-    bool enters;              // a ring, at the next stage
-    uint32_t packet_bytes;    // largest payload at this place of the path
-    uint32_t grain_bytes;     // an interrupted stream ends after a multiple of it
-    uint32_t tail_bytes;      // at its end, that packets carry: they take their time in the stages
+    double least_ps_per_byte;            // of limits of the source, such as outstanding reads
+    uint64_t pause_ps;                   // in which nothing moves, as in walks of page tables
+    uint64_t delay_ps;                   // before its beginning
+    uint64_t latency_ps;                 // of a packet on an idle path
+    uint32_t input;                      // of the next stage
+    bool enters;                         // a ring, at the next stage
+    uint32_t packet_bytes;               // largest payload at this place of the path
+    uint32_t grain_bytes;                // an interrupted stream ends after a multiple of it
+    uint32_t tail_bytes;                 // at its end, that packets carry: they take their time in the stages
     uint32_t before_bytes, behind_bytes; // that the device sends as packets beside it: the stages are busy for them
-    bool refused;             // something on it wants packets, or it does not fit
+    bool refused;                        // something on it wants packets, or it does not fit
     struct flow_source from;
     struct flow_target to;
 };
@@ -115,7 +119,8 @@ struct flow_path {
 // The next stage, with path->input and path->enters.
 void flow_path_step(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint32_t buffer_bytes);
 void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint64_t after_bytes);
-void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx);
+void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx); // in packets of path->packet_bytes
+void flow_path_count_as(struct flow_path *path, uint32_t packet_bytes, flow_count_fn fn, void *ctx);
 // At most window_bytes are outstanding, for round_ps each.
 void flow_path_window(struct flow_path *path, uint64_t window_bytes, uint64_t round_ps);
 // The time of so many bytes on an idle path, without the latency.
@@ -130,9 +135,9 @@ struct flow_ops {
     // called after `done` of a whole stream, but not after that of one that was interrupted.
     void (*left)(void *ctx);
     // The end: `bytes` have been copied from path->from to path->to and counted. The device's reference ends with this
-    // call and, of a whole stream, that of `left`. Fewer than all before the tail: the stream was interrupted, or a memory was given back (0); the device
-    // sends the rest as packets, which meet the error. A stream that is shorter than the latency of its path is copied
-    // a little later.
+    // call and, of a whole stream, that of `left`. Fewer than all before the tail: the stream was interrupted, or a
+    // memory was given back (0); the device sends the rest as packets, which meet the error. A stream that is shorter
+    // than the latency of its path is copied a little later.
     void (*done)(void *ctx, uint64_t bytes);
 };
 

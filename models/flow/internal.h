@@ -3,20 +3,20 @@
 
 #include "models/flow/flow.h"
 
-// A part of a stream. It is in service at one stage or between the ends of its services at two, and waits for the next
-// one or for its turn to ask for it.
-struct flow_place { // in the buffer behind a stage
+// A quantum's place in the buffer behind a stage.
+struct flow_place {
     struct flow_quantum *quantum;
     struct flow_place *next;
 };
 
+// A part of a stream. It is in service at one stage or between the ends of its services at two, and waits for the next
+// one or for its turn to ask for it.
 struct flow_quantum {
     flow_stream_t *stream;
     unsigned step; // the next stage, or the last one that serves it
     uint32_t bytes;
     uint64_t end_ps; // when its end has passed the last stage
-    bool waits;
-    bool final; // the last one of its stream
+    bool final;      // the last one of its stream
     struct flow_quantum *next_waiting;
     sim_event_t ask;
     struct flow_quantum *next; // of the stream, or of the free ones

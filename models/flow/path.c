@@ -26,11 +26,16 @@ void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps
 
 void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx)
 {
+    flow_path_count_as(path, path->packet_bytes, fn, ctx);
+}
+
+void flow_path_count_as(struct flow_path *path, uint32_t packet_bytes, flow_count_fn fn, void *ctx)
+{
     if (path->count_count == FLOW_COUNTS_MAX) {
         path->refused = true;
         return;
     }
-    path->counts[path->count_count++] = (struct flow_count){fn, ctx, path->packet_bytes};
+    path->counts[path->count_count++] = (struct flow_count){fn, ctx, packet_bytes};
 }
 
 void flow_path_window(struct flow_path *path, uint64_t window_bytes, uint64_t round_ps)

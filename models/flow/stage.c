@@ -16,7 +16,6 @@ static bool is_last(const struct flow_quantum *quantum, unsigned step)
 static void waiting_push(struct flow_stage *stage, struct flow_quantum *quantum)
 {
     quantum->next_waiting = NULL;
-    quantum->waits = true;
     if (stage->waiting == NULL) {
         stage->waiting = quantum;
     } else {
@@ -38,7 +37,6 @@ static void waiting_remove(struct flow_stage *stage, struct flow_quantum *quantu
         before->next_waiting = quantum->next_waiting;
     }
     stage->waiting_last = stage->waiting_last == quantum ? before : stage->waiting_last;
-    quantum->waits = false;
 }
 
 // A quantum may be in the buffers of several stages at once.

@@ -19,14 +19,14 @@ static const void *device_at(void *ctx, uint64_t address, uint32_t bytes)
 static void reads_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     gpu_t *gpu = ctx;
-    gpu->counters[GPU_COPY_READS] += (bytes + packet_bytes - 1) / packet_bytes;
+    gpu->counters[GPU_COPY_READS] += flow_packets(bytes, packet_bytes);
     gpu->counters[GPU_COPY_READ_BYTES] += bytes;
 }
 
 static void writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     gpu_t *gpu = ctx;
-    gpu->counters[GPU_COPY_WRITES] += (bytes + packet_bytes - 1) / packet_bytes;
+    gpu->counters[GPU_COPY_WRITES] += flow_packets(bytes, packet_bytes);
     gpu->counters[GPU_COPY_WRITE_BYTES] += bytes;
 }
 

@@ -4,22 +4,17 @@
 
 #include "models/gpu/internal.h"
 
-static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
-{
-    return (bytes + packet_bytes - 1) / packet_bytes;
-}
-
 static void writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     gpu_t *gpu = ctx;
-    gpu->counters[GPU_BAR_WRITES] += packets_of(bytes, packet_bytes);
+    gpu->counters[GPU_BAR_WRITES] += flow_packets(bytes, packet_bytes);
     gpu->counters[GPU_BAR_WRITE_BYTES] += bytes;
 }
 
 static void reads_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     gpu_t *gpu = ctx;
-    gpu->counters[GPU_BAR_READS] += packets_of(bytes, packet_bytes);
+    gpu->counters[GPU_BAR_READS] += flow_packets(bytes, packet_bytes);
     gpu->counters[GPU_BAR_READ_BYTES] += bytes;
 }
 

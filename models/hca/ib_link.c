@@ -344,27 +344,22 @@ void ib_link_damage_next(ib_link_t *link, unsigned side, unsigned packets)
 
 enum { GRH_BYTES = IB_GRH_BYTES, XRCETH_BYTES = 4 };
 
-static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
-{
-    return (bytes + packet_bytes - 1) / packet_bytes;
-}
-
 static void data_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     static const ib_packet_t empty = {.opcode = IB_WRITE_MIDDLE};
     ib_end_t *end = ctx;
-    end->counters[PACKETS] += packets_of(bytes, packet_bytes);
-    end->counters[BYTES] += bytes + packets_of(bytes, packet_bytes) * ib_packet_wire_bytes(&empty);
+    end->counters[PACKETS] += flow_packets(bytes, packet_bytes);
+    end->counters[BYTES] += bytes + flow_packets(bytes, packet_bytes) * ib_packet_wire_bytes(&empty);
 }
 
 static void global_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((ib_end_t *)ctx)->counters[BYTES] += packets_of(bytes, packet_bytes) * GRH_BYTES;
+    ((ib_end_t *)ctx)->counters[BYTES] += flow_packets(bytes, packet_bytes) * GRH_BYTES;
 }
 
 static void xrc_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((ib_end_t *)ctx)->counters[BYTES] += packets_of(bytes, packet_bytes) * XRCETH_BYTES;
+    ((ib_end_t *)ctx)->counters[BYTES] += flow_packets(bytes, packet_bytes) * XRCETH_BYTES;
 }
 
 static const ib_packet_t an_acknowledge = {.opcode = IB_ACKNOWLEDGE};
@@ -383,11 +378,9 @@ static void back_add(ib_end_t *end, struct flow_path *path, uint32_t buffer_byte
     ib_end_t *peer = peer_of(end);
     double bytes = FLOW_BYTES / (buffer_bytes / 4.0);
     if (stream->ack_every_packets > 0) {
-        uint32_t outer_bytes = path->packet_bytes;
-        path->packet_bytes *= stream->ack_every_packets;
-        bytes += (double)(ib_packet_wire_bytes(&an_acknowledge) + config->gap_bytes) / path->packet_bytes;
-        flow_path_count(path, acks_count, peer);
-        path->packet_bytes = outer_bytes;
+        uint32_t acknowledged_bytes = path->packet_bytes * stream->ack_every_packets;
+        bytes += (double)(ib_packet_wire_bytes(&an_acknowledge) + config->gap_bytes) / acknowledged_bytes;
+        flow_path_count_as(path, acknowledged_bytes, acks_count, peer);
     }
     flow_path_aside(path, &peer->stage, bytes * config->ps_per_byte, 0);
 }

@@ -174,7 +174,7 @@ static void port_state(void *ctx, ib_end_t *end, bool up)
 
 static void forwarded_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((ib_switch_t *)ctx)->counters[FORWARDED] += (bytes + packet_bytes - 1) / packet_bytes;
+    ((ib_switch_t *)ctx)->counters[FORWARDED] += flow_packets(bytes, packet_bytes);
 }
 
 static void port_stream(void *ctx, ib_end_t *end, struct flow_path *path, struct ib_stream *stream)

@@ -8,11 +8,6 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 
 // --- counters -------------------------------------------------------------------------------------------------------
 
-static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
-{
-    return (bytes + packet_bytes - 1) / packet_bytes;
-}
-
 static bool is_loop(const struct hca_stream *stream)
 {
     return stream->qp->attr.dlid == stream->qp->hca->lid;
@@ -26,14 +21,14 @@ static uint64_t data_bytes_of(const struct hca_stream *stream, uint64_t bytes)
 static void reads_count(void *ctx, uint64_t bytes, uint32_t read_bytes)
 {
     hca_t *hca = ((struct hca_stream *)ctx)->qp->hca;
-    hca->counters[HCA_DMA_READS] += packets_of(bytes, read_bytes);
+    hca->counters[HCA_DMA_READS] += flow_packets(bytes, read_bytes);
     hca->counters[HCA_DMA_READ_BYTES] += bytes;
 }
 
 static void sent_count(void *ctx, uint64_t bytes, uint32_t mtu_bytes)
 {
     const struct hca_stream *stream = ctx;
-    uint64_t *counters = stream->qp->hca->counters, packets = packets_of(bytes, mtu_bytes);
+    uint64_t *counters = stream->qp->hca->counters, packets = flow_packets(bytes, mtu_bytes);
     counters[HCA_PACKETS_SENT] += packets;
     counters[is_loop(stream) ? HCA_LOOPBACK_PACKETS : HCA_PORT_XMIT_PACKETS] += packets;
     counters[HCA_PORT_XMIT_DATA] += is_loop(stream) ? 0 : data_bytes_of(stream, bytes);
@@ -42,7 +37,7 @@ static void sent_count(void *ctx, uint64_t bytes, uint32_t mtu_bytes)
 static void received_count(void *ctx, uint64_t bytes, uint32_t mtu_bytes)
 {
     const struct hca_stream *stream = ctx;
-    uint64_t *counters = stream->peer->hca->counters, packets = packets_of(bytes, mtu_bytes);
+    uint64_t *counters = stream->peer->hca->counters, packets = flow_packets(bytes, mtu_bytes);
     counters[HCA_PACKETS_RECEIVED] += packets;
     counters[HCA_PORT_RCV_PACKETS] += is_loop(stream) ? 0 : packets;
     counters[HCA_PORT_RCV_DATA] += is_loop(stream) ? 0 : data_bytes_of(stream, bytes);
@@ -69,7 +64,7 @@ static void acks_count(void *ctx, uint64_t bytes, uint32_t acknowledged_bytes)
 static void writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     hca_t *hca = ((struct hca_stream *)ctx)->peer->hca;
-    hca->counters[HCA_DMA_WRITES] += packets_of(bytes, packet_bytes);
+    hca->counters[HCA_DMA_WRITES] += flow_packets(bytes, packet_bytes);
     hca->counters[HCA_DMA_WRITE_BYTES] += bytes;
 }
 
@@ -159,8 +154,7 @@ void hca_stream_path(struct hca_stream *stream, struct flow_path *path, const ib
     stream->peer_generation = stream->peer->generation;
     flow_path_count(path, writes_count, stream);
     if (acknowledged) {
-        path->packet_bytes = config->ack_every_packets * like->bytes;
-        flow_path_count(path, acks_count, stream);
+        flow_path_count_as(path, config->ack_every_packets * like->bytes, acks_count, stream);
         flow_path_window(path, (uint64_t)config->window_packets * like->bytes, 2 * path->latency_ps);
     }
     hca_stream_memory(stream, path, like);

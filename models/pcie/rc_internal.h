@@ -236,6 +236,12 @@ void pcie_rc_cpu_port_down(struct pcie_rc_port *port);
 void pcie_rc_cpu_retry(struct pcie_rc_port *port); // there may be room for posted writes
 void pcie_rc_cpu_refuse_run(void *rc);             // event
 
+// Does the memory there belong to the other socket?
+static inline bool pcie_rc_memory_is_far(const struct pcie_rc_port *port, uint64_t address)
+{
+    return port->socket != (address >= port->rc->far_memory_base ? 1u : 0u);
+}
+
 // rc_stream.c, of struct pcie_end_ops
 void pcie_rc_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
 void pcie_rc_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);

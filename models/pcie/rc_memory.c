@@ -48,11 +48,6 @@ void pcie_rc_memory_fini(pcie_rc_t *rc)
 }
 
 // Does the port reach that memory through the other socket?
-static bool is_far(const struct pcie_rc_port *port, const pcie_tlp_t *tlp)
-{
-    return port->socket != (tlp->address >= port->rc->far_memory_base ? 1u : 0u);
-}
-
 static void memory_soon(const pcie_rc_t *rc, const pcie_tlp_t *tlp)
 {
     if (rc->memory->soon != NULL) {
@@ -137,7 +132,7 @@ void pcie_rc_memory_write(struct pcie_rc_port *port, pcie_tlp_t *tlp)
     memory_soon(rc, tlp);
     pcie_end_release(port->end, tlp);
     uint64_t visible_ps = sim_now_ps(rc->sim) + rc->config.memory_write_ps;
-    visible_ps += is_far(port, tlp) ? rc->config.qpi_ps : 0;
+    visible_ps += pcie_rc_memory_is_far(port, tlp->address) ? rc->config.qpi_ps : 0;
     // No clause bounds the delay. Clause 2.4.1: a posted write does not pass another; the order below keeps this rule.
     visible_ps += adversary_late_ps(rc->config.adversary, ADVERSARY_MEMORY_WRITE);
     // All writes have one order: a write to near memory waits for an earlier write to far memory.
@@ -171,7 +166,7 @@ static void reads_start(pcie_rc_t *rc)
         struct pcie_rc_memory_read read = *(struct pcie_rc_memory_read *)pcie_ring_front(&rc->reads_waiting);
         pcie_ring_pop(&rc->reads_waiting);
         pcie_end_release(read.port->end, read.request);
-        bool far = is_far(read.port, read.request);
+        bool far = pcie_rc_memory_is_far(read.port, read.request->address);
         read.due_ps = now_ps + rc->config.memory_read_ps + (far ? 2 * rc->config.qpi_ps : 0);
         // Clause 2.8: a requester waits for at least 50 us before it gives up.
         read.due_ps += adversary_late_ps(rc->config.adversary, ADVERSARY_MEMORY_READ);

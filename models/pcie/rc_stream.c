@@ -9,53 +9,42 @@ static bool crosses(const struct pcie_rc_port *from, const struct pcie_rc_port *
     return from->socket != to->socket;
 }
 
-static bool is_far(const struct pcie_rc_port *port, uint64_t address)
-{
-    const pcie_rc_t *rc = port->rc;
-    return port->socket != (address >= rc->far_memory_base ? 1u : 0u);
-}
-
 // --- counters -------------------------------------------------------------------------------------------------------
-
-static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
-{
-    return (bytes + packet_bytes - 1) / packet_bytes;
-}
 
 static void memory_writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     pcie_rc_t *rc = ctx;
-    rc->counters[PCIE_RC_MEMORY_WRITES] += packets_of(bytes, packet_bytes);
+    rc->counters[PCIE_RC_MEMORY_WRITES] += flow_packets(bytes, packet_bytes);
     rc->counters[PCIE_RC_MEMORY_WRITE_BYTES] += bytes;
 }
 
 static void memory_reads_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     pcie_rc_t *rc = ctx;
-    rc->counters[PCIE_RC_MEMORY_READS] += packets_of(bytes, packet_bytes);
+    rc->counters[PCIE_RC_MEMORY_READS] += flow_packets(bytes, packet_bytes);
     rc->counters[PCIE_RC_MEMORY_READ_BYTES] += bytes;
 }
 
 static void peer_writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((pcie_rc_t *)ctx)->counters[PCIE_RC_PEER_WRITES] += packets_of(bytes, packet_bytes);
+    ((pcie_rc_t *)ctx)->counters[PCIE_RC_PEER_WRITES] += flow_packets(bytes, packet_bytes);
 }
 
 static void peer_reads_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((pcie_rc_t *)ctx)->counters[PCIE_RC_PEER_READS] += packets_of(bytes, packet_bytes);
+    ((pcie_rc_t *)ctx)->counters[PCIE_RC_PEER_READS] += flow_packets(bytes, packet_bytes);
 }
 
 static void write_lines_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     (void)packet_bytes;
-    ((pcie_rc_t *)ctx)->counters[PCIE_RC_QPI_WRITE_LINES] += packets_of(bytes, PCIE_RC_LINE_BYTES);
+    ((pcie_rc_t *)ctx)->counters[PCIE_RC_QPI_WRITE_LINES] += flow_packets(bytes, PCIE_RC_LINE_BYTES);
 }
 
 static void read_lines_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
     (void)packet_bytes;
-    ((pcie_rc_t *)ctx)->counters[PCIE_RC_QPI_READ_LINES] += packets_of(bytes, PCIE_RC_LINE_BYTES);
+    ((pcie_rc_t *)ctx)->counters[PCIE_RC_QPI_READ_LINES] += flow_packets(bytes, PCIE_RC_LINE_BYTES);
 }
 
 // --- writes ---------------------------------------------------------------------------------------------------------
@@ -101,7 +90,7 @@ void pcie_rc_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint6
     pcie_rc_t *rc = port->rc;
     (void)end;
     if (rc->memory->claims(rc->memory_ctx, address, bytes)) {
-        path->latency_ps += rc->config.memory_write_ps + (is_far(port, address) ? rc->config.qpi_ps : 0);
+        path->latency_ps += rc->config.memory_write_ps + (pcie_rc_memory_is_far(port, address) ? rc->config.qpi_ps : 0);
         path->to = (struct flow_target){memory_write, rc, address};
         flow_path_count(path, memory_writes_count, rc);
         return;
@@ -120,7 +109,7 @@ void pcie_rc_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint6
 static void reads_from_memory(struct pcie_rc_port *port, struct flow_path *path, uint64_t address)
 {
     pcie_rc_t *rc = port->rc;
-    uint64_t read_ps = rc->config.memory_read_ps + (is_far(port, address) ? 2 * rc->config.qpi_ps : 0);
+    uint64_t read_ps = rc->config.memory_read_ps + (pcie_rc_memory_is_far(port, address) ? 2 * rc->config.qpi_ps : 0);
     path->latency_ps += read_ps;
     path->from = (struct flow_source){memory_read, memory_at, rc, address};
     flow_path_count(path, memory_reads_count, rc);

@@ -22,11 +22,6 @@ static double wire_ps(const pcie_link_t *link, uint32_t bytes)
     return (double)pcie_wire_ps(link->config.generation, link->config.lanes, bytes);
 }
 
-static uint64_t packets_of(uint64_t bytes, uint32_t packet_bytes)
-{
-    return (bytes + packet_bytes - 1) / packet_bytes;
-}
-
 static void count(pcie_end_t *end, uint64_t tlps, uint64_t payload, uint64_t overhead)
 {
     end->counters[PCIE_COUNT_TLPS_SENT] += tlps;
@@ -37,17 +32,17 @@ static void count(pcie_end_t *end, uint64_t tlps, uint64_t payload, uint64_t ove
 
 static void writes_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    count(ctx, packets_of(bytes, packet_bytes), bytes, WRITE_OVERHEAD);
+    count(ctx, flow_packets(bytes, packet_bytes), bytes, WRITE_OVERHEAD);
 }
 
 static void completions_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    count(ctx, packets_of(bytes, packet_bytes), bytes, COMPLETION_OVERHEAD);
+    count(ctx, flow_packets(bytes, packet_bytes), bytes, COMPLETION_OVERHEAD);
 }
 
 static void requests_count(void *ctx, uint64_t bytes, uint32_t read_bytes)
 {
-    count(ctx, packets_of(bytes, read_bytes), 0, READ_REQUEST);
+    count(ctx, flow_packets(bytes, read_bytes), 0, READ_REQUEST);
 }
 
 static uint64_t way_ps(const pcie_end_t *end, uint32_t bytes)
@@ -107,10 +102,7 @@ void pcie_end_stream_reads(pcie_end_t *end, struct flow_path *path, uint32_t rea
         path->refused = true;
         return;
     }
-    uint32_t outer_bytes = path->packet_bytes;
-    path->packet_bytes = read_bytes;
-    flow_path_count(path, requests_count, end);
-    path->packet_bytes = outer_bytes;
+    flow_path_count_as(path, read_bytes, requests_count, end);
     flow_path_aside(path, &end->stage, wire_ps(end->link, READ_REQUEST) / read_bytes / USABLE, held_bytes);
     path->latency_ps += way_ps(end, READ_REQUEST);
     peer->ops->reads_from(peer->ctx, peer, path, address, bytes);

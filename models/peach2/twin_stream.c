@@ -20,12 +20,12 @@ static double beats_ps(const peach2_twin_t *twin, uint32_t packet_bytes)
 
 static void input_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((struct twin_ingress *)ctx)->tlps += (uint32_t)((bytes + packet_bytes - 1) / packet_bytes);
+    ((struct twin_ingress *)ctx)->tlps += (uint32_t)flow_packets(bytes, packet_bytes);
 }
 
 static void output_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
 {
-    ((struct twin_output *)ctx)->tlps += (uint32_t)((bytes + packet_bytes - 1) / packet_bytes);
+    ((struct twin_output *)ctx)->tlps += (uint32_t)flow_packets(bytes, packet_bytes);
 }
 
 // Out of the port, with the address that the packets would have behind it.
