@@ -7,7 +7,6 @@
 #include "models/peach2/twin_internal.h"
 
 enum { CHECK_SOURCE_CYCLES = 1, CHECK_CYCLES = 2 }; // the two checks
-enum { MEMORY_REGION = PEACH2_MEMORY_BASE / TWIN_MEMORY_BYTES };
 
 static uint32_t reg32(const struct twin_channel *channel, uint32_t offset)
 {
@@ -86,55 +85,26 @@ static void transfer_fail(struct twin_channel *channel, enum peach2_dma_error er
 
 // --- segments -------------------------------------------------------------------------------------------------------
 
-uint32_t twin_channel_segment_bytes(const struct twin_channel *channel)
-{
-    uint32_t read_bytes = channel->twin->config.read_bytes;
-    uint32_t room = read_bytes - (uint32_t)(channel->transfer.source & (read_bytes - 1));
-    return channel->transfer.row_left < room ? channel->transfer.row_left : room;
-}
-
-static bool in_memory(uint64_t address)
-{
-    return address / TWIN_MEMORY_BYTES % 4 == MEMORY_REGION;
-}
-
-static bool in_window(const struct twin_channel *channel, uint64_t address)
-{
-    return address >> PEACH2_WINDOW_BITS << PEACH2_WINDOW_BITS == channel->twin->routing.window_base;
-}
-
-// A transfer may not leave the 8 GB block, or the space outside the window, for which it was checked at its beginning;
-// a transfer to this board must stay in its memory.
-static bool leaves_window(const struct twin_channel *channel)
-{
-    const struct twin_transfer *transfer = &channel->transfer;
-    uint32_t bytes = twin_channel_segment_bytes(channel);
-    uint64_t source_end = transfer->source + bytes - 1, end = transfer->destination + bytes - 1;
-    return in_window(channel, end) != transfer->in_window ||
-           (transfer->in_window && end >> PEACH2_BLOCK_BITS != transfer->block) ||
-           (transfer->dest == TWIN_LOCAL && !in_memory(end)) ||
-           in_window(channel, source_end) != transfer->source_in_window ||
-           (transfer->source_in_window && source_end >> PEACH2_BLOCK_BITS != transfer->source_block);
-}
-
 // A segment is ready from that edge on.
 static void enter_segment(struct twin_channel *channel, uint64_t from)
 {
     enter(channel, TWIN_CHANNEL_SEGMENT, from);
     if (channel->error != PEACH2_DMA_OK) {
         error_await(channel);
-    } else if (leaves_window(channel)) {
+    } else if (twin_transfer_leaves_window(channel->twin, &channel->transfer)) {
         transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + 1);
     }
 }
 
-static void row_next(struct twin_transfer *transfer)
+void twin_channels_window_moved(peach2_twin_t *twin, uint64_t from)
 {
-    transfer->row_source += transfer->source_pitch;
-    transfer->row_destination += transfer->destination_pitch;
-    transfer->source = transfer->row_source;
-    transfer->destination = transfer->row_destination;
-    transfer->row_left = transfer->width < transfer->left ? transfer->width : transfer->left;
+    for (unsigned i = 0; i < TWIN_CHANNELS; i++) {
+        struct twin_channel *channel = &twin->channels[i];
+        if (channel->state == TWIN_CHANNEL_SEGMENT && channel->error == PEACH2_DMA_OK &&
+            twin_transfer_leaves_window(twin, &channel->transfer)) {
+            transfer_fail(channel, PEACH2_DMA_UNROUTABLE, twin_later(channel->from, from) + 1);
+        }
+    }
 }
 
 void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes)
@@ -145,11 +115,8 @@ void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uin
 
 void twin_channel_advance(struct twin_channel *channel, uint64_t edge, uint32_t bytes)
 {
-    struct twin_transfer *transfer = &channel->transfer;
-    transfer->source += bytes;
-    transfer->destination += bytes;
-    transfer->left -= bytes;
-    transfer->row_left -= bytes;
+    const struct twin_transfer *transfer = &channel->transfer;
+    twin_transfer_advance(&channel->transfer, bytes);
     if (transfer->left == 0) {
         if (transfer->last) {
             enter_drain(channel, edge + 1);
@@ -159,109 +126,33 @@ void twin_channel_advance(struct twin_channel *channel, uint64_t edge, uint32_t 
         }
         return;
     }
-    if (transfer->row_left == 0) {
-        row_next(transfer);
-    }
     enter_segment(channel, edge + 1);
 }
 
 // --- checks ---------------------------------------------------------------------------------------------------------
 
-static bool misaligned(const struct twin_transfer *transfer)
-{
-    return transfer->source % 4 != 0 || transfer->left % 4 != 0 ||
-           transfer->source % 16 != transfer->destination % 16 ||
-           (transfer->stride && (transfer->width % 4 != 0 || transfer->source_pitch % 4 != 0 ||
-                                 transfer->source_pitch % 16 != transfer->destination_pitch % 16));
-}
-
-static enum peach2_dma_error source_check(struct twin_channel *channel)
-{
-    struct twin_transfer *transfer = &channel->transfer;
-    uint8_t hit = twin_route_find(&channel->twin->routing, transfer->source, &transfer->source_in_window);
-    transfer->source_block = transfer->source >> PEACH2_BLOCK_BITS;
-    if (transfer->reserved) {
-        return PEACH2_DMA_INVALID;
-    }
-    if (transfer->length_bad) {
-        return PEACH2_DMA_LENGTH;
-    }
-    if (misaligned(transfer)) {
-        return PEACH2_DMA_MISALIGNED;
-    }
-    return transfer->source_in_window && hit != TWIN_N ? PEACH2_DMA_UNROUTABLE : PEACH2_DMA_OK;
-}
-
-// false: the window has no route, or the own board no memory there.
-static bool route_check(const struct twin_channel *channel, uint64_t address, uint8_t *dest_out, bool *in_window_out)
-{
-    uint8_t hit = twin_route_find(&channel->twin->routing, address, in_window_out);
-    *dest_out = *in_window_out ? hit : TWIN_N;
-    return *dest_out != TWIN_DISCARD && (*dest_out != TWIN_LOCAL || in_memory(address));
-}
-
 // CHECK_SOURCE and CHECK_DESTINATION, from that edge on.
 static void transfer_begin(struct twin_channel *channel, uint64_t from)
 {
-    struct twin_transfer *transfer = &channel->transfer;
     channel->packets = false;
-    enum peach2_dma_error error = source_check(channel);
+    enum peach2_dma_error error = twin_transfer_check_source(channel->twin, &channel->transfer);
     if (error != PEACH2_DMA_OK) {
         transfer_fail(channel, error, from + CHECK_SOURCE_CYCLES);
         return;
     }
-    if (!route_check(channel, transfer->destination, &transfer->dest, &transfer->in_window)) {
+    if (!twin_transfer_check_destination(channel->twin, &channel->transfer)) {
         transfer_fail(channel, PEACH2_DMA_UNROUTABLE, from + CHECK_CYCLES);
         return;
     }
-    transfer->block = transfer->destination >> PEACH2_BLOCK_BITS;
-    transfer->row_source = transfer->source;
-    transfer->row_destination = transfer->destination;
-    bool short_rows = transfer->stride && transfer->width < transfer->left;
-    transfer->row_left = short_rows ? transfer->width : transfer->left;
     enter_segment(channel, from + CHECK_CYCLES);
     twin_reader_plan(channel->twin);
 }
 
 // --- transfers ------------------------------------------------------------------------------------------------------
 
-static void register_take(struct twin_channel *channel)
-{
-    uint32_t length = reg32(channel, PEACH2_DMAC_LENGTH), width = reg32(channel, PEACH2_DMAC_STRIDE_WIDTH);
-    uint32_t source_pitch = reg32(channel, PEACH2_DMAC_STRIDE_SOURCE_PITCH);
-    uint32_t destination_pitch = reg32(channel, PEACH2_DMAC_STRIDE_DESTINATION_PITCH);
-    bool stride = (reg32(channel, PEACH2_DMAC_CONTROL) & PEACH2_DMAC_CONTROL_STRIDE_MASK) != 0;
-    bool stride_bad = width == 0 || width >> PEACH2_WIDTH_BITS != 0 || source_pitch >> PEACH2_PITCH_BITS != 0 ||
-                      destination_pitch >> PEACH2_PITCH_BITS != 0;
-    channel->transfer =
-        (struct twin_transfer){.source = reg64(channel, PEACH2_DMAC_SOURCE),
-                               .destination = reg64(channel, PEACH2_DMAC_DESTINATION),
-                               .left = length % (1u << PEACH2_LENGTH_BITS),
-                               .width = width % (1u << PEACH2_WIDTH_BITS),
-                               .source_pitch = source_pitch % (1u << PEACH2_PITCH_BITS),
-                               .destination_pitch = destination_pitch % (1u << PEACH2_PITCH_BITS),
-                               .stride = stride,
-                               .length_bad = length == 0 || length >> PEACH2_LENGTH_BITS != 0 || (stride && stride_bad),
-                               .last = true};
-}
-
 static void descriptor_take(struct twin_channel *channel, const struct twin_descriptor *held, uint64_t edge)
 {
-    const struct peach2_descriptor descriptor = peach2_descriptor_unpack(held->words);
-    channel->transfer = (struct twin_transfer){
-        .source = descriptor.source,
-        .destination = descriptor.destination,
-        .left = descriptor.length,
-        .width = descriptor.width * 4,
-        .source_pitch = descriptor.source_pitch * 4,
-        .destination_pitch = descriptor.destination_pitch * 4,
-        .stride = descriptor.stride,
-        .interrupt = descriptor.interrupt,
-        .last = descriptor.last,
-        .reserved = descriptor.reserved != 0,
-    };
-    struct twin_transfer *transfer = &channel->transfer;
-    transfer->length_bad = transfer->left == 0 || (transfer->stride && transfer->width == 0);
+    channel->transfer = twin_transfer_of_descriptor(held->words);
     twin_fetch_pop(fetch_of(channel), edge);
     transfer_begin(channel, edge + 1);
 }
@@ -320,7 +211,7 @@ static bool notify_begin(struct twin_channel *channel, bool wanted, uint64_t add
     if (!wanted) {
         return false;
     }
-    bool routable = route_check(channel, address, &channel->notify_dest, &inside);
+    bool routable = twin_destination_routable(channel->twin, address, &channel->notify_dest, &inside);
     if (address % 8 != 0 || !routable) {
         fail(channel, address % 8 != 0 ? PEACH2_DMA_MISALIGNED : PEACH2_DMA_UNROUTABLE, from + 1);
         return false;
@@ -401,7 +292,7 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
     channel->notify_local_address = reg64(channel, PEACH2_DMAC_NOTIFY_LOCAL);
     channel->notify_remote_address = reg64(channel, PEACH2_DMAC_NOTIFY_REMOTE);
     channel->notify_value = reg32(channel, PEACH2_DMAC_NOTIFY_VALUE);
-    register_take(channel);
+    channel->transfer = twin_transfer_of_registers(channel);
     channel->chain_address = reg64(channel, PEACH2_DMAC_DESCRIPTOR);
     channel->error = PEACH2_DMA_OK;
     channel->done = false;

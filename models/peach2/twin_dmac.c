@@ -84,7 +84,7 @@ static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     if (twin_stream_begin(channel) || twin_streams_any(channel)) {
         return;
     }
-    uint32_t bytes = twin_channel_segment_bytes(channel);
+    uint32_t bytes = twin_transfer_segment_bytes(twin, transfer);
     bool last = transfer->left == bytes;
     const struct twin_segment segment = {transfer->source, transfer->destination, bytes, transfer->dest,
                                          {PEACH2_DMA_OK, (uint8_t)index, last, last && transfer->interrupt}};

@@ -116,14 +116,29 @@ uint32_t twin_channel_ignored(const struct twin_channel *channel, uint64_t edge)
 void twin_channel_feed(struct twin_channel *channel);  // descriptors, or their end, have arrived
 void twin_channel_drain(struct twin_channel *channel); // an event that it waits for in DRAIN may have happened
 bool twin_channel_failed(const struct twin_channel *channel, uint64_t edge);
-// The number of bytes of the current segment.
-uint32_t twin_channel_segment_bytes(const struct twin_channel *channel);
 void twin_channel_segment_taken(struct twin_channel *channel, uint64_t edge, uint32_t bytes);
 void twin_channel_advance(struct twin_channel *channel, uint64_t edge, uint32_t bytes); // the same, uncounted
 void twin_channel_retire(struct twin_channel *channel, const struct twin_report *report, uint64_t edge);
 // The edge from which the channel waits for no read any more, because one was lost; TWIN_NEVER: it waits.
 uint64_t twin_channel_lost(const struct twin_channel *channel);
+void twin_channels_window_moved(peach2_twin_t *twin, uint64_t from); // segments that wait are checked again
 void twin_channel_notified(struct twin_channel *channel, uint64_t edge); // its status word has gone to its output
+
+// --- a transfer of a channel (twin_transfer.c) ----------------------------------------------------------------------
+
+struct twin_transfer twin_transfer_of_registers(const struct twin_channel *channel);
+struct twin_transfer twin_transfer_of_descriptor(const uint64_t *words);
+// The first check; notes the block of the source.
+enum peach2_dma_error twin_transfer_check_source(const peach2_twin_t *twin, struct twin_transfer *transfer);
+// The second; notes destination and block, and begins the first row. false: no route to it.
+bool twin_transfer_check_destination(const peach2_twin_t *twin, struct twin_transfer *transfer);
+// false: the window has no route to the address, or the own board no memory there.
+bool twin_destination_routable(const peach2_twin_t *twin, uint64_t address, uint8_t *dest_out, bool *in_window_out);
+uint32_t twin_transfer_segment_bytes(const peach2_twin_t *twin, const struct twin_transfer *transfer);
+// Whether the present segment leaves the 8 GB block, or the space outside the window, for which the transfer was checked
+// at its beginning, or the memory of this board, to which it goes.
+bool twin_transfer_leaves_window(const peach2_twin_t *twin, const struct twin_transfer *transfer);
+void twin_transfer_advance(struct twin_transfer *transfer, uint32_t bytes); // bytes of the present segment or a multiple
 
 // --- streams (twin_stream.c) ----------------------------------------------------------------------------------------
 

@@ -156,6 +156,7 @@ static void written(peach2_twin_t *twin, const struct entry *entry, uint32_t val
         break;
     case PEACH2_BLOCK_CHIP:
         twin->routing.window_base = twin_register64(twin, PEACH2_CHIP_BASE + PEACH2_CHIP_WINDOW_BASE);
+        twin_channels_window_moved(twin, edge + 1);
         break;
     case PEACH2_BLOCK_INTERRUPT:
         interrupt_written(twin, entry->word->offset, value, edge);
