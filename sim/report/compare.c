@@ -39,3 +39,12 @@ const char *report_comparison_mark(const struct report_comparison *comparison)
     }
     return size <= NEAR_PERCENT ? "near" : "off";
 }
+
+void report_simulated(const report_t *report, double *values_out)
+{
+    for (uint32_t i = 0; i < report->scenario->compare_count; i++) {
+        struct report_comparison comparison;
+        bool made = report_comparison_make(report, &report->scenario->compares[i], &comparison);
+        values_out[i] = made && comparison.taken.found ? comparison.simulated : NAN;
+    }
+}

@@ -70,6 +70,9 @@ void report_check_scenario(const struct scn_scenario *scenario, const char *refe
 // Adds an override of the command line, for the manifest.
 void report_add_set(report_t *report, const char *set);
 
+// What was simulated for each comparison of the scenario, in their order, in the published unit; NAN: there is no such row.
+void report_simulated(const report_t *report, double *values_out);
+
 // Writes data.csv, counters.csv, compare.csv, programs.txt (if programs printed something), plot.gp, plot.svg (by
 // gnuplot), resolved.yaml and manifest.yaml into directory, and creates it. Each file is written under a temporary name
 // and renamed, so that an interrupted run leaves no incomplete file.
