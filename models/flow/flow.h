@@ -6,8 +6,8 @@
 // quanta of 4 KiB, which stand for its packets:
 // - a stage serves one quantum at a time, and its inputs in turns;
 // - a quantum passes on as soon as its beginning is there (cut-through), and no faster than its end comes;
-// - the buffer behind a stage is a queue: a quantum that waits for the next stage holds up those behind it, and a full
-//   buffer holds up the stage;
+// - the buffer behind a stage is a queue: a quantum that waits for the next stage holds up those behind it, unless the
+//   buffer has a queue for each next stage, as a switch has for its outputs; a full buffer holds up the stage;
 // - on a ring, a quantum that enters needs room for two, and one that stays needs room for one (the bubble rule);
 // - read requests, acknowledgements and credits of the other direction take their part of a stage's time.
 // Time is that of the stream's beginning: the latencies of the path are left to the packets that follow, which would
@@ -59,6 +59,7 @@ struct flow_step {
     uint32_t input;        // of the stage, < FLOW_INPUTS_MAX; streams of one input come in one queue
     uint32_t buffer_bytes; // behind the stage
     bool enters;           // a ring here
+    bool sorted;           // the buffer has a queue for each next stage
 };
 
 // What a stream needs of a stage besides the way of its data, such as read requests and acknowledgements.
@@ -118,6 +119,8 @@ struct flow_path {
 
 // The next stage, with path->input and path->enters.
 void flow_path_step(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint32_t buffer_bytes);
+// The buffer behind the last stage so far has a queue for each next stage.
+void flow_path_sorted(struct flow_path *path);
 void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint64_t after_bytes);
 void flow_path_count(struct flow_path *path, flow_count_fn fn, void *ctx); // in packets of path->packet_bytes
 void flow_path_count_as(struct flow_path *path, uint32_t packet_bytes, flow_count_fn fn, void *ctx);

@@ -7,6 +7,7 @@
 struct flow_place {
     struct flow_quantum *quantum;
     struct flow_place *next;
+    bool asked; // for the next stage
 };
 
 // A part of a stream. It is in service at one stage or between the ends of its services at two, and waits for the next

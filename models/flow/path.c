@@ -15,6 +15,13 @@ void flow_path_step(struct flow_path *path, struct flow_stage *stage, double ps_
     path->enters = false;
 }
 
+void flow_path_sorted(struct flow_path *path)
+{
+    if (path->step_count > 0) {
+        path->steps[path->step_count - 1].sorted = true;
+    }
+}
+
 void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint64_t after_bytes)
 {
     if (path->aside_count == FLOW_ASIDES_MAX) {

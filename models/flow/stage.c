@@ -53,6 +53,33 @@ static void behind_push(struct flow_stage *stage, struct flow_quantum *quantum)
     stage->behind_last = place;
 }
 
+static const struct flow_step *step_after(const struct flow_place *place)
+{
+    return &place->quantum->stream->path.steps[place - place->quantum->places + 1];
+}
+
+// Whether a quantum that came earlier, of the same queue, is still in the buffer.
+static bool waits_behind(const struct flow_stage *stage, const struct flow_place *place)
+{
+    bool sorted = (step_after(place) - 1)->sorted;
+    const struct flow_place *before = stage->behind;
+    while (before != place && sorted && step_after(before)->stage != step_after(place)->stage) {
+        before = before->next;
+    }
+    return before != place;
+}
+
+// The first quantum of each queue asks for the next stage.
+static void behind_ask(struct flow_stage *stage)
+{
+    for (struct flow_place *place = stage->behind; place != NULL; place = place->next) {
+        if (!place->asked && !waits_behind(stage, place)) {
+            place->asked = true;
+            flow_quantum_ask(place->quantum);
+        }
+    }
+}
+
 // --- turns ----------------------------------------------------------------------------------------------------------
 
 // A buffer has room for at least two quanta. One that enters a ring leaves room for another one: then a quantum of the
@@ -137,9 +164,7 @@ static void serve(struct flow_stage *stage, struct flow_quantum *quantum)
     } else {
         behind_push(stage, quantum);
         quantum->step++;
-        if (stage->behind->quantum == quantum) {
-            flow_quantum_ask(quantum);
-        }
+        behind_ask(stage);
     }
 }
 
@@ -175,14 +200,24 @@ void flow_quantum_ask(struct flow_quantum *quantum)
     flow_stage_try(step->stage);
 }
 
-// The quantum has left the buffer before the stage that has served it.
-static void left_behind(struct flow_stage *before, struct flow_quantum *quantum)
+static void behind_remove(struct flow_stage *stage, const struct flow_place *place)
 {
-    before->behind = before->behind->next;
-    before->behind_bytes -= quantum->bytes;
-    if (before->behind != NULL) {
-        flow_quantum_ask(before->behind->quantum);
+    struct flow_place **link = &stage->behind, *last = NULL;
+    while (*link != place) {
+        last = *link;
+        link = &last->next;
     }
+    *link = place->next;
+    stage->behind_last = stage->behind_last == place ? last : stage->behind_last;
+    stage->behind_bytes -= place->quantum->bytes;
+}
+
+// The quantum has left the buffer behind that step, before the stage that has served it.
+static void left_behind(struct flow_quantum *quantum, unsigned step)
+{
+    struct flow_stage *before = step_of(quantum, step)->stage;
+    behind_remove(before, &quantum->places[step]);
+    behind_ask(before);
     flow_stage_try(before);
 }
 
@@ -199,7 +234,7 @@ static void end_run(void *ctx)
     if (step == 0) {
         flow_stream_feed(quantum->stream);
     } else {
-        left_behind(step_of(quantum, step - 1)->stage, quantum);
+        left_behind(quantum, step - 1);
     }
     if (is_last(quantum, step)) {
         flow_stream_carried(quantum);
@@ -225,25 +260,16 @@ void flow_stage_forget(struct flow_stage *stage, const flow_stream_t *stream)
             waiting_remove(stage, quantum);
         }
     }
-    struct flow_place **link = &stage->behind, *last = NULL;
-    const struct flow_place *first = stage->behind;
-    while (*link != NULL) {
-        struct flow_place *place = *link;
+    for (struct flow_place *place = stage->behind, *next; place != NULL; place = next) {
+        next = place->next;
         if (place->quantum->stream == stream) {
-            stage->behind_bytes -= place->quantum->bytes;
-            *link = place->next;
-        } else {
-            last = place;
-            link = &place->next;
+            behind_remove(stage, place);
         }
     }
-    stage->behind_last = last;
     if (stage->serving != NULL && stage->serving->stream == stream) {
         sim_event_cancel(stage->net->sim, &stage->end);
         stage->serving = NULL;
         stage->free_ps = sim_now_ps(stage->net->sim);
     }
-    if (stage->behind != NULL && stage->behind != first) {
-        flow_quantum_ask(stage->behind->quantum);
-    }
+    behind_ask(stage);
 }

@@ -190,6 +190,7 @@ static void port_stream(void *ctx, ib_end_t *end, struct flow_path *path, struct
     }
     flow_path_count(path, forwarded_count, owner);
     path->latency_ps += owner->latency_ps;
+    flow_path_sorted(path); // the receive buffer, by outputs
     path->input = from->index % FLOW_INPUTS_MAX;
     ib_end_stream(owner->ports[route]->end, path, 0, stream);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/scenario/routes.h"
 #include "sim/scenario/value.h"
 
 // Mistakes in settings are shown after those in files.
@@ -224,11 +225,60 @@ static char *start(struct scn_loader *loader, struct setting *setting, const cha
     return scn_arena_copy(loader->arena, text, (size_t)(equals - text));
 }
 
+// --- sub-clusters ---------------------------------------------------------------------------------------------------
+
+#define SUB_CLUSTERS "sub_clusters."
+
+// The sub-clusters that a step selects: one, or all. false: reported.
+static bool sub_clusters_find(struct scn_loader *loader, struct setting *setting, const char *step, uint32_t count,
+                              uint64_t *first, uint64_t *last)
+{
+    char why[SCN_WHY_MAX];
+    *first = 0;
+    *last = count - 1;
+    if (strcmp(step, "*") == 0) {
+        return true;
+    }
+    if (scn_integer_parse(step, first, why) && *first < count) {
+        *last = *first;
+        return true;
+    }
+    complain(loader, setting,
+             scn_arena_format(loader->arena, "'" SUB_CLUSTERS "%.80s': expected 0 to %" PRIu32 ", or *", step,
+                              count - 1));
+    return false;
+}
+
+// "N.KEY": KEY of every node of the sub-cluster; "N.fidelity": of its boards.
+static void walk_sub_clusters(struct scn_loader *loader, struct setting *setting, char *path)
+{
+    struct scn_scenario *scenario = loader->scenario;
+    char *key = split(path);
+    uint64_t first = 0, last = 0;
+    if (loader->mistakes.count != 0 || scenario->node_count == 0) {
+        return; // the cables may have no ends, and the scenario is refused
+    }
+    struct scn_routes *routes = scn_routes_find(scenario);
+    if (key == NULL) {
+        complain(loader, setting, scn_arena_format(loader->arena, "a key must follow '" SUB_CLUSTERS "%s'", path));
+    } else if (sub_clusters_find(loader, setting, path, routes->sub_cluster_count, &first, &last)) {
+        key = strcmp(key, "fidelity") == 0 ? "board.fidelity" : key;
+        for (uint32_t i = 0; i < scenario->node_count && !setting->failed; i++) {
+            if (routes->sub_cluster_of[i] >= first && routes->sub_cluster_of[i] <= last) {
+                walk(loader, setting, &scn_kind_node, scn_arena_format(loader->arena, "%s", key), &scenario->nodes[i]);
+            }
+        }
+    }
+    scn_routes_free(routes);
+}
+
 void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
 {
     struct setting setting;
     char *path = start(loader, &setting, text, number);
-    if (path != NULL) {
+    if (path != NULL && strncmp(path, SUB_CLUSTERS, sizeof SUB_CLUSTERS - 1) == 0) {
+        walk_sub_clusters(loader, &setting, path + sizeof SUB_CLUSTERS - 1);
+    } else if (path != NULL) {
         walk(loader, &setting, &scn_kind_scenario, path, loader->scenario);
     }
 }

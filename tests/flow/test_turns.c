@@ -101,6 +101,52 @@ TEST(FlowTurns, AQueueThatIsHeldUpHoldsUpThoseBehindIt)
     bench_end(&bench);
 }
 
+TEST(FlowTurns, ASortedBufferHoldsUpOnlyThoseForTheSameStage)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    // As above, but the buffer behind stage 0 has a queue for each next stage, and room for what waits in one.
+    struct flow_path slow = bench_path(&bench);
+    flow_path_step(&slow, &bench.stages[0], 1, 8 * QUANTUM);
+    flow_path_sorted(&slow);
+    flow_path_step(&slow, &bench.stages[1], 4, 3 * QUANTUM);
+    flow_path_window(&slow, 1, 4); // it leaves room for the other one
+    const struct bench_stream *first = bench_start(&bench, &slow, 20 * QUANTUM);
+    struct flow_path free = bench_path(&bench);
+    free.input = 1;
+    flow_path_step(&free, &bench.stages[0], 1, 8 * QUANTUM);
+    flow_path_sorted(&free);
+    bench_step(&bench, &free, 2, 0);
+    const struct bench_stream *second = bench_start(&bench, &free, 20 * QUANTUM);
+    bench_run(&bench);
+    EXPECT_BETWEEN(first->done_ps, 4 * 20 * QUANTUM, 4 * 21 * QUANTUM);
+    EXPECT_BETWEEN(second->done_ps, 20 * QUANTUM, 28 * QUANTUM);
+    bench_check(first, 20 * QUANTUM);
+    bench_check(second, 20 * QUANTUM);
+    bench_end(&bench);
+}
+
+TEST(FlowTurns, AFullSortedBufferHoldsUpAllTheSame)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    struct flow_path slow = bench_path(&bench);
+    flow_path_step(&slow, &bench.stages[0], 1, 4 * QUANTUM);
+    flow_path_sorted(&slow);
+    flow_path_step(&slow, &bench.stages[1], 10, 3 * QUANTUM);
+    const struct bench_stream *first = bench_start(&bench, &slow, 10 * QUANTUM);
+    struct flow_path free = bench_path(&bench);
+    free.input = 1;
+    flow_path_step(&free, &bench.stages[0], 1, 4 * QUANTUM);
+    flow_path_sorted(&free);
+    bench_step(&bench, &free, 2, 0);
+    const struct bench_stream *second = bench_start(&bench, &free, 40 * QUANTUM);
+    bench_run(&bench);
+    EXPECT_BETWEEN(first->done_ps, 100 * QUANTUM, 104 * QUANTUM);
+    EXPECT_BETWEEN(second->done_ps, 60 * QUANTUM, 110 * QUANTUM); // and not 50
+    bench_end(&bench);
+}
+
 TEST(FlowTurns, ASlowSourceLeavesTheStageToOthers)
 {
     struct bench bench;

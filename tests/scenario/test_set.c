@@ -43,6 +43,55 @@ TEST(Set, ChangesAllNodesWithAStar)
     fixture_fini(&fixture);
 }
 
+#define TWO_RINGS                                                                                                      \
+    "title: t\n"                                                                                                       \
+    "topology: {kind: ring, nodes: 2, sub_clusters: 2, preset: ha-pacs-tca-2014, cable: pearl-gen2-x8,\n"              \
+    "           with: {hca: {preset: connectx3-qdr}}, ib_switch: qdr-36}\n"
+
+TEST(Set, ChangesTheNodesOfASubCluster)
+{
+    static const struct {
+        const char *set;
+        bool changed[4];
+    } cases[] = {{"sub_clusters.0.fidelity=flow", {true, true, false, false}},
+                 {"sub_clusters.1.fidelity=flow", {false, false, true, true}},
+                 {"sub_clusters.*.fidelity=flow", {true, true, true, true}},
+                 {"sub_clusters.1.board.fidelity=flow", {false, false, true, true}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        TEST_TRACE("set %s", cases[i].set);
+        struct fixture fixture;
+        fixture_load_text(&fixture, TWO_RINGS, cases[i].set);
+        EXPECT_STREQ(fixture_message(&fixture), "");
+        ASSERT_EQ(fixture.status, SIM_OK);
+        for (unsigned node = 0; node < 4; node++) {
+            EXPECT_EQ(fixture.scenario->nodes[node].board.fidelity,
+                      cases[i].changed[node] ? SCN_FIDELITY_FLOW : SCN_FIDELITY_RTL);
+        }
+        fixture_fini(&fixture);
+    }
+}
+
+TEST(Set, RefusesSubClustersThatThereAreNot)
+{
+    static const struct {
+        const char *set, *message;
+    } cases[] = {{"sub_clusters.2.fidelity=flow", "'sub_clusters.2': expected 0 to 1, or *"},
+                 {"sub_clusters.x.fidelity=flow", "'sub_clusters.x': expected 0 to 1, or *"},
+                 {"sub_clusters.0=flow", "a key must follow 'sub_clusters.0'"},
+                 {"sub_clusters.0.host.pol=1 ns", "unknown key 'pol' (did you mean 'poll'?)"},
+                 {"sub_clusters.0.fidelity=fast", "fidelity: 'fast' is none of rtl, twin, flow"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[256];
+        struct fixture fixture;
+        fixture_load_text(&fixture, TWO_RINGS, cases[i].set);
+        snprintf(line, sizeof line, "--set %s: %s", cases[i].set, cases[i].message);
+        EXPECT_EQ(fixture.status, SIM_ERR_INVALID);
+        ASSERT_EQ(fixture.messages.count, 1);
+        EXPECT_STREQ(fixture.messages.lines[0], line);
+        fixture_fini(&fixture);
+    }
+}
+
 TEST(Set, LeavesOutEntriesWithoutTheObjectWithAStar)
 {
     static const char text[] = "title: t\nnodes: [{name: a, preset: rx200-s7}, {name: b, preset: ha-pacs-tca-2013}]\n";
