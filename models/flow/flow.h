@@ -112,6 +112,7 @@ struct flow_path {
     uint32_t grain_bytes;                // an interrupted stream ends after a multiple of it
     uint32_t tail_bytes;                 // at its end, that packets carry: they take their time in the stages
     uint32_t before_bytes, behind_bytes; // that the device sends as packets beside it: the stages are busy for them
+    bool follows;                        // another stream of its source: its asides go beside that one's data
     bool refused;                        // something on it wants packets, or it does not fit
     struct flow_source from;
     struct flow_target to;

@@ -114,7 +114,7 @@ static void asides_add(const flow_stream_t *stream, uint32_t bytes)
 {
     for (unsigned i = 0; i < stream->path.aside_count; i++) {
         const struct flow_aside *aside = &stream->path.asides[i];
-        if (stream->begun > aside->after_bytes) {
+        if (stream->path.follows || stream->begun > aside->after_bytes) {
             aside->stage->aside_ps += aside->ps_per_byte * bytes;
         }
     }

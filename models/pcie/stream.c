@@ -110,6 +110,12 @@ void pcie_end_stream_reads(pcie_end_t *end, struct flow_path *path, uint32_t rea
     flow_path_count(path, completions_count, peer);
 }
 
+void pcie_end_stream_beside_read(pcie_end_t *end, uint32_t bytes)
+{
+    flow_stage_take(&end->stage, wire_ps(end->link, READ_REQUEST));
+    flow_stage_take(&end->peer->stage, wire_ps(end->link, bytes + COMPLETION_OVERHEAD));
+}
+
 void pcie_link_streams_interrupt(pcie_link_t *link)
 {
     flow_stage_interrupt(&link->ends[0].stage);

@@ -47,6 +47,7 @@ static void fetch_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     twin_fetch_taken(fetch, edge);
     sim_cause_mark(twin->sim, twin->name, &fetch_begins);
     request_offer(twin, tag, address, bytes, edge);
+    twin_streams_beside_read(twin, bytes);
     sim_cause_arrive(twin->sim, cause);
 }
 
@@ -89,6 +90,7 @@ static void segment_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     const struct twin_segment segment = {transfer->source, transfer->destination, bytes, transfer->dest,
                                          {PEACH2_DMA_OK, (uint8_t)index, last, last && transfer->interrupt}};
     segment_request(twin, &segment, edge);
+    twin_streams_beside_read(twin, bytes);
     twin_channel_segment_taken(channel, edge, bytes);
 }
 

@@ -150,6 +150,7 @@ bool twin_stream_begin(struct twin_channel *channel);
 // The edge from which a segment of the oldest stream can go; TWIN_NEVER: there is none. Later packets stay behind it.
 uint64_t twin_stream_wants(const struct twin_channel *channel);
 struct twin_segment twin_stream_segment(struct twin_channel *channel); // takes it
+void twin_streams_beside_read(peach2_twin_t *twin, uint32_t bytes); // as packets: it takes its part from streams
 void twin_streams_stop(struct twin_channel *channel);                  // keeps what has been carried
 void twin_streams_drop(struct twin_channel *channel);
 static inline bool twin_streams_any(const struct twin_channel *channel)

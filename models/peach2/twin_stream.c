@@ -140,8 +140,7 @@ static bool is_long(const struct twin_channel *channel)
 {
     const struct twin_descriptor *next = twin_fetch_front(&channel->twin->fetches[channel->index]);
     bool before = next != NULL && peach2_descriptor_unpack(next->words).length > LEAST_BYTES;
-    bool begun = channel->outstanding != 0 && !twin_streams_any(channel); // packets of a chain stay packets
-    bool among = twin_streams_any(channel) || (before && !begun);
+    bool among = twin_streams_any(channel) || before;
     return channel->transfer.row_left > (among ? LEAST_BYTES : LONG_BYTES);
 }
 
@@ -166,7 +165,8 @@ bool twin_stream_begin(struct twin_channel *channel)
     }
     uint32_t read_bytes = twin->config.read_bytes;
     uint64_t bytes = (transfer->row_left - 1) / read_bytes * read_bytes; // all but the last segment
-    struct flow_path path = {.tail_bytes = (uint32_t)(transfer->row_left - bytes)};
+    struct flow_path path = {.tail_bytes = (uint32_t)(transfer->row_left - bytes),
+                             .follows = twin_streams_any(channel)};
     path_find(channel, &path, bytes);
     if (path.refused) {
         channel->packets = true;
@@ -215,6 +215,14 @@ struct twin_segment twin_stream_segment(struct twin_channel *channel)
     stream->issued = ends;
     ended_remove(channel);
     return segment;
+}
+
+void twin_streams_beside_read(peach2_twin_t *twin, uint32_t bytes)
+{
+    pcie_end_t *north = twin->config.flows != NULL ? twin->ops->end(twin->ctx, TWIN_N) : NULL;
+    if (north != NULL) {
+        pcie_end_stream_beside_read(north, bytes);
+    }
 }
 
 // --- early ends -----------------------------------------------------------------------------------------------------
