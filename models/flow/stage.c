@@ -77,6 +77,9 @@ static void behind_ask(struct flow_stage *stage)
             place->asked = true;
             flow_quantum_ask(place->quantum);
         }
+        if (!(step_after(place) - 1)->sorted) {
+            return; // those behind wait for it
+        }
     }
 }
 

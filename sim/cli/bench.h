@@ -42,6 +42,11 @@ struct cli_child {
 };
 #define CLI_CHILD_ARGUMENTS_MAX 64
 bool cli_child_run(char *const *arguments, struct cli_child *child);
+// The same with another program, found by its name; all that it prints is discarded. argv ends with NULL.
+bool cli_program_run(char *const *argv, struct cli_child *child);
 
 // Runs `tcasim run` with these arguments, which end with NULL, and discards its results. False: printed why.
 bool cli_bench_run(char *const *arguments, struct cli_child *child);
+
+// bench_smpi.c: the halo of 16 nodes on SimGrid's SMPI. False: SimGrid is not installed, or printed why.
+bool cli_bench_smpi(const struct cli_paths *paths, struct cli_child *child);
