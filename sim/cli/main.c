@@ -13,6 +13,7 @@ static const struct cli_command commands[] = {
     {"explain", "split a latency into the pieces of its critical path", cli_explain},
     {"exec", "run programs of the machine on simulated nodes", cli_exec},
     {"compare", "compare two directories of results", cli_compare},
+    {"report", "make one page of results, to open in a browser", cli_report},
     {"check", "read scenarios and report every mistake", cli_check},
     {"topo", "draw a fabric; print its hops and route registers", cli_topo},
     {"params", "list every key of a scenario", cli_params},

@@ -36,6 +36,7 @@ void cli_paths_find(struct cli_paths *paths)
     path_make(paths->tca0_scenario, home, "scenarios/smoke/verbs-tca0.yaml");
     path_make(paths->ibsim0_scenario, home, "scenarios/smoke/verbs-ibsim0.yaml");
     path_make(paths->scenarios, home, "scenarios");
+    path_make(paths->accuracy, home, "docs/accuracy.md");
     path_make(paths->figures, home, "scenarios/figures/*.yaml");
     path_make(paths->halo_scenario, home, "scenarios/speed/halo-4x4-128k.yaml");
     path_make(paths->all_to_all_scenario, home, "scenarios/speed/all-to-all-64k.yaml");

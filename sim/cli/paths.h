@@ -15,6 +15,7 @@ struct cli_paths {
     char gpu_scenario[PATH_MAX];
     char tca0_scenario[PATH_MAX], ibsim0_scenario[PATH_MAX];
     char scenarios[PATH_MAX]; // their folder
+    char accuracy[PATH_MAX];  // the document on published rows
     char figures[PATH_MAX];   // a pattern for all figures
     char libraries[PATH_MAX]; // loaded by attached programs; beside the program
 };

@@ -1,0 +1,98 @@
+#include "sim/report/json.h"
+
+#include <string.h>
+
+#include "sim/kernel/text.h"
+
+void json_text_write(FILE *out, const char *text)
+{
+    fputc('"', out);
+    while (*text != '\0') {
+        size_t length = sim_text_character(text);
+        if (length == 0) {
+            fputc('?', out);
+            length = 1;
+        } else if (*text == '"' || *text == '\\') {
+            fprintf(out, "\\%c", *text);
+        } else if ((unsigned char)*text < ' ' || *text == '<' || *text == 0x7f) {
+            fprintf(out, "\\u%04x", (unsigned)*text);
+        } else {
+            (void)fwrite(text, 1, length, out);
+        }
+        text += length;
+    }
+    fputc('"', out);
+}
+
+// Decimal as JSON has it: no leading zero, plus sign, blank or hexadecimal digit.
+static bool is_number(const char *text)
+{
+    const char *at = text + (*text == '-' ? 1 : 0);
+    size_t digits = strspn(at, "0123456789");
+    if (digits == 0 || (at[0] == '0' && digits > 1)) {
+        return false;
+    }
+    at += digits;
+    if (*at == '.') {
+        digits = strspn(++at, "0123456789");
+        at += digits;
+    }
+    if (digits != 0 && (*at == 'e' || *at == 'E')) {
+        at += at[1] == '-' || at[1] == '+' ? 2 : 1;
+        digits = strspn(at, "0123456789");
+        at += digits;
+    }
+    return digits != 0 && *at == '\0';
+}
+
+static void field_write(FILE *out, const char *text)
+{
+    if (is_number(text)) {
+        fputs(text, out);
+    } else {
+        json_text_write(out, text);
+    }
+}
+
+void json_table_write(FILE *out, const struct table *table, bool (*keep)(const struct table *table, size_t row))
+{
+    fputs("{\"columns\":[", out);
+    for (size_t i = 0; i < table->columns; i++) {
+        fputs(i > 0 ? "," : "", out);
+        json_text_write(out, table->fields[i]);
+    }
+    fputs("],\"rows\":[", out);
+    bool first = true;
+    for (size_t row = 0; row + 1 < table->rows; row++) {
+        if (keep != NULL && !keep(table, row)) {
+            continue;
+        }
+        fputs(first ? "\n[" : ",\n[", out);
+        first = false;
+        for (size_t i = 0; i < table->columns; i++) {
+            fputs(i > 0 ? "," : "", out);
+            field_write(out, table_field(table, row, i));
+        }
+        fputc(']', out);
+    }
+    fputs("]}", out);
+}
+
+void json_tree_write(FILE *out, const struct scn_tree *tree)
+{
+    if (tree->kind == SCN_TREE_SCALAR) {
+        json_text_write(out, tree->text);
+        return;
+    }
+    bool mapping = tree->kind == SCN_TREE_MAPPING;
+    fputc(mapping ? '{' : '[', out);
+    for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
+        fputs(entry != tree->first ? "," : "", out);
+        if (mapping) {
+            json_text_write(out, entry->key);
+            fputc(':', out);
+        }
+        json_tree_write(out, entry);
+    }
+    fputc(mapping ? '}' : ']', out);
+}

@@ -1,0 +1,62 @@
+// What all parts of the page use: elements, numbers, tables as objects, the tip beside the pointer.
+
+const results = JSON.parse(document.getElementById("results").textContent);
+const FIXED = ["series", "bytes", "latency_us", "bandwidth_GBps", "descriptors", "operations", "min_latency_us", "max_latency_us", "sweep", "ranks", "memory_MB"];
+const AXES = {bytes: "Size [bytes]", latency_us: "Latency [µs]", bandwidth_GBps: "Bandwidth [GB/s]", descriptors: "Descriptors", ranks: "Ranks", memory_MB: "Memory [MB]"};
+const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8a8a8a", "#882255", "#44AA99", "#999933"];
+
+function element(name, attributes, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== undefined && value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter(child => child !== null && child !== undefined));
+  return made;
+}
+
+// Rows of a table {columns, rows} as objects.
+function objects(table) {
+  return table ? table.rows.map(row => Object.fromEntries(row.map((value, i) => [table.columns[i], value]))) : [];
+}
+
+function number(value, digits = 4) {
+  if (typeof value !== "number" || !isFinite(value)) return value === "" || value === undefined ? "" : String(value);
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return Math.abs(value) >= 1e6 || Math.abs(value) < 1e-3 ? value.toExponential(digits - 1) : String(+value.toPrecision(digits));
+}
+
+function size(bytes) {
+  const units = ["", "Ki", "Mi", "Gi"];
+  let i = 0;
+  while (bytes >= 1024 && i < 3) { bytes /= 1024; i++; }
+  return `${+bytes.toPrecision(4)} ${units[i]}B`;
+}
+
+// The leading number of a text such as "125 MHz"; NaN: there is none.
+function leading(value) {
+  return typeof value === "number" ? value : parseFloat(value);
+}
+
+// {low, high} of "3.5", "2.3-2.5", "<5.0", ">=0.9"; null: an order, which is no number.
+function published(value) {
+  if (typeof value === "number") return {low: value, high: value};
+  const range = /^([0-9.]+)-([0-9.]+)$/.exec(value), bound = /^([<>])=?([0-9.]+)$/.exec(value);
+  if (range) return {low: +range[1], high: +range[2]};
+  if (bound) return bound[1] === "<" ? {low: 0, high: +bound[2]} : {low: +bound[2], high: Infinity};
+  return null;
+}
+
+function mark(error) {
+  return typeof error !== "number" ? "" : Math.abs(error) <= 5 ? "ok" : Math.abs(error) <= 15 ? "near" : "off";
+}
+
+const tip = document.getElementById("tip");
+function tipShow(event, text) {
+  tip.textContent = text;
+  tip.hidden = false;
+  const left = Math.min(event.pageX + 14, document.documentElement.clientWidth - tip.offsetWidth - 8);
+  tip.style.left = `${left}px`;
+  tip.style.top = `${event.pageY + 14}px`;
+}
+function tipHide() { tip.hidden = true; }

@@ -1,0 +1,18 @@
+// The page: the rows of all results first, then each result.
+
+function pageMake() {
+  results.results.forEach((result, i) => {
+    result.anchor = `result-${i}`;
+    result.scenario = result.scenario || {};
+    result.images = result.images || {};
+    const same = results.results.filter(one => one.name === result.name).length > 1;
+    result.label = same ? result.directory : result.name;
+  });
+  document.getElementById("generator").textContent = results.generator;
+  const main = document.getElementById("main"), contents = document.getElementById("contents"), rows = publishedSection();
+  if (rows) contents.append(element("a", {href: "#published"}, "Published rows"));
+  contents.append(...results.results.map(result => element("a", {href: `#${result.anchor}`}, result.label)));
+  main.replaceChildren(...[rows, ...results.results.map(resultSection)].filter(section => section));
+  document.documentElement.dataset.ready = "true";
+}
+pageMake();

@@ -1,0 +1,151 @@
+// The section of a result: its figures, sweeps, timeline, counters and manifest.
+
+function panelsOf(result) {
+  const plot = result.scenario.plot || [];
+  if (plot.length > 0) return plot;
+  const columns = result.data ? result.data.columns : [];
+  return columns.includes("latency_us") ? [{title: "Latency", x: "bytes", y: "latency_us"}, {title: "Bandwidth", x: "bytes", y: "bandwidth_GBps"}] : [];
+}
+
+function sweptKeys(result) {
+  return result.data ? result.data.columns.filter(column => !FIXED.includes(column)) : [];
+}
+
+// The other results that have rows of a column.
+function others(result, y) {
+  return results.results.filter(one => one !== result && one.data && one.data.columns.includes(y));
+}
+
+function panelNode(result, panel) {
+  const rows = objects(result.data).filter(row => !(leading(panel.x_max) > 0) || row.bytes <= sizeRead(panel.x_max));
+  const holder = element("div", {style: "flex:1 1 560px;min-width:0"}), colours = new Map();
+  const beside = element("select", {class: "beside", title: "compare with another result"}, element("option", {}, "compare with ..."),
+    ...others(result, panel.y).map(one => element("option", {value: results.results.indexOf(one)}, one.label)));
+  function draw() {
+    const x = panel.x === "sweep" ? sweptKeys(result)[0] || "sweep" : panel.x, other = results.results[beside.value];
+    const swept = panel.x === "sweep", plain = swept ? rows.map(row => ({...row, series: baseSeries(row, result)})) : rows;
+    const curves = curvesOf(plain, x, panel.y, false, "", colours);
+    if (other) curves.push(...curvesOf(objects(other.data), x, panel.y, true, ` (${other.label})`, colours));
+    holder.replaceChildren(chartMake({title: panel.title || panel.y, xTitle: swept ? x : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
+      marks: crosses(result, rows, x, panel.y), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
+      beside.options.length > 1 ? element("div", {class: "tools"}, beside) : "");
+  }
+  beside.addEventListener("change", draw);
+  draw();
+  return holder;
+}
+
+function sizeRead(text) {
+  const found = /^([0-9.]+) (B|KiB|MiB|GiB)$/.exec(text);
+  return found ? found[1] * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(found[2]) : Infinity;
+}
+
+// "local DMA, 16" of a sweep is the series "local DMA".
+function baseSeries(row, result) {
+  const cut = row.series.lastIndexOf(", ");
+  return sweptKeys(result).length > 0 && cut > 0 ? row.series.slice(0, cut) : row.series;
+}
+
+// --- sweeps ---------------------------------------------------------------------------------------------------------
+
+function options(select, texts) { select.replaceChildren(...texts.map(text => element("option", {}, text))); }
+
+function sweepNode(result) {
+  const keys = sweptKeys(result), rows = objects(result.data).map(row => ({...row, base: baseSeries(row, result)}));
+  if (keys.length === 0) return null;
+  const series = element("select"), x = element("select"), y = element("select"), value = element("select"), holder = element("div");
+  options(series, [...new Set(rows.map(row => row.base))]);
+  options(x, keys);
+  options(y, [...keys.slice(1), "bytes", "descriptors"].filter(name => new Set(rows.map(row => row[name])).size > 1));
+  options(value, ["latency_us", "bandwidth_GBps", "memory_MB"].filter(name => result.data.columns.includes(name)));
+  function draw() {
+    const own = rows.filter(row => row.base === series.value && typeof row[value.value] === "number");
+    holder.replaceChildren(element("div", {class: "figures"}, againstKey(own, x.value, y.value, value.value), y.value ? surface(own, x.value, y.value, value.value) : ""));
+  }
+  for (const one of [series, x, y, value]) one.addEventListener("change", draw);
+  draw();
+  return element("div", {class: "sweep"}, element("h3", {}, "Against the swept keys"),
+    element("div", {class: "tools"}, series, "x", x, "by", y, "value", value), holder);
+}
+
+function againstKey(rows, x, y, value) {
+  const label = row => y === "bytes" ? size(row.bytes) : String(row[y]);
+  const named = rows.map(row => ({...row, series: y ? label(row) : row.base})), curves = curvesOf(named, x, value, false, "", new Map());
+  return chartMake({title: `${AXES[value]} against ${x}`, xTitle: x, yTitle: AXES[value], curves: curves.slice(0, 12), xLog: false, yLog: false});
+}
+
+// Colour over two keys.
+function surface(rows, x, y, value) {
+  const xs = [...new Set(rows.map(row => row[x]))].sort((a, b) => leading(a) - leading(b)), ys = [...new Set(rows.map(row => row[y]))].sort((a, b) => leading(a) - leading(b));
+  const left = MARGIN.left + 20, xBand = d3.scaleBand().domain(xs).range([left, WIDTH - MARGIN.right]), yBand = d3.scaleBand().domain(ys).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const [low, high] = d3.extent(rows, row => row[value]), wide = low > 0 && high > 30 * low;
+  const colour = d3.scaleSequential(d3.interpolateViridis).domain(wide ? [Math.log(low), Math.log(high)] : [low, high]);
+  const svg = d3.create("svg").attr("class", "chart").attr("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+  svg.selectAll("rect").data(rows).join("rect").attr("class", "cell").attr("x", row => xBand(row[x])).attr("y", row => yBand(row[y])).attr("width", xBand.bandwidth()).attr("height", yBand.bandwidth())
+    .attr("fill", row => colour(wide ? Math.log(row[value]) : row[value]))
+    .on("mousemove", row => tipShow(d3.event, `${x}: ${row[x]}\n${y}: ${y === "bytes" ? size(row[y]) : row[y]}\n${AXES[value]}: ${number(row[value], 6)}`)).on("mouseleave", tipHide);
+  svg.append("g").attr("transform", `translate(0,${HEIGHT - MARGIN.bottom})`).call(d3.axisBottom(xBand));
+  svg.append("g").attr("transform", `translate(${left},0)`).call(d3.axisLeft(yBand).tickFormat(one => y === "bytes" ? size(one) : one));
+  svg.append("text").attr("x", (WIDTH + left) / 2).attr("y", HEIGHT - 8).attr("text-anchor", "middle").text(x);
+  return element("figure", {}, element("figcaption", {}, `${AXES[value]} over ${x} and ${y}${wide ? ", logarithmic colours" : ""}`), svg.node());
+}
+
+// --- the rest of a result -------------------------------------------------------------------------------------------
+
+function countersNode(result) {
+  const rows = objects(result.counters);
+  if (rows.length === 0) return null;
+  const count = element("span"), words = element("input", {type: "search", placeholder: "filter: node0 stalls"});
+  const table = tableMake(rows, [{name: "series", title: "Series"}, {name: "component", title: "Component"}, {name: "name", title: "Counter"},
+    {name: "value", title: "Value", number: true}, {name: "unit", title: "Unit"}], {count, most: 2000});
+  words.addEventListener("input", () => table.filter(wordsFilter(words.value)));
+  return element("details", {class: "counters"}, element("summary", {}, `Counters (${rows.length} that are not 0)`), element("div", {class: "tools"}, words, count), element("div", {class: "scroll"}, table.node));
+}
+
+// The links by what they carried: payload bytes over the time of the series that used them most.
+function linksNode(result) {
+  const runs = new Map(((result.manifest || {}).runs || []).map(run => [run.series, +run.simulated_ps]));
+  const most = new Map();
+  for (const row of objects(result.counters)) {
+    if (row.name !== "wire_bytes_sent" && !(row.name === "wire_bytes" && /\.ib\./.test(row.component))) continue;
+    const rate = runs.get(row.series) > 0 ? row.value / runs.get(row.series) * 1000 : NaN, before = most.get(row.component);
+    if (isFinite(rate) && (!before || rate > before.rate)) most.set(row.component, {link: row.component, series: row.series, bytes: row.value, rate});
+  }
+  const rows = [...most.values()].sort((a, b) => b.rate - a.rate), top = rows.length > 0 ? rows[0].rate : 0;
+  if (rows.length === 0) return null;
+  const table = tableMake(rows, [{name: "link", title: "End of a link"}, {name: "series", title: "Series"}, {name: "bytes", title: "Bytes on the wire", number: true},
+    {name: "rate", title: "Mean rate [GB/s]", number: true, cell: row => number(row.rate, 3)},
+    {name: "bar", title: "", cell: row => element("i", {style: `display:inline-block;height:9px;background:var(--mark);width:${(row.rate / top * 160).toFixed(0)}px`}), sort: row => row.rate}], {most: 2000});
+  return element("details", {class: "links"}, element("summary", {}, "Links and their use"), result.images.topology ? element("img", {src: result.images.topology, alt: "topology"}) : "",
+    element("div", {class: "scroll"}, table.node));
+}
+
+function manifestNode(result) {
+  return result.manifest ? element("details", {}, element("summary", {}, "Manifest"), element("pre", {}, JSON.stringify(result.manifest, null, 2))) : null;
+}
+
+function rowsNode(result) {
+  const rows = objects(result.data);
+  if (rows.length === 0) return null;
+  const columns = result.data.columns.map(name => ({name, title: name, number: typeof rows[0][name] === "number"}));
+  return element("details", {}, element("summary", {}, `Rows (${rows.length})`), element("div", {class: "scroll"}, tableMake(rows, columns, {most: 2000}).node));
+}
+
+// Compared rows that are no point of a figure.
+function besideNode(result) {
+  const rows = objects(result.compare), points = new Set(panelsOf(result).flatMap(panel => crosses(result, objects(result.data), panel.x, panel.y).map(cross => cross.text)));
+  const left = rows.filter(row => !points.has(`${row.id}: ${row.what}\npublished ${row.published} ${row.unit}`));
+  return left.length === 0 || panelsOf(result).length === 0 ? null : element("p", {}, "Not in the figures: ", left.map(row => `${row.id} ${row.what}: ${number(row.simulated)} (published ${row.published} ${row.unit})`).join("; "), ".");
+}
+
+function resultSection(result) {
+  return element("section", {id: result.anchor}, element("h2", {}, result.scenario.title || result.name), element("p", {}, element("code", {}, result.directory)),
+    result.data ? element("div", {class: "figures"}, ...panelsOf(result).map(panel => panelNode(result, panel))) : null,
+    besideNode(result), sweepNode(result), timelineNode(result), calibrationNode(result), rowsNode(result), linksNode(result), countersNode(result), manifestNode(result));
+}
+
+function calibrationNode(result) {
+  if (!result.sensitivity) return null;
+  const rows = objects(result.sensitivity), columns = result.sensitivity.columns.map((name, i) => ({name, title: name, number: i > 2}));
+  return element("div", {}, element("h3", {}, "Change of a row over the whole range of a key, in per cent"), tableMake(rows, columns).node, result.images.plot ? element("img", {src: result.images.plot, alt: "errors of rows over keys"}) : "");
+}
