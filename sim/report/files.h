@@ -9,7 +9,7 @@
 
 #include "sim/kernel/status.h"
 
-#define FILES_MAX      8
+#define FILES_MAX      12
 #define FILES_NAME_MAX 32
 
 struct files {

@@ -45,9 +45,10 @@ static bool is_number(const char *text)
     return digits != 0 && *at == '\0';
 }
 
-static void field_write(FILE *out, const char *text)
+// as_text: "1.0" would lose its precision.
+static void field_write(FILE *out, const char *text, bool as_text)
 {
-    if (is_number(text)) {
+    if (!as_text && is_number(text)) {
         fputs(text, out);
     } else {
         json_text_write(out, text);
@@ -71,7 +72,7 @@ void json_table_write(FILE *out, const struct table *table, bool (*keep)(const s
         first = false;
         for (size_t i = 0; i < table->columns; i++) {
             fputs(i > 0 ? "," : "", out);
-            field_write(out, table_field(table, row, i));
+            field_write(out, table_field(table, row, i), strcmp(table->fields[i], "published") == 0);
         }
         fputc(']', out);
     }

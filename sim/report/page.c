@@ -142,23 +142,6 @@ static void tables_write(struct page *page, const char *directory, FILE *out)
     }
 }
 
-// Of a large scenario only what the page shows.
-static void scenario_write(const struct scn_tree *root, FILE *out)
-{
-    static const char *const keys[] = {"title", "plot", "compare"};
-    bool first = true;
-    fputc('{', out);
-    for (size_t i = 0; i < COUNT(keys); i++) {
-        const struct scn_tree *entry = scn_tree_find(root, keys[i]);
-        if (entry != NULL) {
-            fprintf(out, "%s\"%s\":", first ? "" : ",", keys[i]);
-            json_tree_write(out, entry);
-            first = false;
-        }
-    }
-    fputc('}', out);
-}
-
 static void yaml_write(struct page *page, const char *directory, const char *name, const char *key, FILE *out)
 {
     char path[PATH_MAX];
@@ -175,11 +158,7 @@ static void yaml_write(struct page *page, const char *directory, const char *nam
         page->status = SIM_ERR_INVALID;
     } else {
         fprintf(out, ",\n\"%s\":", key);
-        if (strcmp(key, "scenario") == 0) {
-            scenario_write(root, out);
-        } else {
-            json_tree_write(out, root);
-        }
+        json_tree_write(out, root);
     }
     scn_arena_fini(&arena);
 }
@@ -214,7 +193,7 @@ static void data_write(struct page *page, FILE *out)
         json_text_write(out, directory);
         tables_write(page, directory, out);
         pictures_write(page, directory, out);
-        yaml_write(page, directory, "resolved.yaml", "scenario", out);
+        yaml_write(page, directory, "figure.yaml", "figure", out);
         yaml_write(page, directory, "manifest.yaml", "manifest", out);
         fputc('}', out);
     }

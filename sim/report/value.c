@@ -114,7 +114,7 @@ static struct report_value reduce(const report_t *report, const struct scn_check
         count++;
     }
     if (result.found && check->value.take == SCN_TAKE_MEAN) {
-        result = (struct report_value){true, sum / count, NULL, NULL};
+        result = (struct report_value){true, sum / count, count == 1 ? result.row : NULL, NULL};
     }
     return result;
 }

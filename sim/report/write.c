@@ -9,6 +9,7 @@
 #include "sim/kernel/status.h"
 #include "sim/report/compare.h"
 #include "sim/report/csv.h"
+#include "sim/report/figure.h"
 #include "sim/report/files.h"
 #include "sim/report/manifest.h"
 #include "sim/report/plot.h"
@@ -181,6 +182,7 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     file_write(report, &files, "data.csv", data_write);
     file_write(report, &files, "counters.csv", counters_write);
     file_write(report, &files, "compare.csv", comparisons_write);
+    file_write(report, &files, "figure.yaml", report_figure_write);
     if (report->text_count > 0) {
         file_write(report, &files, "programs.txt", report_texts_write);
     }

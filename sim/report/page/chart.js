@@ -2,26 +2,14 @@
 
 const WIDTH = 620, HEIGHT = 380, MARGIN = {left: 62, right: 16, top: 10, bottom: 44};
 
-// The rows of a compared value: those of its series within its bounds, reduced as the scenario says.
-function comparedRow(rows, value) {
-  const bytes = text => { const found = /^([0-9.]+) (B|KiB|MiB|GiB)$/.exec(text); return found ? found[1] * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(found[2]) : null; };
-  const from = value.from !== undefined ? bytes(value.from) : null, to = value.to !== undefined ? bytes(value.to) : null;
-  const fits = rows.filter(row => row.series === value.series && typeof row[value.column] === "number" && (from === null || row.bytes >= from) && (to === null || to === 0 || row.bytes <= to));
-  if (fits.length === 0) return null;
-  const by = (a, b) => value.take === "min" ? a[value.column] - b[value.column] : b[value.column] - a[value.column];
-  return value.take === "min" || value.take === "max" ? [...fits].sort(by)[0] : fits[fits.length - 1];
-}
-
-// Published values that belong to a point of a column: {x, low, high, series, id, text}.
-function crosses(result, rows, x, y) {
-  const compares = (result.scenario.compare || []), listed = objects(result.compare);
-  return compares.flatMap((compare, i) => {
-    const row = listed[i], value = compare.value;
-    if (!row || !value || value.column !== y || compare.over || compare.first_reaching || compare.last_reaching) return [];
-    const at = comparedRow(rows, value), range = published(row.published);
-    if (!at || !range || typeof at[x] !== "number" || !(row.simulated > 0)) return [];
-    const scale = at[y] / row.simulated;
-    return [{x: at[x], low: range.low * scale, high: range.high * scale, series: value.series, id: row.id, text: `${row.id}: ${row.what}\npublished ${row.published} ${row.unit}`}];
+// Published values that are points of a column: {x, low, high, series, id, text}.
+function crosses(result, x, y) {
+  const all = objects(result.data), listed = objects(result.compare);
+  return result.figure.points.filter(point => point.column === y).flatMap(point => {
+    const row = all[+point.row], compared = listed.find(one => one.id === point.id && one.what === point.what);
+    if (!row || !isFinite(leading(row[x]))) return [];
+    return [{x: leading(row[x]), low: point.low === undefined ? 0 : +point.low, high: point.high === undefined ? Infinity : +point.high, series: row.series, id: point.id,
+             text: `${point.id}: ${point.what}\n${compared ? `published ${compared.published} ${compared.unit}, simulated ${number(compared.simulated)}` : ""}`}];
   });
 }
 
@@ -134,6 +122,27 @@ function chartMake(options) {
   return element("figure", {class: "interactive"}, element("figcaption", {}, title),
     element("div", {class: "tools"}, toggle("x log / linear", "xLog"), toggle("y log / linear", "yLog"),
       element("button", {type: "button", class: "tool", onclick: () => { state.zoom = null; draw(); }}, "whole")), svg.node(), legend);
+}
+
+// A value for each series: bars, with their published values.
+function barsMake({title, yTitle, curves, marks = []}) {
+  const left = 200, line = 24, height = curves.length * line + 46, high = d3.max([...curves.map(curve => curve.points[0].y), ...marks.map(cross => isFinite(cross.high) ? cross.high : cross.low)]);
+  const x = d3.scaleLinear().domain([0, high * 1.05]).range([left, WIDTH - MARGIN.right]), svg = d3.create("svg").attr("class", "chart").attr("viewBox", `0 0 ${WIDTH} ${height}`);
+  svg.append("g").attr("class", "grid").attr("transform", `translate(0,${height - 40})`).call(d3.axisBottom(x).ticks(6).tickSize(-(height - 44)));
+  svg.append("text").attr("x", (WIDTH + left) / 2).attr("y", height - 6).attr("text-anchor", "middle").text(yTitle);
+  curves.forEach((curve, i) => {
+    const point = curve.points[0];
+    svg.append("text").attr("x", left - 6).attr("y", i * line + 19).attr("text-anchor", "end").text(curve.name.length > 30 ? `${curve.name.slice(0, 29)}…` : curve.name);
+    svg.append("rect").attr("class", "bar").attr("x", left).attr("y", i * line + 6).attr("width", x(point.y) - left).attr("height", line - 8).attr("fill", curve.colour).attr("fill-opacity", curve.dashed ? 0.4 : 0.85).attr("data-y", point.y)
+      .on("mousemove", () => tipShow(d3.event, `${curve.name}\n${yTitle}: ${number(point.y, 6)}`)).on("mouseleave", tipHide);
+    for (const cross of marks.filter(one => one.series === curve.name)) {
+      const from = x(cross.low), to = x(Math.min(cross.high, high * 1.05)), y = i * line + line / 2 + 2;
+      svg.append("path").attr("class", "published").attr("data-id", cross.id).attr("fill", "none").attr("stroke", "var(--ink)").attr("stroke-width", 2)
+        .attr("d", to - from > 2 ? `M${from} ${y}H${to}M${from} ${y - 6}v12M${to} ${y - 6}v12` : `M${from - 5} ${y - 5}l10 10m0 -10l-10 10`)
+        .on("mousemove", () => tipShow(d3.event, cross.text)).on("mouseleave", tipHide);
+    }
+  });
+  return element("figure", {class: "interactive"}, element("figcaption", {}, title), svg.node());
 }
 
 function curvesOf(rows, x, y, dashed, suffix, colours) {

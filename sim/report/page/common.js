@@ -38,15 +38,6 @@ function leading(value) {
   return typeof value === "number" ? value : parseFloat(value);
 }
 
-// {low, high} of "3.5", "2.3-2.5", "<5.0", ">=0.9"; null: an order, which is no number.
-function published(value) {
-  if (typeof value === "number") return {low: value, high: value};
-  const range = /^([0-9.]+)-([0-9.]+)$/.exec(value), bound = /^([<>])=?([0-9.]+)$/.exec(value);
-  if (range) return {low: +range[1], high: +range[2]};
-  if (bound) return bound[1] === "<" ? {low: 0, high: +bound[2]} : {low: +bound[2], high: Infinity};
-  return null;
-}
-
 function mark(error) {
   return typeof error !== "number" ? "" : Math.abs(error) <= 5 ? "ok" : Math.abs(error) <= 15 ? "near" : "off";
 }

@@ -3,7 +3,7 @@
 function pageMake() {
   results.results.forEach((result, i) => {
     result.anchor = `result-${i}`;
-    result.scenario = result.scenario || {};
+    result.figure = result.figure || {title: "", panels: [], points: []};
     result.images = result.images || {};
     const same = results.results.filter(one => one.name === result.name).length > 1;
     result.label = same ? result.directory : result.name;

@@ -1,8 +1,7 @@
 // The section of a result: its figures, sweeps, timeline, counters and manifest.
 
 function panelsOf(result) {
-  const plot = result.scenario.plot || [];
-  if (plot.length > 0) return plot;
+  if (result.figure.panels.length > 0) return result.figure.panels;
   const columns = result.data ? result.data.columns : [];
   return columns.includes("latency_us") ? [{title: "Latency", x: "bytes", y: "latency_us"}, {title: "Bandwidth", x: "bytes", y: "bandwidth_GBps"}] : [];
 }
@@ -17,27 +16,24 @@ function others(result, y) {
 }
 
 function panelNode(result, panel) {
-  const rows = objects(result.data).filter(row => !(leading(panel.x_max) > 0) || row.bytes <= sizeRead(panel.x_max));
+  const rows = objects(result.data).filter(row => !(+panel.x_max > 0) || row.bytes <= +panel.x_max);
   const holder = element("div", {style: "flex:1 1 560px;min-width:0"}), colours = new Map();
   const beside = element("select", {class: "beside", title: "compare with another result"}, element("option", {}, "compare with ..."),
     ...others(result, panel.y).map(one => element("option", {value: results.results.indexOf(one)}, one.label)));
   function draw() {
     const x = panel.x === "sweep" ? sweptKeys(result)[0] || "sweep" : panel.x, other = results.results[beside.value];
-    const swept = panel.x === "sweep", plain = swept ? rows.map(row => ({...row, series: baseSeries(row, result)})) : rows;
+    const swept = panel.x === "sweep", sizes = new Set(rows.map(row => row.bytes)).size > 1;
+    const plain = swept ? rows.map(row => ({...row, series: baseSeries(row, result) + (sizes ? `, ${size(row.bytes)}` : "")})) : rows;
     const curves = curvesOf(plain, x, panel.y, false, "", colours);
     if (other) curves.push(...curvesOf(objects(other.data), x, panel.y, true, ` (${other.label})`, colours));
-    holder.replaceChildren(chartMake({title: panel.title || panel.y, xTitle: swept ? x : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
-      marks: crosses(result, rows, x, panel.y), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
+    const alone = curves.length > 2 && curves.every(curve => curve.points.length === 1);
+    holder.replaceChildren((alone ? barsMake : chartMake)({title: panel.title || panel.y, xTitle: swept ? x : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
+      marks: swept ? [] : crosses(result, x, panel.y).filter(cross => !(+panel.x_max > 0) || cross.x <= +panel.x_max), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
       beside.options.length > 1 ? element("div", {class: "tools"}, beside) : "");
   }
   beside.addEventListener("change", draw);
   draw();
   return holder;
-}
-
-function sizeRead(text) {
-  const found = /^([0-9.]+) (B|KiB|MiB|GiB)$/.exec(text);
-  return found ? found[1] * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(found[2]) : Infinity;
 }
 
 // "local DMA, 16" of a sweep is the series "local DMA".
@@ -133,13 +129,13 @@ function rowsNode(result) {
 
 // Compared rows that are no point of a figure.
 function besideNode(result) {
-  const rows = objects(result.compare), points = new Set(panelsOf(result).flatMap(panel => crosses(result, objects(result.data), panel.x, panel.y).map(cross => cross.text)));
-  const left = rows.filter(row => !points.has(`${row.id}: ${row.what}\npublished ${row.published} ${row.unit}`));
-  return left.length === 0 || panelsOf(result).length === 0 ? null : element("p", {}, "Not in the figures: ", left.map(row => `${row.id} ${row.what}: ${number(row.simulated)} (published ${row.published} ${row.unit})`).join("; "), ".");
+  const columns = panelsOf(result).map(panel => panel.y);
+  const left = objects(result.compare).filter(row => !result.figure.points.some(point => point.id === row.id && point.what === row.what && columns.includes(point.column)));
+  return left.length === 0 || columns.length === 0 ? null : element("p", {}, "Not in the figures: ", left.map(row => `${row.id} ${row.what}: ${number(row.simulated)} (published ${row.published} ${row.unit})`).join("; "), ".");
 }
 
 function resultSection(result) {
-  return element("section", {id: result.anchor}, element("h2", {}, result.scenario.title || result.name), element("p", {}, element("code", {}, result.directory)),
+  return element("section", {id: result.anchor}, element("h2", {}, result.figure.title || result.name), element("p", {}, element("code", {}, result.directory)),
     result.data ? element("div", {class: "figures"}, ...panelsOf(result).map(panel => panelNode(result, panel))) : null,
     besideNode(result), sweepNode(result), timelineNode(result), calibrationNode(result), rowsNode(result), linksNode(result), countersNode(result), manifestNode(result));
 }
