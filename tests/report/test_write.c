@@ -312,7 +312,7 @@ TEST(Files, NothingTemporaryIsLeftBehind)
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
     char directory[512];
     snprintf(directory, sizeof directory, "%s/out", fixture.directory);
-    EXPECT_EQ(entries(directory), 2 + 7);
+    EXPECT_EQ(entries(directory), 2 + 8);
     fixture_destroy(&fixture);
 }
 

@@ -81,20 +81,20 @@ function chartMake(options) {
     group.on("mousemove", () => tipShow(d3.event, cross.text)).on("mouseleave", tipHide);
     group.append("rect").attr("x", at - 8).attr("y", top - 8).attr("width", 16).attr("height", bottom - top + 16).attr("fill", "transparent").attr("stroke", "none");
   }
+  // The nearest point of each curve, as far as no other is clearly nearer.
   function nearest(px, py) {
-    let best = null, distance = 40;
-    for (const curve of shown()) for (const point of curve.points) {
-      const away = Math.hypot(scales.x(point.x) - px, scales.y(point.y) - py);
-      if (away < distance) { distance = away; best = {curve, point}; }
-    }
-    return best;
+    const found = shown().map(curve => {
+      const away = point => Math.hypot(scales.x(point.x) - px, scales.y(point.y) - py), best = curve.points[d3.scan(curve.points, (a, b) => away(a) - away(b))];
+      return {curve, point: best, distance: away(best)};
+    });
+    const least = d3.min(found, one => one.distance);
+    return found.filter(one => one.distance < 40 && one.distance <= least + 3).slice(0, 6);
   }
   svg.on("mousemove", function () {
     if (d3.event.target.closest && d3.event.target.closest(".published")) return;
     const [px, py] = d3.mouse(this), found = nearest(px, py);
-    if (!found) { tipHide(); return; }
-    const {curve, point} = found;
-    tipShow(d3.event, `${curve.name}\n${xTitle}: ${options.xBytes ? size(point.x) : point.label || number(point.x)}\n${yTitle}: ${number(point.y, 6)}`);
+    if (found.length === 0) { tipHide(); return; }
+    tipShow(d3.event, found.map(({curve, point}) => `${curve.name}\n${xTitle}: ${options.xBytes ? size(point.x) : point.label || number(point.x)}\n${yTitle}: ${number(point.y, 6)}`).join("\n"));
   }).on("mouseleave", tipHide);
   svg.call(d3.drag().filter(() => !d3.event.button).on("start", function () { state.from = d3.mouse(this); })
     .on("drag", function () { rubber(state.from, d3.mouse(this)); })

@@ -1,0 +1,305 @@
+#!/usr/bin/python3
+"""page.py PROGRAM FOLDER CASE: the page of `tcasim report` in Chromium. The case `results` makes the results and the page
+in the folder, which the others open. Status 77: there is no browser, or no Selenium."""
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+except ImportError:
+    print('there is no Selenium (Debian: python3-selenium)')
+    sys.exit(77)
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FIGURE, SWEEP, TABLE, PATHS = 'pingpong', 'sweep', 'table', 'paths'
+
+
+def results(program, folder):
+    def run(*words):
+        subprocess.run([program, *words], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    scenarios = os.path.join(SOURCE, 'scenarios')
+    figure = scenarios + '/figures/hanawa2013-fig7-8-pingpong.yaml'
+    run('run', figure, '--set', 'fidelity=flow', '--out', FIGURE)
+    run('run', figure, '--set', 'fidelity=flow', '--set', 'nodes.*.host.flush_wc=30 ns', '--set', 'expect=[]', '--out', 'other/' + FIGURE)
+    run('run', scenarios + '/whatif/outstanding-reads-1-to-32.yaml', '--set', 'fidelity=flow', '--out', SWEEP)
+    run('run', scenarios + '/figures/sato2015-table2-atomics.yaml', '--set', 'fidelity=flow', '--out', TABLE)
+    run('explain', scenarios + '/smoke/verbs-8b.yaml', '--set', 'fidelity=twin', '--out', PATHS)
+    run('run', scenarios + '/smoke/smallest.yaml', '--out', PATHS + '/more', '--trace', PATHS + '/trace.csv')
+    run('report', FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, '--out', 'report.html')
+
+
+class Page:
+    def __init__(self, folder, *arguments):
+        options = Options()
+        options.binary_location = shutil.which('chromium') or ''
+        for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--window-size=1280,1400', *arguments):
+            options.add_argument(argument)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+        self.folder = folder
+        self.browser = webdriver.Chrome(options=options)
+
+    def open(self):
+        self.browser.get('file://' + os.path.join(self.folder, 'report.html'))
+        self.wait(lambda: self.browser.execute_script('return document.documentElement.dataset.ready') == 'true')
+
+    def wait(self, holds):
+        end = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < end, 'waited in vain'
+            time.sleep(0.05)
+
+    def all(self, selector, within=None):
+        return (within or self.browser).find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector, within=None):
+        found = self.all(selector, within)
+        assert len(found) >= 1, f'no {selector}'
+        return found[0]
+
+    def section(self, directory):
+        for section in self.all('section'):
+            if directory in [code.text for code in self.all('p code', section)]:
+                return section
+        raise AssertionError(f'no section of {directory}')
+
+    def hover(self, element):
+        self.browser.execute_script('arguments[0].scrollIntoView({block: "center"})', element)
+        ActionChains(self.browser).move_to_element(element).perform()
+        return self.one('#tip').text
+
+    def rows(self, name):
+        with open(os.path.join(self.folder, name, 'data.csv')) as file:
+            return list(csv.DictReader(file))
+
+    def failures(self):
+        return [entry for entry in self.browser.get_log('browser') if entry['level'] in ('SEVERE', 'WARNING')]
+
+
+def no_script_fails(page):
+    page.open()
+    for button in page.all('figure button.tool'):
+        page.browser.execute_script('arguments[0].click()', button)
+    for details in page.all('summary'):
+        page.browser.execute_script('arguments[0].click()', details)
+    assert len(page.all('figure.interactive svg')) >= 8
+    assert page.failures() == []
+
+
+def hovering_shows_the_number(page):
+    page.open()
+    section = page.section(FIGURE)
+    figure = page.all('figure.interactive', section)[1]
+    checked = 0
+    for row in page.rows(FIGURE):
+        if row['series'] == 'DMA CPU-GPU' and row['bytes'] in ('4096', '32768', '262144'):
+            circle = page.one(f'circle[data-series="{row["series"]}"][data-x="{row["bytes"]}"]', figure)
+            tip = page.hover(circle)
+            assert row['series'] in tip, tip
+            shown = float(tip.split(row['series'] + '\n')[1].split('Bandwidth [GB/s]: ')[1].split('\n')[0])
+            assert abs(shown - float(row['bandwidth_GBps'])) <= 1e-5 * float(row['bandwidth_GBps']), (tip, row)
+            checked += 1
+    assert checked == 3
+
+
+def published_values_have_the_colour_of_their_curve(page):
+    page.open()
+    figure = page.all('figure.interactive', page.section(FIGURE))[0]
+    cross = page.one('.published[data-id="H08"]', figure)
+    circle = page.one('circle[data-series="PIO CPU-CPU"]', figure)
+    assert cross.get_attribute('stroke') == circle.get_attribute('stroke')
+    assert 'published 0.9 us' in page.hover(page.one('rect', cross))
+
+
+def the_filter_filters(page):
+    page.open()
+    table = page.one('#published table')
+    every = len(page.all('tbody tr', table))
+    page.one('#rows-filter').send_keys('lowest pio')
+    shown = [row.text for row in page.all('tbody tr', table)]
+    assert 0 < len(shown) < every and all('lowest' in text and 'PIO' in text for text in shown), shown
+    page.one('#rows-filter').clear()
+    page.browser.execute_script('arguments[0].click()', page.one('#rows-off'))
+    for row in page.all('tbody tr', table):
+        assert abs(float(page.all('td', row)[5].text.split()[0])) > 15, row.text
+
+
+def heads_sort_by_their_column(page):
+    page.open()
+    table = page.one('#published table')
+    error = page.all('th', table)[5]
+    error.click()
+    error.click()
+    errors = [abs(float(page.all('td', row)[5].text.split()[0])) for row in page.all('tbody tr', table)
+              if page.all('td', row)[5].text]
+    assert errors == sorted(errors, reverse=True) and errors[0] > errors[-1], errors
+
+
+def a_row_opens_its_reason(page):
+    page.open()
+    row = next(row for row in page.all('#published tbody tr') if row.text.startswith('H15'))
+    row.click()
+    assert 'A ping-pong of n bytes takes' in page.one('tr.note').text
+    row.click()
+    assert page.all('tr.note') == []
+
+
+def a_series_can_be_left_out(page):
+    page.open()
+    figure = page.all('figure.interactive', page.section(FIGURE))[0]
+    before = len(page.all('circle[data-series="PIO CPU-CPU"]', figure))
+    page.all('.legend button', figure)[0].click()
+    assert before > 0 and page.all('circle[data-series="PIO CPU-CPU"]', figure) == []
+    page.all('.legend button', figure)[0].click()
+    assert len(page.all('circle[data-series="PIO CPU-CPU"]', figure)) == before
+
+
+def dragging_zooms_and_a_double_click_shows_the_whole(page):
+    page.open()
+    figure = page.all('figure.interactive', page.section(FIGURE))[0]
+    svg = page.one('svg', figure)
+    page.browser.execute_script('arguments[0].scrollIntoView({block: "center"})', svg)
+    circle = page.one('circle[data-series="PIO CPU-CPU"]', figure)
+    place = circle.get_attribute('cx')
+    ActionChains(page.browser).move_to_element_with_offset(svg, -60, -60).click_and_hold().move_by_offset(120, 80).release().perform()
+    page.wait(lambda: page.one('circle[data-series="PIO CPU-CPU"]', figure).get_attribute('cx') != place)
+    ActionChains(page.browser).double_click(svg).perform()
+    page.wait(lambda: page.one('circle[data-series="PIO CPU-CPU"]', figure).get_attribute('cx') == place)
+
+
+def another_result_stands_beside(page):
+    page.open()
+    holder = page.section(FIGURE)
+    select = page.one('select.beside', holder)
+    option = next(option for option in page.all('option', select) if option.text == 'other/' + FIGURE)
+    option.click()
+    figure = page.all('figure.interactive', holder)[0]
+    names = {circle.get_attribute('data-series') for circle in page.all('circle', figure)}
+    assert f'PIO CPU-CPU (other/{FIGURE})' in names, names
+    own = page.one('circle[data-series="PIO CPU-CPU"]', figure).get_attribute('data-y')
+    beside = page.one(f'circle[data-series="PIO CPU-CPU (other/{FIGURE})"]', figure).get_attribute('data-y')
+    assert float(beside) < float(own)  # its flush takes 30 ns
+
+
+def a_sweep_has_curves_and_a_surface(page):
+    page.open()
+    sweep = page.one('.sweep', page.section(SWEEP))
+    rows = page.rows(SWEEP)
+    cells = page.all('rect.cell', sweep)
+    assert len(cells) == len(rows)
+    assert 'dmac_read_tags' in page.hover(cells[3])
+    assert len(page.all('circle', page.one('figure.interactive', sweep))) == len(rows)
+
+
+def a_table_of_one_size_has_bars(page):
+    page.open()
+    section = page.section(TABLE)
+    bars = {bar.get_attribute('data-y') for bar in page.all('rect.bar', section)}
+    assert {str(float(row['latency_us'])) for row in page.rows(TABLE)} <= {str(float(bar)) for bar in bars}
+    assert len(page.all('.published', section)) >= 2
+
+
+def a_breakdown_opens_into_its_pieces(page):
+    page.open()
+    section = page.section(PATHS)
+    part = page.one('rect.part', section)
+    tip = page.hover(part)
+    assert ' ns of ' in tip, tip
+    ActionChains(page.browser).click(part).perform()
+    with open(os.path.join(page.folder, PATHS, 'breakdown.csv')) as file:
+        pieces = list(csv.DictReader(file))
+    first = [piece for piece in pieces if piece['series'] == pieces[0]['series'] and piece['part'] == pieces[0]['part']]
+    assert len(page.all('.timelines tbody tr', section)) == len(first)
+
+
+def a_timeline_finds_and_tells_times(page):
+    page.open()
+    section = page.section(PATHS)
+    canvases, searches = page.all('canvas', section), page.all('.timelines input[type=search]', section)
+    assert len(canvases) == 2  # the critical path, and the events of trace.csv
+    searches[1].send_keys('mrd')
+    with open(os.path.join(page.folder, PATHS, 'trace.csv')) as file:
+        events = list(csv.DictReader(file))
+    wanted = sum('mrd' in ' '.join(event.values()).lower() for event in events if event['series'] == events[0]['series'])
+    assert wanted > 0
+    assert any(f'{wanted} found' in span.text for span in page.all('.timelines .tools span', section))
+    page.browser.execute_script('arguments[0].scrollIntoView({block: "center"})', canvases[0])
+    width, height = canvases[0].size['width'], canvases[0].size['height']
+    ActionChains(page.browser).move_to_element_with_offset(canvases[0], -width // 2 + 195, -height // 2 + 10).perform()
+    assert 'stores' in page.one('#tip').text, page.one('#tip').text
+
+
+def a_long_timeline_stays_fluid(page):
+    page.open()
+    took = page.browser.execute_script('''
+        const records = [];
+        for (let i = 0; i < 100000; i++) records.push({lane: `lane${i % 20}`, begin: i * 100, end: i * 100 + 50, colour: "#0072B2", text: `tag=${i}`});
+        const node = lanesNode(records, true);
+        document.body.append(node);
+        const canvas = node.querySelector("canvas"), start = performance.now();
+        for (let i = 0; i < 20; i++) canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: 600, clientY: 50}));
+        return (performance.now() - start) / 20;''')
+    print(f'{took:.1f} ms a step')
+    assert page.failures() == []
+
+
+def without_scripts_there_are_the_pictures(page):
+    page.browser.get('file://' + os.path.join(page.folder, 'report.html'))
+    images = page.all('main img')
+    assert len(images) >= 4 and all(int(image.get_attribute('naturalWidth')) > 0 for image in images)
+
+
+def nothing_is_loaded_from_elsewhere(page):
+    page.open()
+    assert page.browser.execute_script('return performance.getEntriesByType("resource").filter(one => !one.name.startsWith("data:")).length') == 0
+
+
+def both_colour_schemes_can_be_read(page):
+    page.open()
+    colours = set()
+    for scheme in ('light', 'dark'):
+        page.browser.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [{'name': 'prefers-color-scheme', 'value': scheme}]})
+        style = page.browser.execute_script('const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]')
+        assert style[0] != style[1]
+        colours.add(style[1])
+        page.browser.save_screenshot(os.path.join(page.folder, scheme + '.png'))
+    assert len(colours) == 2
+    page.browser.set_window_size(1024, 900)
+    assert page.browser.execute_script('return document.documentElement.scrollWidth <= document.documentElement.clientWidth')
+
+
+CASES = {case.__name__: case for case in (
+    no_script_fails, hovering_shows_the_number, published_values_have_the_colour_of_their_curve, the_filter_filters,
+    heads_sort_by_their_column, a_row_opens_its_reason, a_series_can_be_left_out,
+    dragging_zooms_and_a_double_click_shows_the_whole, another_result_stands_beside, a_sweep_has_curves_and_a_surface,
+    a_table_of_one_size_has_bars, a_breakdown_opens_into_its_pieces, a_timeline_finds_and_tells_times,
+    a_long_timeline_stays_fluid, without_scripts_there_are_the_pictures, nothing_is_loaded_from_elsewhere,
+    both_colour_schemes_can_be_read)}
+
+
+def main():
+    program, folder, case = sys.argv[1:]
+    if shutil.which('chromium') is None or shutil.which('chromedriver') is None:
+        print('there is no browser (Debian: chromium, chromium-driver)')
+        return 77
+    if case == 'results':
+        results(program, folder)
+        return 0
+    page = Page(folder, *(['--blink-settings=scriptEnabled=false'] if case == 'without_scripts_there_are_the_pictures' else []))
+    try:
+        CASES[case](page)
+    finally:
+        page.browser.quit()
+    return 0
+
+
+sys.exit(main())
