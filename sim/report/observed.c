@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "sim/report/expect.h"
 #include "sim/report/lines.h"
 #include "sim/report/value.h"
+#include "sim/scenario/pattern.h"
 
 enum { TAIL_LINES = 10, NEAR_NAMES = 5 };
 
@@ -139,11 +139,12 @@ static void match_take(const report_t *report, const struct scn_check *expect, s
 {
     const struct report_output *output = output_of(report, expect, observed);
     regex_t match;
+    char why[SCN_WHY_MAX];
     if (output == NULL) {
         return;
     }
-    if (regcomp(&match, expect->observed.match, REG_EXTENDED) != 0) { // the scenario's check has refused this
-        observed_message_set(observed, "'%s' is not a regular expression", expect->observed.match);
+    if (!scn_pattern_compile(expect->observed.match, &match, why)) { // the scenario's check has refused this
+        observed_message_set(observed, "'%s': %s", expect->observed.match, why);
         return;
     }
     struct lines_text printed = {output->bytes, output->length}, rest = printed, line;

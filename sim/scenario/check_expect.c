@@ -1,11 +1,11 @@
 // Rules about expectations: their subject must exist, and their keys must be compatible.
 #include <inttypes.h>
 #include <math.h>
-#include <regex.h>
 #include <string.h>
 
 #include "sim/scenario/loader.h"
 #include "sim/scenario/names.h"
+#include "sim/scenario/pattern.h"
 #include "sim/scenario/sum.h"
 #include "sim/scenario/units.h"
 
@@ -226,13 +226,11 @@ static void check_match(struct scn_loader *loader, const struct scn_check *expec
     const char *match = expect->observed.match;
     struct scn_location location = location_of(loader, expect, match);
     regex_t compiled;
-    char why[SCN_TEXT_MAX];
-    int error = match[0] != '\0' ? regcomp(&compiled, match, REG_EXTENDED) : 0;
+    char why[SCN_WHY_MAX];
     if (match[0] == '\0') {
         return;
     }
-    if (error != 0) {
-        (void)regerror(error, &compiled, why, sizeof why);
+    if (!scn_pattern_compile(match, &compiled, why)) {
         scn_mistakes_add(&loader->mistakes, location, "match: %s", why);
         return;
     }
