@@ -5,8 +5,10 @@
 
 #include "sim/cli/cli.h"
 #include "sim/cli/interrupt.h"
+#include "sim/cli/manual.h"
 #include "sim/cli/options.h"
 #include "sim/kernel/sim.h"
+#include "sim/report/report.h"
 
 static const struct cli_command commands[] = {
     {"run", "run scenarios and write their results", cli_run},
@@ -52,10 +54,31 @@ static enum cli_exit unknown_report(const char *word)
     return CLI_EXIT_INPUT;
 }
 
+// The help of all commands, or of the program, in the form that is set.
+static void overview_print(void)
+{
+    if (cli_help_form() == CLI_HELP_MAN) {
+        cli_manual_of_program_print(commands, COMMAND_COUNT, stdout);
+    } else if (cli_help_form() == CLI_HELP_WORDS) {
+        for (size_t i = 0; i < COMMAND_COUNT; i++) {
+            printf("%s\n", commands[i].name);
+        }
+    } else {
+        help_print(stdout);
+    }
+}
+
+// "help [--man|--words] [COMMAND]".
 static enum cli_exit help_run(int argc, char **argv)
 {
+    bool man = argc > 2 && strcmp(argv[2], "--man") == 0, words = argc > 2 && strcmp(argv[2], "--words") == 0;
+    if (man || words) {
+        cli_help_form_set(man ? CLI_HELP_MAN : CLI_HELP_WORDS);
+        argc--;
+        argv++;
+    }
     if (argc < 3) {
-        help_print(stdout);
+        overview_print();
         return CLI_EXIT_OK;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
@@ -81,7 +104,7 @@ static enum cli_exit dispatch(int argc, char **argv)
         return help_run(argc, argv);
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("tcasim %s\n", TCASIM_VERSION);
+        report_version_print(stdout);
         return CLI_EXIT_OK;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {

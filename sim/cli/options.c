@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/manual.h"
+
 #define NAMES_MAX 32
 #define WORD_MAX  32
 
@@ -76,8 +78,16 @@ static void help_line(const struct cli_option *option)
     printf("  %-22s %s\n", left, option->doc);
 }
 
-static void help_print(const struct cli_syntax *syntax)
+static void help_print(const char *command, const struct cli_syntax *syntax)
 {
+    if (cli_help_form() == CLI_HELP_MAN) {
+        cli_manual_print(command, syntax, &help_option, stdout);
+        return;
+    }
+    if (cli_help_form() == CLI_HELP_WORDS) {
+        cli_words_print(syntax, &help_option, stdout);
+        return;
+    }
     printf("usage: %s\n\n%s\n\n", syntax->usage, syntax->doc);
     for (size_t i = 0; i < syntax->option_count; i++) {
         help_line(&syntax->options[i]);
@@ -200,7 +210,7 @@ enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, cha
                                   struct cli_list *operands)
 {
     if (help_wanted(argc, argv)) {
-        help_print(syntax);
+        help_print(argv[0], syntax);
         return CLI_PARSED_HELP;
     }
     bool right = true;

@@ -10,23 +10,53 @@ static void path_make(char path[PATH_MAX], const char *home, const char *name)
     (void)snprintf(path, PATH_MAX, "%s/%s", home, name);
 }
 
-static void libraries_find(char path[PATH_MAX])
+// The directory of the program, without a slash; "": unknown.
+static void program_directory(char path[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
     path[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(path, '/');
-    size_t room = slash != NULL ? (size_t)(path + PATH_MAX - slash) : 0;
-    if (snprintf(slash != NULL ? slash : path, room, "/lib") >= (int)room) {
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+}
+
+// A build has the folder of its sources in the file tcasim.home beside the program; an installed program has its data
+// in share/tcasim of the same prefix.
+static void home_find(char home[PATH_MAX])
+{
+    char directory[PATH_MAX], file[PATH_MAX + 16];
+    const char *given = getenv("TCASIM_HOME");
+    if (given != NULL && given[0] != '\0') {
+        (void)snprintf(home, PATH_MAX, "%s", given);
+        return;
+    }
+    program_directory(directory);
+    (void)snprintf(file, sizeof file, "%s/tcasim.home", directory);
+    FILE *note = fopen(file, "r");
+    if (note != NULL && fgets(home, PATH_MAX, note) != NULL) {
+        home[strcspn(home, "\n")] = '\0';
+    } else if ((size_t)snprintf(home, PATH_MAX, "%s/../../share/tcasim", directory) >= PATH_MAX) {
+        home[0] = '\0';
+    }
+    if (note != NULL) {
+        (void)fclose(note);
+    }
+}
+
+static void libraries_find(char path[PATH_MAX])
+{
+    program_directory(path);
+    size_t length = strlen(path);
+    if (snprintf(path + length, PATH_MAX - length, "/lib") >= (int)(PATH_MAX - length)) {
         path[0] = '\0';
     }
 }
 
 void cli_paths_find(struct cli_paths *paths)
 {
-    const char *home = getenv("TCASIM_HOME");
-    if (home == NULL || home[0] == '\0') {
-        home = TCASIM_SOURCE_DIR;
-    }
+    char home[PATH_MAX];
+    home_find(home);
     path_make(paths->configs, home, "configs");
     path_make(paths->reference, home, "results/reference/papers.csv");
     path_make(paths->main_scenario, home, "scenarios/figures/hanawa2013-fig7-8-pingpong.yaml");

@@ -1,4 +1,5 @@
-// The paths of the data files: under $TCASIM_HOME, which the wrapper sets, or else where the program was built.
+// The paths of the data files: under $TCASIM_HOME, which the wrapper sets, or else where the program was built or is
+// installed.
 #pragma once
 
 #include <limits.h>

@@ -146,3 +146,9 @@ void report_manifest_write(const report_t *report, struct files *files, const ch
     runs_write(report, out);
     files_close(files, out, "manifest.yaml");
 }
+
+void report_version_print(FILE *out)
+{
+    fprintf(out, "tcasim %s\nrevision %s\nSystemC %s, Verilator %s, %s\n", TCASIM_VERSION, TCASIM_REVISION,
+            TCASIM_SYSTEMC_VERSION, TCASIM_VERILATOR_VERSION, TCASIM_COMPILER);
+}

@@ -82,6 +82,9 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
 // Creates a directory and its parents. SIM_ERR_IO: the reason is in error.
 enum sim_status report_directory_create(const char *directory, char *error, size_t error_size);
 
+// The versions of the program and of what it was built with, a line each.
+void report_version_print(FILE *out);
+
 // Prints the curves side by side, simulated against published values, and the effects of faults.
 void report_print(const report_t *report, FILE *out);
 // Prints only the effects of faults; nothing if there were none.
