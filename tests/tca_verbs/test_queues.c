@@ -145,6 +145,64 @@ TEST(TcaVerbsQueues, ARequestWithATimeoutOfZeroWaitsForEver)
     run(write_and_wait, answer_after_a_long_time, without_a_limit);
 }
 
+// With a time of 16.8 ms: a read that is answered after 15 ms, and one behind it after 25 ms.
+static void a_time_for_each_answer(struct fixture *fixture)
+{
+    fixture->attr.timeout = 12;
+    fixture->attr.retry_cnt = 0;
+    fixture->attr.max_rd_atomic = fixture->attr.max_dest_rd_atomic = 2;
+}
+
+static void pass_time(peach2_handle_t *board, uint64_t until_us)
+{
+    const struct backend *backend = peach2_backend(board);
+    uint64_t now_ps = backend->ops->time_ps(backend->ctx), until_ps = until_us * 1000000;
+    backend->ops->cost(backend->ctx, BACKEND_COST_TIME, until_ps > now_ps ? (until_ps - now_ps) / 1000 : 0);
+}
+
+// Lets the library make progress until then.
+static void poll_until(peach2_handle_t *board, struct end *end, uint64_t until_us)
+{
+    const struct backend *backend = peach2_backend(board);
+    while (backend->ops->time_ps(backend->ctx) < until_us * 1000000) {
+        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
+    }
+}
+
+static void read_two_at_their_times(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    struct ibv_sge sge = fixture_sge(&end->near, 0, 8), to = fixture_sge(&fixture->ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_READ, .wr.rdma = {to.addr, to.lkey}};
+    fixture_barrier(fixture, end);
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    poll_until(board, end, 100);
+    pass_time(board, 15100); // the first answer is there, and not seen yet
+    wr.wr_id = 2;
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_expect(end, 2, IBV_WC_SUCCESS);
+    fixture_leave(fixture, board);
+}
+
+static void answer_at_two_times(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    fixture_barrier(fixture, end);
+    pass_time(board, 15000);
+    poll_until(board, end, 15050);
+    pass_time(board, 25000);
+    fixture_leave(fixture, board);
+}
+
+// An answer is a sign of life: the time of the requests behind it begins anew (IBA 9.7.6.1.3).
+TEST(TcaVerbsQueues, AnAnswerBeginsANewTimeForTheRequestsBehindIt)
+{
+    run(read_two_at_their_times, answer_at_two_times, a_time_for_each_answer);
+}
+
 // --- reads to answer -------------------------------------------------------------------------------------------------
 
 static void two_reads_where_one_is_answered(struct fixture *fixture)
