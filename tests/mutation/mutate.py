@@ -8,7 +8,8 @@ more than one mutant in twenty survived, or if a mutant no longer applies or bui
 ROOM.mutants begins with its room and the tests that run, in this order:
 
   // room models/pcie
-  // tests tests_pcie                     programs of GoogleTest by their target, or ctest:REGEX
+  // tests tests_pcie                     programs of GoogleTest by their target, or ctest:REGEX, which leaves out
+                                          tests with the label `long`; long:REGEX does not
   // neighbours tests_host ctest:^Cli
 
 and then has, for each mutant, a sentence about what is wrong with it, and the change:
@@ -48,6 +49,10 @@ class Broken(Exception):
 
 
 Mutant = collections.namedtuple("Mutant", "name room file old new sentence tests")
+
+
+def is_ctest(name):
+    return name.startswith(("ctest:", "long:"))
 
 
 # --- the data ---------------------------------------------------------------------------------------------------------
@@ -170,13 +175,15 @@ class Copy:
 
     def build(self, test):
         """What that test needs. (status, output)"""
-        target = "all" if test.startswith("ctest:") else test
+        target = "all" if is_ctest(test) else test
         return command(["ninja", "-C", str(self.folder), target], self.root, BUILD_SECONDS)
 
     def test(self, name, seconds):
         """What failed; None if nothing did."""
-        if name.startswith("ctest:"):
-            words = ["ctest", "-R", name[len("ctest:"):], "-LE", "long|fresh", "--stop-on-failure", "--no-tests=error"]
+        if is_ctest(name):
+            kind, _, pattern = name.partition(":")
+            left_out = "fresh" if kind == "long" else "long|fresh"
+            words = ["ctest", "-R", pattern, "-LE", left_out, "--stop-on-failure", "--no-tests=error"]
             failed = r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|.*Exception.*|Subprocess.*)\)"
             folder = self.folder
         else:
