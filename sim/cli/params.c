@@ -18,9 +18,9 @@ static void nothing_report(const char *filter)
 enum cli_exit cli_params(int argc, char **argv)
 {
     const struct cli_syntax syntax = {
-        .usage = "tcasim params [FILTER]",
+        .usage = "tcasim params [WORD]",
         .doc = "Prints every key with its unit, default, range and meaning, and its value and source in each preset.\n"
-               "With FILTER only the keys that contain it are printed.",
+               "With WORD only keys that have it in their name, meaning or choices are printed.",
         .operands_max = 1,
         .operand = "a filter",
     };

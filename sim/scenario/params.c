@@ -128,7 +128,11 @@ static bool is_wanted(const struct printer *printer, const struct scn_kind *kind
     }
     char path[2 * SCN_NAME_MAX];
     snprintf(path, sizeof path, "%s.%s", kind->name, key->name);
-    return strstr(path, printer->filter) != NULL;
+    bool wanted = strcasestr(path, printer->filter) != NULL || strcasestr(key->doc, printer->filter) != NULL;
+    for (const struct scn_choice *choice = key->choices; !wanted && choice != NULL && choice->name != NULL; choice++) {
+        wanted = strcasestr(choice->name, printer->filter) != NULL;
+    }
+    return wanted;
 }
 
 static void print_heading(struct printer *printer, const struct scn_kind *kind)

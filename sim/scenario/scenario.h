@@ -474,8 +474,11 @@ void scn_visit(const struct scn_scenario *scenario,
 // Writes the resolved scenario as YAML without presets; loading it again gives an equal scenario.
 enum sim_status scn_write_resolved(const struct scn_scenario *scenario, FILE *out);
 
+// JSON Schema (draft 2020-12) of scenarios, for editors. What it cannot say, such as rules between keys, the loader checks.
+enum sim_status scn_write_schema(FILE *out);
+
 // `tcasim params`: every key with kind, unit, default, range and doc; with configs_dir also the value and source in
-// each preset. filter (may be NULL) keeps keys that contain it.
+// each preset. filter (may be NULL) keeps keys that have it in their name, meaning or choices.
 // SIM_ERR_NOT_FOUND: no key does.
 enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter);
 // The key nearest to a mistyped word, NULL when none is near.
