@@ -2,12 +2,11 @@
 #
 # The program is lib/tcasim/tcasim with a link in bin; its data are in share/tcasim and the libraries that programs load in
 # lib/tcasim/lib, both found relative to it. So a prefix can be moved.
-include(GNUInstallDirs)
-set(home ${CMAKE_INSTALL_DATADIR}/tcasim)
-set(program ${CMAKE_INSTALL_LIBDIR}/tcasim)
-if(NOT CMAKE_INSTALL_LIBDIR STREQUAL lib) # of Debian's tools: one folder for every architecture
-    set(program lib/tcasim)
-endif()
+#
+# The folders are fixed, because the program and the pkg-config files find the others relative to themselves.
+set(home share/tcasim)
+set(program lib/tcasim)
+set(documents share/doc/tcasim)
 set(runtime COMPONENT tcasim)
 set(development COMPONENT tcasim-dev)
 
@@ -31,12 +30,12 @@ install(DIRECTORY configs DESTINATION ${home} ${runtime})
 install(DIRECTORY scenarios DESTINATION ${home} ${runtime} USE_SOURCE_PERMISSIONS PATTERN CMakeLists.txt EXCLUDE PATTERN invalid EXCLUDE)
 install(FILES results/reference/papers.csv DESTINATION ${home}/results/reference ${runtime})
 install(FILES docs/accuracy.md DESTINATION ${home}/docs ${runtime}) # `tcasim report` shows its paragraphs
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} ${runtime})
-install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} ${runtime})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright ${runtime})
-install(FILES cmake/install/tcasim.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+install(DIRECTORY docs/ DESTINATION ${documents} ${runtime})
+install(FILES README.md DESTINATION ${documents} ${runtime})
+install(FILES LICENSE DESTINATION ${documents} RENAME copyright ${runtime})
+install(FILES cmake/install/tcasim.bash DESTINATION share/bash-completion/completions
         RENAME tcasim ${runtime})
-install(FILES cmake/install/_tcasim DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions ${runtime})
+install(FILES cmake/install/_tcasim DESTINATION share/zsh/vendor-completions ${runtime})
 
 # Manual pages, from the tables of options.
 set(manual ${CMAKE_BINARY_DIR}/man)
@@ -44,19 +43,19 @@ add_custom_command(OUTPUT ${manual}/.made
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:tcasim> -DFOLDER=${manual} -DVERSION=${PROJECT_VERSION} -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_SOURCE_DIR}/cmake/install/manual.cmake
     DEPENDS tcasim CHANGELOG.md ${CMAKE_SOURCE_DIR}/cmake/install/manual.cmake VERBATIM)
 add_custom_target(manual ALL DEPENDS ${manual}/.made)
-install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 ${runtime} FILES_MATCHING PATTERN *.1.gz)
-install(FILES ${CMAKE_BINARY_DIR}/CHANGELOG.md.gz ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR} ${runtime})
+install(DIRECTORY ${manual}/ DESTINATION share/man/man1 ${runtime} FILES_MATCHING PATTERN *.1.gz)
+install(FILES ${CMAKE_BINARY_DIR}/CHANGELOG.md.gz ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${documents} ${runtime})
 
 # Programs on the TCA library: headers, pkg-config files, a CMake package.
 foreach(header ${TCASIM_PROGRAM_HEADERS})
-    install(FILES verbs-shim/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcasim ${development})
+    install(FILES verbs-shim/${header} DESTINATION include/tcasim ${development})
 endforeach()
 function(install_pc name)
     set(TCASIM_PC_PREFIX "prefix=\${pcfiledir}/../..\n")
-    set(TCASIM_PROGRAM_INCLUDE "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}/tcasim")
+    set(TCASIM_PROGRAM_INCLUDE "\${prefix}/include/tcasim")
     set(TCASIM_LIBRARIES "\${prefix}/${program}/lib")
     configure_file(verbs-shim/dropin/${name}.pc.in ${CMAKE_BINARY_DIR}/install/${name}.pc @ONLY)
-    install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION ${CMAKE_INSTALL_DATADIR}/pkgconfig ${development})
+    install(FILES ${CMAKE_BINARY_DIR}/install/${name}.pc DESTINATION share/pkgconfig ${development})
 endfunction()
 install_pc(acp)
 install_pc(libtcasim)
@@ -66,8 +65,8 @@ include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/install/tcasim-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/install/tcasim-config.cmake ${CMAKE_BINARY_DIR}/install/tcasim-config-version.cmake
         DESTINATION lib/cmake/tcasim ${development})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tcasim-dev RENAME copyright ${development})
-install(FILES ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tcasim-dev ${development})
+install(FILES LICENSE DESTINATION share/doc/tcasim-dev RENAME copyright ${development})
+install(FILES ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION share/doc/tcasim-dev ${development})
 
 # --- packages ---------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 # Writes the manual pages of PROGRAM, and the changelog, compressed without a time, into FOLDER.
+file(REMOVE_RECURSE ${FOLDER}) # pages of commands that are gone
 file(MAKE_DIRECTORY ${FOLDER})
 execute_process(COMMAND ${PROGRAM} help --words OUTPUT_VARIABLE commands COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX REPLACE "\n$" "" commands "${commands}")

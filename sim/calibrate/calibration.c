@@ -9,6 +9,8 @@
 #include "sim/scenario/tree.h"
 #include "sim/scenario/units.h"
 
+#define PATH_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.*"
+
 struct loaded {
     struct calibration calibration; // first, so that a pointer to it is one to this
     struct scn_arena arena;
@@ -75,13 +77,6 @@ uint32_t calibration_value_nearest(const struct calibration_key *key, const char
     }
     uint64_t index = (value - key->from) / key->step + ((value - key->from) % key->step * 2 >= key->step ? 1 : 0);
     return index < key->value_count ? (uint32_t)index : key->value_count - 1;
-}
-
-const char *calibration_key_name(const struct calibration_key *key)
-{
-    const char *path = key->paths[0];
-    const char *rest = strncmp(path, "nodes.", 6) == 0 ? strchr(path + 6, '.') : NULL;
-    return rest != NULL ? rest + 1 : path;
 }
 
 // --- the file -------------------------------------------------------------------------------------------------------
@@ -211,11 +206,31 @@ static void key_read(struct reading *reading, const struct scn_tree *tree)
     key->path_count = texts_read(reading, scn_tree_find(tree, "key"), key->paths, CALIBRATION_PATHS_MAX);
     key->source = text_of(reading, scn_tree_find(tree, "source"));
     for (size_t i = 0; i < key->path_count; i++) {
-        if (strchr(key->paths[i], '=') != NULL) {
-            scn_mistakes_add(&reading->mistakes, tree->location, "'key: %s' is a path, without a value", key->paths[i]);
+        if (key->paths[i][strspn(key->paths[i], PATH_CHARACTERS)] != '\0') {
+            scn_mistakes_add(&reading->mistakes, tree->location, "'key: %s' is no path as --set takes it",
+                             key->paths[i]);
         }
     }
     range_read(reading, tree, key);
+}
+
+// "board.dmac_start_cycles" of "nodes.*.board.dmac_start_cycles".
+static const char *short_name(const char *path)
+{
+    const char *rest = strncmp(path, "nodes.", 6) == 0 ? strchr(path + 6, '.') : NULL;
+    return rest != NULL ? rest + 1 : path;
+}
+
+static void names_make(struct calibration *calibration)
+{
+    for (size_t i = 0; i < calibration->key_count; i++) {
+        struct calibration_key *key = &calibration->keys[i];
+        key->name = short_name(key->paths[0]);
+        for (size_t k = 0; k < calibration->key_count; k++) {
+            bool same = k != i && strcmp(short_name(calibration->keys[k].paths[0]), short_name(key->paths[0])) == 0;
+            key->name = same ? key->paths[0] : key->name;
+        }
+    }
 }
 
 static void keys_read(struct reading *reading, const struct scn_tree *tree)
@@ -226,6 +241,9 @@ static void keys_read(struct reading *reading, const struct scn_tree *tree)
     }
     for (const struct scn_tree *item = tree->first; item != NULL; item = item->next) {
         key_read(reading, item);
+    }
+    if (reading->mistakes.count == 0) {
+        names_make(&reading->loaded->calibration);
     }
 }
 

@@ -32,6 +32,7 @@ enum calibration_unit {
 };
 
 struct calibration_key {
+    const char *name;                         // the first path; without its node, unless another key has that name
     const char *paths[CALIBRATION_PATHS_MAX]; // as --set takes them
     size_t path_count;
     enum calibration_unit unit;
@@ -61,6 +62,3 @@ void calibration_value_format(const struct calibration_key *key, uint32_t index,
 
 // The value of the key that is nearest to a text with its unit; the middle one if the text is none.
 uint32_t calibration_value_nearest(const struct calibration_key *key, const char *text);
-
-// The key's path, the first of several, without what all paths of nodes begin with: "board.dmac_start_cycles".
-const char *calibration_key_name(const struct calibration_key *key);

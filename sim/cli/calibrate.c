@@ -142,11 +142,28 @@ static void value_visit(void *ctx, const char *path, const char *value, const ch
     }
 }
 
+// The path with the index of a node that it names: values are visited by indices.
+static void path_by_index(const struct scn_scenario *scenario, const char *path, char *out, size_t size)
+{
+    static const char nodes[] = "nodes.";
+    const char *name = path + sizeof nodes - 1;
+    size_t length = strncmp(path, nodes, sizeof nodes - 1) == 0 ? strcspn(name, ".") : 0;
+    snprintf(out, size, "%s", path);
+    for (uint32_t i = 0; length > 0 && i < scenario->node_count; i++) {
+        if (strlen(scenario->nodes[i].name) == length && memcmp(scenario->nodes[i].name, name, length) == 0) {
+            snprintf(out, size, "%s%u%s", nodes, i, name + length);
+            return;
+        }
+    }
+}
+
 // The values that the scenarios have, as far as they are in the ranges.
 static void start_find(struct work *work, const struct scn_scenario *scenario, bool found[CALIBRATION_KEYS_MAX])
 {
     for (size_t i = 0; i < work->calibration->key_count; i++) {
-        struct sought sought = {.pattern = work->calibration->keys[i].paths[0]};
+        char path[SCN_TEXT_MAX];
+        struct sought sought = {.pattern = path};
+        path_by_index(scenario, work->calibration->keys[i].paths[0], path, sizeof path);
         scn_visit(scenario, value_visit, &sought);
         if (!found[i]) {
             work->start.indices[i] = calibration_value_nearest(&work->calibration->keys[i], sought.value);
@@ -188,6 +205,12 @@ static bool scenarios_load(struct work *work)
         work->first_rows[i] = work->measure.row_count;
         work->measure.row_count += scenario->compare_count;
         start_find(work, scenario, found);
+    }
+    for (size_t i = 0; i < work->calibration->key_count; i++) {
+        if (!found[i]) {
+            cli_error("the scenarios' value of %s is not known: the search starts in the middle of its range",
+                      work->calibration->keys[i].paths[0]);
+        }
     }
     if (work->measure.row_count == 0) {
         cli_error("%s: none of the scenarios compares with a published row", work->calibration->scenarios[0]);

@@ -27,6 +27,20 @@ static bool is_c1(const unsigned char *at)
     return at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
 }
 
+size_t sim_text_fit(const char *text, size_t bytes)
+{
+    size_t fit = 0;
+    while (text[fit] != '\0') {
+        size_t length = sim_text_character(text + fit);
+        length = length == 0 ? 1 : length; // no character: a byte of its own
+        if (fit + length > bytes) {
+            break;
+        }
+        fit += length;
+    }
+    return fit;
+}
+
 bool sim_text_is_control(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;

@@ -15,6 +15,9 @@ size_t sim_text_character(const char *text);
 // YAML has none of them as they are.
 bool sim_text_is_control(const char *text);
 
+// The number of bytes, at most so many, of the whole characters at the start of the text.
+size_t sim_text_fit(const char *text, size_t bytes);
+
 // A copy of the text in which control characters stand as escapes (\n, \x1b); those in `kept` stay as they are. The
 // caller frees it. NULL: there is no memory.
 char *sim_text_printable(const char *text, const char *kept);

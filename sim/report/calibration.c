@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/grid.h"
 
 #define UNMOVED_PERCENT 0.05  // a row whose value changes by less over a key's range does not depend on it
@@ -63,7 +64,7 @@ static void keys_print(const struct calibration_results *results, FILE *out)
     for (size_t i = 0; i < results->calibration->key_count; i++) {
         const struct calibration_key *key = &results->calibration->keys[i];
         const uint32_t indices[] = {0, key->value_count - 1, start->indices[i], best->indices[i]};
-        grid_cell_add(grid, "%s", calibration_key_name(key));
+        grid_cell_add(grid, "%s", key->name);
         for (size_t k = 0; k < 4; k++) {
             char text[CALIBRATION_VALUE_MAX];
             calibration_value_format(key, indices[k], text);
@@ -92,7 +93,7 @@ static void rows_print(const struct calibration_results *results, FILE *out)
     for (size_t i = 0; i < results->row_count; i++) {
         const struct calibration_row *row = &results->rows[i];
         grid_cell_add(grid, "%s", row->reference->id);
-        grid_cell_add(grid, "%.48s", row->what);
+        grid_cell_add(grid, "%.*s", (int)sim_text_fit(row->what, 48), row->what);
         grid_cell_add(grid, "%s", row->decides ? "decides" : row->reference->use);
         grid_cell_add(grid, "%s %s", row->reference->value, row->reference->unit);
         error_cell(grid, row, value_at(results, 0, i));
@@ -114,11 +115,11 @@ static void sensitivity_print(const struct calibration_results *results, FILE *o
     grid_column_left(grid, 0);
     grid_column_left(grid, 1);
     for (size_t key = 0; key < keys; key++) {
-        grid_cell_add(grid, "%s", calibration_key_name(&results->calibration->keys[key]));
+        grid_cell_add(grid, "%s", results->calibration->keys[key].name);
     }
     for (size_t i = 0; i < results->row_count; i++) {
         grid_cell_add(grid, "%s", results->rows[i].reference->id);
-        grid_cell_add(grid, "%.48s", results->rows[i].what);
+        grid_cell_add(grid, "%.*s", (int)sim_text_fit(results->rows[i].what, 48), results->rows[i].what);
         for (size_t key = 0; key < keys; key++) {
             percent_cell(grid, calibration_sensitivity(results, i, key));
         }
@@ -149,7 +150,7 @@ static void limits_print(const struct calibration_results *results, FILE *out)
     const struct calibration *calibration = results->calibration;
     const struct search_point *best = search_point_at(results->search, search_best(results->search));
     for (size_t a = 0; a < calibration->key_count; a++) {
-        const char *name = calibration_key_name(&calibration->keys[a]);
+        const char *name = calibration->keys[a].name;
         if (moves_nothing(results, a)) {
             fprintf(out, "No row that decides depends on %s: its value is the start's.\n", name);
             continue;
@@ -162,7 +163,7 @@ static void limits_print(const struct calibration_results *results, FILE *out)
             if (!moves_nothing(results, b) && fabs(cosine) > ALIKE) {
                 fprintf(out,
                         "%s and %s move the rows that decide in the same way: only both together are determined.\n",
-                        name, calibration_key_name(&calibration->keys[b]));
+                        name, calibration->keys[b].name);
             }
         }
     }

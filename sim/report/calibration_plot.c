@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/calibration.h"
 #include "sim/report/plot_axis.h"
 
@@ -97,8 +98,8 @@ static void key_entries_write(const struct calibration_results *results, const s
     for (size_t k = 0; k < row_count; k++) {
         const struct calibration_row *row = &results->rows[rows[k]];
         char title[TITLE_MAX + 16];
-        snprintf(title, sizeof title, "%s %.*s%s", row->reference->id, TITLE_MAX, row->what,
-                 strlen(row->what) > TITLE_MAX ? "..." : "");
+        snprintf(title, sizeof title, "%s %.*s%s", row->reference->id, (int)sim_text_fit(row->what, TITLE_MAX),
+                 row->what, strlen(row->what) > TITLE_MAX ? "..." : "");
         fprintf(out, ", \\\n     keyentry with linespoints linecolor rgb '%s' dashtype %s pointtype %u title ",
                 colours[k % COLOURS], row->decides ? "solid" : "'-'", row->decides ? 7u : 6u);
         plot_string_write(out, title);
@@ -114,7 +115,7 @@ static void panel_write(const struct calibration_results *results, size_t key, c
     double unit = axis_unit(one, &unit_name);
     uint32_t best = search_point_at(results->search, search_best(results->search))->indices[key];
     char label[128];
-    snprintf(label, sizeof label, "%.90s [%s]", calibration_key_name(one), unit_name);
+    snprintf(label, sizeof label, "%.90s [%s]", one->name, unit_name);
     fputs("set xlabel ", out);
     plot_string_write(out, label);
     fprintf(

@@ -18,7 +18,7 @@ static void keys_head_write(const struct calibration_results *results, FILE *out
 {
     for (size_t key = 0; key < results->calibration->key_count; key++) {
         fputc(',', out);
-        csv_text_write(out, calibration_key_name(&results->calibration->keys[key]));
+        csv_text_write(out, results->calibration->keys[key].name);
     }
 }
 
@@ -28,7 +28,7 @@ static void points_write(const struct calibration_results *results, FILE *out)
     fputs("point", out);
     keys_head_write(results, out);
     for (size_t i = 0; i < results->row_count; i++) {
-        char head[160];
+        char head[SCN_TEXT_MAX + 64];
         snprintf(head, sizeof head, "%s: %s", results->rows[i].reference->id, results->rows[i].what);
         fputc(',', out);
         csv_text_write(out, head);

@@ -45,7 +45,20 @@ static bool is_number(const char *text)
     return digits != 0 && *at == '\0';
 }
 
-// as_text: "1.0" would lose its precision.
+// Columns of names, and of published values, whose precision is in their text.
+static bool is_of_texts(const char *column)
+{
+    static const char *const columns[] = {"series", "component", "name",      "unit",    "id",
+                                          "what",   "use",       "published", "part",    "detail",
+                                          "node",   "kind",      "point",     "details", "status"};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        if (strcmp(column, columns[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void field_write(FILE *out, const char *text, bool as_text)
 {
     if (!as_text && is_number(text)) {
@@ -72,7 +85,7 @@ void json_table_write(FILE *out, const struct table *table, bool (*keep)(const s
         first = false;
         for (size_t i = 0; i < table->columns; i++) {
             fputs(i > 0 ? "," : "", out);
-            field_write(out, table_field(table, row, i), strcmp(table->fields[i], "published") == 0);
+            field_write(out, table_field(table, row, i), is_of_texts(table->fields[i]));
         }
         fputc(']', out);
     }

@@ -9,8 +9,8 @@
 // In double quotes, fit for a script element of HTML ('<' is escaped). Bytes that are no UTF-8 become question marks.
 void json_text_write(FILE *out, const char *text);
 
-// {"columns":[...],"rows":[[...]]}. Fields that are decimal numbers are numbers, but for
-// published ones, whose precision is in their text. keep: rows to write; NULL: all.
+// {"columns":[...],"rows":[[...]]}. Fields that are decimal numbers are numbers, but not
+// in columns of names and published values. keep: rows to write; NULL: all.
 void json_table_write(FILE *out, const struct table *table, bool (*keep)(const struct table *table, size_t row));
 
 // Mappings, lists, and scalars as texts.

@@ -96,7 +96,8 @@ static void document_read(struct notes *notes, FILE *file)
         int added = line[0] != '\0'
                         ? snprintf(paragraph + length, sizeof paragraph - length, "%s%s", length > 0 ? " " : "", line)
                         : 0;
-        length += added > 0 && length + (size_t)added < sizeof paragraph ? (size_t)added : 0;
+        length += (size_t)added; // beyond the paragraph: it is cut there
+        length = length < sizeof paragraph ? length : sizeof paragraph - 1;
     }
     paragraph_take(notes, paragraph);
 }

@@ -245,23 +245,33 @@ static void frame_write(struct page *page, FILE *out)
     fputs(at, out);
 }
 
-static void page_compose(void *ctx, FILE *out)
+struct composed {
+    char *bytes;
+    size_t length;
+};
+
+static void composed_write(void *ctx, FILE *out)
 {
-    frame_write(ctx, out);
+    const struct composed *composed = ctx;
+    (void)fwrite(composed->bytes, 1, composed->length, out);
 }
 
 enum sim_status page_write(const struct page_request *request, const char *path, char *error, size_t error_size)
 {
     struct page page = {.request = request, .error = error, .error_size = error_size};
     // Composed in memory first: a mistake in the results leaves an earlier page as it is.
-    char *bytes = NULL;
-    size_t length = 0;
-    FILE *memory = open_memstream(&bytes, &length);
-    if (memory == NULL) {
-        return SIM_ERR_NO_MEMORY;
+    struct composed composed = {0};
+    FILE *memory = open_memstream(&composed.bytes, &composed.length);
+    if (memory != NULL) {
+        frame_write(&page, memory);
     }
-    frame_write(&page, memory);
-    (void)fclose(memory);
-    free(bytes);
-    return page.status != SIM_OK ? page.status : files_one_write(path, page_compose, &page, error, error_size);
+    if (memory == NULL || fclose(memory) != 0) {
+        snprintf(error, error_size, "no memory for the page");
+        page.status = SIM_ERR_NO_MEMORY;
+    }
+    if (page.status == SIM_OK) {
+        page.status = files_one_write(path, composed_write, &composed, error, error_size);
+    }
+    free(composed.bytes);
+    return page.status;
 }

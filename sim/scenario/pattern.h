@@ -10,5 +10,5 @@
 // Compiles it, with REG_EXTENDED. False: why is the reason, and there is nothing to free. Refused besides mistakes: more
 // than SCN_PATTERN_PARTS_MAX parts when repetitions are written out, and references to groups, whose search may take for
 // ever.
-#define SCN_PATTERN_PARTS_MAX 10000u
+#define SCN_PATTERN_PARTS_MAX 500u
 bool scn_pattern_compile(const char *text, regex_t *pattern_out, char why[SCN_WHY_MAX]);

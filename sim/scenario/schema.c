@@ -26,7 +26,7 @@ static void text_write(FILE *out, const char *text)
 
 static void quantity_write(FILE *out, const char *units)
 {
-    fprintf(out, "\"type\":\"string\",\"pattern\":\"^ *[0-9]+([.][0-9]+)? *(%s) *$\"", units);
+    fprintf(out, "\"type\":\"string\",\"pattern\":\"^[0-9]+([.][0-9]+)? *(%s)$\"", units);
 }
 
 static void choices_write(FILE *out, const struct scn_key *key)
@@ -71,7 +71,7 @@ static void value_write(FILE *out, const struct scn_key *key, enum scn_unit unit
         fputs("\"type\":\"number\"", out);
         break;
     case SCN_UNIT_PERCENT:
-        fputs("\"type\":\"string\",\"pattern\":\"^ *[0-9]+([.][0-9]+)? *% *$\"", out);
+        fputs("\"type\":\"string\",\"pattern\":\"%$\"", out);
         break;
     case SCN_UNIT_ENDPOINT:
         fputs("\"type\":\"string\",\"pattern\":\"[.]\"", out);

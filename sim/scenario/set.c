@@ -243,9 +243,9 @@ static bool sub_clusters_find(struct scn_loader *loader, struct setting *setting
         *last = *first;
         return true;
     }
-    complain(loader, setting,
-             scn_arena_format(loader->arena, "'" SUB_CLUSTERS "%.80s': expected 0 to %" PRIu32 ", or *", step,
-                              count - 1));
+    complain(
+        loader, setting,
+        scn_arena_format(loader->arena, "'" SUB_CLUSTERS "%.80s': expected 0 to %" PRIu32 ", or *", step, count - 1));
     return false;
 }
 
@@ -263,6 +263,7 @@ static void walk_sub_clusters(struct scn_loader *loader, struct setting *setting
         complain(loader, setting, scn_arena_format(loader->arena, "a key must follow '" SUB_CLUSTERS "%s'", path));
     } else if (sub_clusters_find(loader, setting, path, routes->sub_cluster_count, &first, &last)) {
         key = strcmp(key, "fidelity") == 0 ? "board.fidelity" : key;
+        setting->all = strcmp(path, "*") == 0;
         for (uint32_t i = 0; i < scenario->node_count && !setting->failed; i++) {
             if (routes->sub_cluster_of[i] >= first && routes->sub_cluster_of[i] <= last) {
                 walk(loader, setting, &scn_kind_node, scn_arena_format(loader->arena, "%s", key), &scenario->nodes[i]);

@@ -70,8 +70,8 @@ TEST(Calibration, ReadsScenariosKeysAndRows)
     EXPECT_EQ(calibration_value(poll, 33), 1000000);
     EXPECT_EQ(seed->value_count, 2);
     EXPECT_EQ(calibration_value(seed, 1), 3);
-    EXPECT_STREQ(calibration_key_name(poll), "host.poll");
-    EXPECT_STREQ(calibration_key_name(seed), "seed");
+    EXPECT_STREQ(poll->name, "host.poll");
+    EXPECT_STREQ(seed->name, "seed");
     unload(&loading);
 }
 
@@ -135,7 +135,21 @@ TEST(Calibration, RefusesWhatItCannotUse)
                    "'from' needs a whole number, or a quantity such as '30 ns', '256 B', '250 MHz'");
     expect_refused(KEY("from: 0, to: 18446744073709551615, step: 1, source: s"), "3:55", "more than 10000 values");
     expect_refused("scenarios: [a.yaml]\nkeys: [{key: a=1, from: 1, to: 2, step: 1, source: s}]\n", "2:8",
-                   "'key: a=1' is a path, without a value");
+                   "'key: a=1' is no path as --set takes it");
+}
+
+TEST(Calibration, KeysWithOneNameKeepTheirNodes)
+{
+    struct loading loading;
+    load(&loading, "scenarios: a.yaml\nkeys:\n"
+                   "  - {key: nodes.0.host.poll, from: 1 ns, to: 2 ns, step: 1 ns, source: s}\n"
+                   "  - {key: nodes.1.host.poll, from: 1 ns, to: 2 ns, step: 1 ns, source: s}\n"
+                   "  - {key: nodes.1.host.load, from: 1 ns, to: 2 ns, step: 1 ns, source: s}\n");
+    ASSERT_EQ(loading.status, SIM_OK);
+    EXPECT_STREQ(loading.calibration->keys[0].name, "nodes.0.host.poll");
+    EXPECT_STREQ(loading.calibration->keys[1].name, "nodes.1.host.poll");
+    EXPECT_STREQ(loading.calibration->keys[2].name, "host.load");
+    unload(&loading);
 }
 
 TEST(Calibration, RefusesMoreThanItCanKeep)

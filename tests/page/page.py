@@ -18,7 +18,7 @@ except ImportError:
     sys.exit(77)
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FIGURE, SWEEP, TABLE, PATHS = 'pingpong', 'sweep', 'table', 'paths'
+FIGURE, SWEEP, TABLE, PATHS, ODD = 'pingpong', 'sweep', 'table', 'paths', "an odd 'one'"
 
 
 def results(program, folder):
@@ -35,7 +35,14 @@ def results(program, folder):
     run('run', scenarios + '/figures/sato2015-table2-atomics.yaml', '--set', 'fidelity=flow', '--out', TABLE)
     run('explain', scenarios + '/smoke/verbs-8b.yaml', '--set', 'fidelity=twin', '--out', PATHS)
     run('run', scenarios + '/smoke/smallest.yaml', '--out', PATHS + '/more', '--trace', PATHS + '/trace.csv')
-    run('report', FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, '--out', 'report.html')
+    odd = {'data.csv': 'series,bytes,latency_us,bandwidth_GBps\n4,8,1.0,0.008\n4,16,2.0,0.008\n  <b>a</b>  b,8,1,0.008\n',
+           'trace.csv': 'series,time_ps,component,point,kind\n', 'figure.yaml': '{}\n', 'manifest.yaml': 'runs: {}\n',
+           'breakdown.csv': 'series,part,detail,component,begin_ps,end_ps,duration_ps\n7,a,b,c,0,5,5\n'}
+    os.makedirs(os.path.join(folder, ODD))
+    for name, text in odd.items():
+        with open(os.path.join(folder, ODD, name), 'w') as file:
+            file.write(text)
+    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, '--out', 'report.html')
 
 
 class Page:
@@ -277,13 +284,23 @@ def both_colour_schemes_can_be_read(page):
     assert page.browser.execute_script('return document.documentElement.scrollWidth <= document.documentElement.clientWidth')
 
 
+def odd_results_leave_the_others_as_they_are(page):
+    page.open()
+    section = page.section(ODD)
+    figure = page.one('figure.interactive', section)
+    assert {circle.get_attribute('data-series') for circle in page.all('circle', figure)} == {'4', '  <b>a</b>  b'}
+    assert page.all('p.off', section) == [] and page.all('b', section) == []
+    assert len(page.all('canvas', section)) == 1 and len(page.all('rect.part', section)) == 1
+    assert len(page.all('section')) == 7 and page.failures() == []
+
+
 CASES = {case.__name__: case for case in (
     no_script_fails, hovering_shows_the_number, published_values_have_the_colour_of_their_curve, the_filter_filters,
     heads_sort_by_their_column, a_row_opens_its_reason, a_series_can_be_left_out,
     dragging_zooms_and_a_double_click_shows_the_whole, another_result_stands_beside, a_sweep_has_curves_and_a_surface,
     a_table_of_one_size_has_bars, a_breakdown_opens_into_its_pieces, a_timeline_finds_and_tells_times,
     a_long_timeline_stays_fluid, without_scripts_there_are_the_pictures, nothing_is_loaded_from_elsewhere,
-    both_colour_schemes_can_be_read)}
+    both_colour_schemes_can_be_read, odd_results_leave_the_others_as_they_are)}
 
 
 def main():

@@ -15,6 +15,9 @@ function element(name, attributes, ...children) {
   return made;
 }
 
+// What should be a list, of a file that may be anything.
+function list(value) { return Array.isArray(value) ? value : []; }
+
 // Rows of a table {columns, rows} as objects.
 function objects(table) {
   return table ? table.rows.map(row => Object.fromEntries(row.map((value, i) => [table.columns[i], value]))) : [];

@@ -3,7 +3,8 @@
 function pageMake() {
   results.results.forEach((result, i) => {
     result.anchor = `result-${i}`;
-    result.figure = result.figure || {title: "", panels: [], points: []};
+    const figure = result.figure || {};
+    result.figure = {title: typeof figure.title === "string" ? figure.title : "", panels: list(figure.panels), points: list(figure.points)};
     result.images = result.images || {};
     const same = results.results.filter(one => one.name === result.name).length > 1;
     result.label = same ? result.directory : result.name;

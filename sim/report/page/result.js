@@ -44,7 +44,7 @@ function baseSeries(row, result) {
 
 // --- sweeps ---------------------------------------------------------------------------------------------------------
 
-function options(select, texts) { select.replaceChildren(...texts.map(text => element("option", {}, text))); }
+function options(select, texts) { select.replaceChildren(...texts.map(text => element("option", {value: text}, text))); }
 
 function sweepNode(result) {
   const keys = sweptKeys(result), rows = objects(result.data).map(row => ({...row, base: baseSeries(row, result)}));
@@ -100,7 +100,7 @@ function countersNode(result) {
 
 // The links by what they carried: payload bytes over the time of the series that used them most.
 function linksNode(result) {
-  const runs = new Map(((result.manifest || {}).runs || []).map(run => [run.series, +run.simulated_ps]));
+  const runs = new Map(list((result.manifest || {}).runs).map(run => [run.series, +run.simulated_ps]));
   const most = new Map();
   for (const row of objects(result.counters)) {
     if (row.name !== "wire_bytes_sent" && !(row.name === "wire_bytes" && /\.ib\./.test(row.component))) continue;
@@ -134,10 +134,16 @@ function besideNode(result) {
   return left.length === 0 || columns.length === 0 ? null : element("p", {}, "Not in the figures: ", left.map(row => `${row.id} ${row.what}: ${number(row.simulated)} (published ${row.published} ${row.unit})`).join("; "), ".");
 }
 
+function figuresNode(result) {
+  return result.data ? element("div", {class: "figures"}, ...panelsOf(result).map(panel => panelNode(result, panel))) : null;
+}
+
+// A part that cannot be shown, because the files are not what they should be, leaves the others as they are.
 function resultSection(result) {
-  return element("section", {id: result.anchor}, element("h2", {}, result.figure.title || result.name), element("p", {}, element("code", {}, result.directory)),
-    result.data ? element("div", {class: "figures"}, ...panelsOf(result).map(panel => panelNode(result, panel))) : null,
-    besideNode(result), sweepNode(result), timelineNode(result), calibrationNode(result), rowsNode(result), linksNode(result), countersNode(result), manifestNode(result));
+  const parts = [figuresNode, besideNode, sweepNode, timelineNode, calibrationNode, rowsNode, linksNode, countersNode, manifestNode].map(make => {
+    try { return make(result); } catch (error) { return element("p", {class: "off"}, `A part of this result cannot be shown: ${error.message}`); }
+  });
+  return element("section", {id: result.anchor}, element("h2", {}, result.figure.title || result.name), element("p", {}, element("code", {}, result.directory)), ...parts);
 }
 
 function calibrationNode(result) {

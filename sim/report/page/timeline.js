@@ -139,7 +139,7 @@ function traceRecords(table) {
 
 function bySeries(title, records, arrows) {
   const names = [...new Set(records.map(record => record.series))], choice = element("select"), holder = element("div");
-  choice.append(...names.map(name => element("option", {}, name)));
+  choice.append(...names.map(name => element("option", {value: name}, name)));
   const draw = () => holder.replaceChildren(lanesNode(records.filter(record => record.series === choice.value), arrows));
   choice.addEventListener("change", draw);
   draw();
@@ -147,9 +147,9 @@ function bySeries(title, records, arrows) {
 }
 
 function timelineNode(result) {
-  if (!result.breakdown && !result.trace) return null;
-  const parts = [];
-  if (result.breakdown) parts.push(element("h3", {}, "Where the time goes"), stackedNode(objects(result.breakdown)), bySeries("The critical path", breakdownRecords(result.breakdown), true));
-  if (result.trace) parts.push(bySeries(`Recorded events (${result.trace.rows.length})`, traceRecords(result.trace), false));
+  const parts = [], has = table => table && table.rows.length > 0;
+  if (!has(result.breakdown) && !has(result.trace)) return null;
+  if (has(result.breakdown)) parts.push(element("h3", {}, "Where the time goes"), stackedNode(objects(result.breakdown)), bySeries("The critical path", breakdownRecords(result.breakdown), true));
+  if (has(result.trace)) parts.push(bySeries(`Recorded events (${result.trace.rows.length})`, traceRecords(result.trace), false));
   return element("div", {class: "timelines"}, ...parts);
 }
