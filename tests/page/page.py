@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """page.py PROGRAM FOLDER CASE: the page of `tcasim report` in Chromium. The case `results` makes the results and the page
-in the folder, which the others open. Status 77: there is no browser, or no Selenium."""
+in the folder, which the others open; `all` is all of them. Status 77: there is no browser, or no Selenium."""
 import csv
 import os
 import shutil
 import subprocess
 import sys
 import time
+import traceback
 
 try:
     from selenium import webdriver
@@ -89,7 +90,8 @@ class Page:
             return list(csv.DictReader(file))
 
     def failures(self):
-        return [entry for entry in self.browser.get_log('browser') if entry['level'] in ('SEVERE', 'WARNING')]
+        self.found = [entry for entry in self.browser.get_log('browser') if entry['level'] in ('SEVERE', 'WARNING')]
+        return self.found
 
 
 def no_script_fails(page):
@@ -99,7 +101,7 @@ def no_script_fails(page):
     for details in page.all('summary'):
         page.browser.execute_script('arguments[0].click()', details)
     assert len(page.all('figure.interactive svg')) >= 8
-    assert page.failures() == []
+    assert page.failures() == [], page.found
 
 
 def hovering_shows_the_number(page):
@@ -256,7 +258,7 @@ def a_long_timeline_stays_fluid(page):
         for (let i = 0; i < 20; i++) canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -1, clientX: 600, clientY: 50}));
         return (performance.now() - start) / 20;''')
     print(f'{took:.1f} ms a step')
-    assert page.failures() == []
+    assert page.failures() == [], page.found
 
 
 def without_scripts_there_are_the_pictures(page):
@@ -299,8 +301,21 @@ CASES = {case.__name__: case for case in (
     heads_sort_by_their_column, a_row_opens_its_reason, a_series_can_be_left_out,
     dragging_zooms_and_a_double_click_shows_the_whole, another_result_stands_beside, a_sweep_has_curves_and_a_surface,
     a_table_of_one_size_has_bars, a_breakdown_opens_into_its_pieces, a_timeline_finds_and_tells_times,
-    a_long_timeline_stays_fluid, without_scripts_there_are_the_pictures, nothing_is_loaded_from_elsewhere,
+    a_long_timeline_stays_fluid, nothing_is_loaded_from_elsewhere,
     both_colour_schemes_can_be_read, odd_results_leave_the_others_as_they_are)}
+CASES_WITHOUT_SCRIPTS = {case.__name__: case for case in (without_scripts_there_are_the_pictures,)}
+
+
+def fails(page, name, run):
+    try:
+        page.browser.set_window_size(1280, 1400)
+        run(page)
+    except Exception:  # of the case or of the browser: the others still run
+        traceback.print_exc()
+        print(f'FAILED {name}', flush=True)
+        return True
+    print(f'ok     {name}', flush=True)
+    return False
 
 
 def main():
@@ -311,12 +326,18 @@ def main():
     if case == 'results':
         results(program, folder)
         return 0
-    page = Page(folder, *(['--blink-settings=scriptEnabled=false'] if case == 'without_scripts_there_are_the_pictures' else []))
-    try:
-        CASES[case](page)
-    finally:
-        page.browser.quit()
-    return 0
+    if case == 'all':
+        results(program, folder)
+    wrong = 0
+    for arguments, cases in (([], CASES), (['--blink-settings=scriptEnabled=false'], CASES_WITHOUT_SCRIPTS)):
+        wanted = {name: run for name, run in cases.items() if case in ('all', name)}
+        page = Page(folder, *arguments) if wanted else None
+        try:
+            wrong += sum(fails(page, name, run) for name, run in wanted.items())
+        finally:
+            if page:
+                page.browser.quit()
+    return 1 if wrong else 0
 
 
 sys.exit(main())

@@ -70,6 +70,8 @@ function chartMake(options) {
     for (const cross of marks.filter(one => !state.hidden.has(one.series))) crossDraw(cross, x, y);
   }
   function crossDraw(cross, x, y) {
+    const [least, most] = y.domain();
+    if (cross.high < least || cross.low > most) return; // zoomed away
     const curve = curves.find(one => one.name === cross.series && !one.dashed), colour = curve ? curve.colour : "currentColor";
     const group = inside.append("g").attr("class", "published").attr("stroke", colour).attr("stroke-width", 2).attr("data-id", cross.id);
     const top = y(Math.min(cross.high, y.domain()[1])), bottom = y(Math.max(cross.low, y.domain()[0])), at = x(cross.x);
