@@ -14,7 +14,7 @@ install(TARGETS tcasim RUNTIME DESTINATION ${program} ${runtime})
 install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/ DESTINATION ${program}/lib ${runtime} USE_SOURCE_PERMISSIONS
         PATTERN pkgconfig EXCLUDE PATTERN *.so* EXCLUDE)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/ DESTINATION ${program}/lib ${runtime}
-        FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ FILES_MATCHING PATTERN *.so*)
+        FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ FILES_MATCHING PATTERN pkgconfig EXCLUDE PATTERN *.so*)
 install(CODE "
     file(GLOB files \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${program}/lib/*\")
     if(CMAKE_INSTALL_DO_STRIP)
@@ -22,8 +22,6 @@ install(CODE "
             execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded \${file} ERROR_QUIET)
         endforeach()
     endif()
-    file(REMOVE_RECURSE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${program}/lib/pkgconfig\")
-    
     file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin\")
     file(CREATE_LINK ../${program}/tcasim \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/tcasim\" SYMBOLIC)" ${runtime})
 install(DIRECTORY configs DESTINATION ${home} ${runtime})
@@ -37,12 +35,12 @@ install(FILES cmake/install/tcasim.bash DESTINATION share/bash-completion/comple
         RENAME tcasim ${runtime})
 install(FILES cmake/install/_tcasim DESTINATION share/zsh/vendor-completions ${runtime})
 
-# Manual pages, from the tables of options.
+# Manual pages, from the tables of options, made when they are installed.
 set(manual ${CMAKE_BINARY_DIR}/man)
-add_custom_command(OUTPUT ${manual}/.made
-    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:tcasim> -DFOLDER=${manual} -DVERSION=${PROJECT_VERSION} -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_SOURCE_DIR}/cmake/install/manual.cmake
-    DEPENDS tcasim CHANGELOG.md ${CMAKE_SOURCE_DIR}/cmake/install/manual.cmake VERBATIM)
-add_custom_target(manual ALL DEPENDS ${manual}/.made)
+install(CODE "
+    execute_process(COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:tcasim> -DFOLDER=${manual} -DVERSION=${PROJECT_VERSION}
+                            -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_SOURCE_DIR}/cmake/install/manual.cmake
+                    COMMAND_ERROR_IS_FATAL ANY)" ${runtime})
 install(DIRECTORY ${manual}/ DESTINATION share/man/man1 ${runtime} FILES_MATCHING PATTERN *.1.gz)
 install(FILES ${CMAKE_BINARY_DIR}/CHANGELOG.md.gz ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${documents} ${runtime})
 
@@ -73,7 +71,6 @@ install(FILES ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION share/doc/tcasim-dev 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tcasim)
 set(CPACK_PACKAGE_CONTACT "The tcasim authors <tcasim@example.org>")
-set(CPACK_PACKAGE_HOMEPAGE_URL https://example.org/tcasim)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL tcasim tcasim-dev)
 set(CPACK_COMPONENTS_GROUPING IGNORE)

@@ -24,4 +24,3 @@ file(WRITE ${FOLDER}/../changelog "tcasim (${VERSION}) unstable; urgency=medium
  -- The tcasim authors <tcasim@example.org>  ${date}
 ")
 execute_process(COMMAND gzip -9nf ${FOLDER}/../CHANGELOG.md ${FOLDER}/../changelog COMMAND_ERROR_IS_FATAL ANY)
-file(TOUCH ${FOLDER}/.made)

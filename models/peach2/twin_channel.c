@@ -8,16 +8,6 @@
 
 enum { CHECK_SOURCE_CYCLES = 1, CHECK_CYCLES = 2 }; // the two checks
 
-static uint32_t reg32(const struct twin_channel *channel, uint32_t offset)
-{
-    return channel->twin->registers[(PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset) / 4];
-}
-
-static uint64_t reg64(const struct twin_channel *channel, uint32_t offset)
-{
-    return twin_register64(channel->twin, PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset);
-}
-
 static struct twin_fetch *fetch_of(const struct twin_channel *channel)
 {
     return &channel->twin->fetches[channel->index];
@@ -277,7 +267,7 @@ void twin_channel_retire(struct twin_channel *channel, const struct twin_report 
 static void start_at(struct twin_channel *channel, uint64_t edge)
 {
     const struct peach2_twin_config *config = &channel->twin->config;
-    uint32_t control = reg32(channel, PEACH2_DMAC_CONTROL);
+    uint32_t control = twin_channel_register(channel, PEACH2_DMAC_CONTROL);
     if (channel->state != TWIN_CHANNEL_IDLE || channel->from > edge) {
         if (channel->ignored < UINT8_MAX) {
             channel->ignored++;
@@ -289,11 +279,11 @@ static void start_at(struct twin_channel *channel, uint64_t edge)
     channel->notify_local = (control & PEACH2_DMAC_CONTROL_NOTIFY_LOCAL_MASK) != 0;
     channel->notify_remote = (control & PEACH2_DMAC_CONTROL_NOTIFY_REMOTE_MASK) != 0;
     channel->end_interrupt = (control & PEACH2_DMAC_CONTROL_INTERRUPT_MASK) != 0;
-    channel->notify_local_address = reg64(channel, PEACH2_DMAC_NOTIFY_LOCAL);
-    channel->notify_remote_address = reg64(channel, PEACH2_DMAC_NOTIFY_REMOTE);
-    channel->notify_value = reg32(channel, PEACH2_DMAC_NOTIFY_VALUE);
+    channel->notify_local_address = twin_channel_register64(channel, PEACH2_DMAC_NOTIFY_LOCAL);
+    channel->notify_remote_address = twin_channel_register64(channel, PEACH2_DMAC_NOTIFY_REMOTE);
+    channel->notify_value = twin_channel_register(channel, PEACH2_DMAC_NOTIFY_VALUE);
     channel->transfer = twin_transfer_of_registers(channel);
-    channel->chain_address = reg64(channel, PEACH2_DMAC_DESCRIPTOR);
+    channel->chain_address = twin_channel_register64(channel, PEACH2_DMAC_DESCRIPTOR);
     channel->error = PEACH2_DMA_OK;
     channel->done = false;
     channel->completed = 0;

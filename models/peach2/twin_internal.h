@@ -108,6 +108,17 @@ void twin_local_answered(peach2_twin_t *twin, uint64_t last); // the completion 
 
 // --- the DMAC (twin_channel.c, twin_fetch.c, twin_dmac.c, twin_writer.c) --------------------------------------------
 
+// The present value of a register of the channel.
+static inline uint32_t twin_channel_register(const struct twin_channel *channel, uint32_t offset)
+{
+    return channel->twin->registers[(PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset) / 4];
+}
+
+static inline uint64_t twin_channel_register64(const struct twin_channel *channel, uint32_t offset)
+{
+    return twin_register64(channel->twin, PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset);
+}
+
 void twin_channels_init(peach2_twin_t *twin);
 void twin_channels_fini(peach2_twin_t *twin);
 void twin_channel_start(peach2_twin_t *twin, unsigned channel, uint64_t edge);

@@ -5,26 +5,17 @@ enum { MEMORY_REGION = PEACH2_MEMORY_BASE / TWIN_MEMORY_BYTES };
 
 // --- where it comes from --------------------------------------------------------------------------------------------
 
-static uint32_t reg32(const struct twin_channel *channel, uint32_t offset)
-{
-    return channel->twin->registers[(PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset) / 4];
-}
-
-static uint64_t reg64(const struct twin_channel *channel, uint32_t offset)
-{
-    return twin_register64(channel->twin, PEACH2_DMAC_BASE + channel->index * PEACH2_DMAC_STRIDE + offset);
-}
-
 struct twin_transfer twin_transfer_of_registers(const struct twin_channel *channel)
 {
-    uint32_t length = reg32(channel, PEACH2_DMAC_LENGTH), width = reg32(channel, PEACH2_DMAC_STRIDE_WIDTH);
-    uint32_t source_pitch = reg32(channel, PEACH2_DMAC_STRIDE_SOURCE_PITCH);
-    uint32_t destination_pitch = reg32(channel, PEACH2_DMAC_STRIDE_DESTINATION_PITCH);
-    bool stride = (reg32(channel, PEACH2_DMAC_CONTROL) & PEACH2_DMAC_CONTROL_STRIDE_MASK) != 0;
+    uint32_t length = twin_channel_register(channel, PEACH2_DMAC_LENGTH),
+             width = twin_channel_register(channel, PEACH2_DMAC_STRIDE_WIDTH);
+    uint32_t source_pitch = twin_channel_register(channel, PEACH2_DMAC_STRIDE_SOURCE_PITCH);
+    uint32_t destination_pitch = twin_channel_register(channel, PEACH2_DMAC_STRIDE_DESTINATION_PITCH);
+    bool stride = (twin_channel_register(channel, PEACH2_DMAC_CONTROL) & PEACH2_DMAC_CONTROL_STRIDE_MASK) != 0;
     bool stride_bad = width == 0 || width >> PEACH2_WIDTH_BITS != 0 || source_pitch >> PEACH2_PITCH_BITS != 0 ||
                       destination_pitch >> PEACH2_PITCH_BITS != 0;
-    return (struct twin_transfer){.source = reg64(channel, PEACH2_DMAC_SOURCE),
-                                  .destination = reg64(channel, PEACH2_DMAC_DESTINATION),
+    return (struct twin_transfer){.source = twin_channel_register64(channel, PEACH2_DMAC_SOURCE),
+                                  .destination = twin_channel_register64(channel, PEACH2_DMAC_DESTINATION),
                                   .left = length % (1u << PEACH2_LENGTH_BITS),
                                   .width = width % (1u << PEACH2_WIDTH_BITS),
                                   .source_pitch = source_pitch % (1u << PEACH2_PITCH_BITS),

@@ -49,6 +49,11 @@ static int entry_remove(const char *path, const struct stat *about, int kind, st
     return remove(path);
 }
 
+void cli_bench_folder_remove(const char *folder)
+{
+    (void)nftw(folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 // A measured run writes its results, as a user's run does, but into a directory that is removed. The arguments after
 // "run" end with NULL. cost_out: may be NULL.
 static bool arguments_run(char *const *given, struct cli_child *child, struct cli_bench_cost *cost_out)
@@ -67,7 +72,7 @@ static bool arguments_run(char *const *given, struct cli_child *child, struct cl
         cli_error("%s left no results", given[0]);
         ran = false;
     }
-    (void)nftw(directory, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
+    cli_bench_folder_remove(directory);
     // A run whose expectation does not hold takes as long as one whose expectation holds.
     if (ran && child->exit_status > CLI_EXIT_EXPECT) {
         cli_error("%s ended with status %d", given[0], child->exit_status);

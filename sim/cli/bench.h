@@ -48,5 +48,8 @@ bool cli_program_run(char *const *argv, struct cli_child *child);
 // Runs `tcasim run` with these arguments, which end with NULL, and discards its results. False: printed why.
 bool cli_bench_run(char *const *arguments, struct cli_child *child);
 
+// Removes a scratch folder with all that is in it.
+void cli_bench_folder_remove(const char *folder);
+
 // bench_smpi.c: the halo of 16 nodes on SimGrid's SMPI. False: SimGrid is not installed, or printed why.
 bool cli_bench_smpi(const struct cli_paths *paths, struct cli_child *child);

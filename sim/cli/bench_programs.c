@@ -58,7 +58,7 @@ static bool compile(const struct cli_paths *paths, const char *source, const cha
 static bool mpi_measure(const struct cli_paths *paths, const char *source, const char *name, const char *scenario,
                         double limit_s, struct cli_bench_result *result)
 {
-    char folder[] = "/tmp/tcasim-bench-XXXXXX", file[2 * PATH_MAX], before[PATH_MAX], remove[64];
+    char folder[] = "/tmp/tcasim-bench-XXXXXX", file[2 * PATH_MAX], before[PATH_MAX];
     bool done = false;
     (void)snprintf(file, sizeof file, "%s/attached/%s", paths->scenarios, scenario);
     (void)setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
@@ -68,8 +68,8 @@ static bool mpi_measure(const struct cli_paths *paths, const char *source, const
         done = exec_measure(words, name, limit_s, result);
         done = chdir(before) == 0 && done;
     }
-    (void)snprintf(remove, sizeof remove, "rm -rf '%s'", folder);
-    return system(remove) == 0 && done;
+    cli_bench_folder_remove(folder);
+    return done;
 }
 
 bool cli_bench_gpu_copy(const struct cli_paths *paths, struct cli_bench_result *result)
@@ -96,7 +96,7 @@ bool cli_bench_mpi_tca0(const struct cli_paths *paths, struct cli_bench_result *
 // One point of the figure: first one device, then the other.
 bool cli_bench_himeno(const struct cli_paths *paths, struct cli_bench_result *result)
 {
-    char file[2 * PATH_MAX], out[] = "/tmp/tcasim-bench-XXXXXX", remove[64];
+    char file[2 * PATH_MAX], out[] = "/tmp/tcasim-bench-XXXXXX";
     char *const words[] = {"run",   file,        "--set", "sweep={parameters.split.value: [4x4]}",
                            "--set", "expect=[]", "--set", "compare=[]",
                            "--out", out,         NULL};
@@ -107,8 +107,8 @@ bool cli_bench_himeno(const struct cli_paths *paths, struct cli_bench_result *re
         return false;
     }
     bool done = exec_measure(words, "4x4 ranks over tca0, and over ibsim0", HIMENO_LIMIT_S, result);
-    (void)snprintf(remove, sizeof remove, "rm -rf '%s'", out);
-    return system(remove) == 0 && done;
+    cli_bench_folder_remove(out);
+    return done;
 }
 
 #define FIO "fio --name=j --ioengine=rdma --port=12345 --bs=4k --size=4k "

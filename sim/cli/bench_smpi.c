@@ -27,13 +27,11 @@ static bool compile_and_run(const struct cli_paths *paths, const char *folder, s
 
 bool cli_bench_smpi(const struct cli_paths *paths, struct cli_child *child)
 {
-    char folder[] = "/tmp/tcasim-bench-XXXXXX", remove[64];
-    struct cli_child removed;
+    char folder[] = "/tmp/tcasim-bench-XXXXXX";
     if (!cli_is_installed("smpicc") || !cli_is_installed("smpirun") || mkdtemp(folder) == NULL) {
         return false;
     }
     bool done = compile_and_run(paths, folder, child);
-    (void)snprintf(remove, sizeof remove, "%s", folder);
-    char *const words[] = {"rm", "-rf", remove, NULL};
-    return cli_program_run(words, &removed) && done;
+    cli_bench_folder_remove(folder);
+    return done;
 }

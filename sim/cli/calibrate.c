@@ -10,6 +10,7 @@
 #include "sim/cli/output.h"
 #include "sim/cli/pool.h"
 #include "sim/report/calibration.h"
+#include "sim/scenario/keys.h"
 
 #define POINTS_MAX 2000u
 
@@ -64,7 +65,11 @@ struct work {
 
 static bool is_fidelity(const char *text)
 {
-    return strcmp(text, "rtl") == 0 || strcmp(text, "twin") == 0 || strcmp(text, "flow") == 0;
+    const struct scn_choice *choice = scn_choices_fidelity;
+    while (choice->name != NULL && strcmp(choice->name, text) != 0) {
+        choice++;
+    }
+    return choice->name != NULL;
 }
 
 static bool options_check(struct calibrate_options *given, struct work *work)
@@ -334,8 +339,8 @@ static enum cli_exit results_publish(struct work *work, const struct calibrate_o
         return CLI_EXIT_INPUT;
     }
     results.check_fidelity = check ? given->check : NULL;
-    results.checked[0] = (struct calibration_checked){0, checked};
-    results.checked[1] = (struct calibration_checked){search_best(work->search), checked + results.row_count};
+    results.checked[0] = checked;
+    results.checked[1] = checked + results.row_count;
     char error[512] = "";
     if (!given->quiet) {
         calibration_print(&results, stdout);

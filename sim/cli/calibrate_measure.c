@@ -68,20 +68,6 @@ static const char *child_name(void *ctx, size_t i)
     return batch->measure->calibration->scenarios[scenario_of(batch, i)];
 }
 
-static bool child_prepare(void *ctx, size_t i, enum cli_exit *result)
-{
-    (void)ctx;
-    (void)i;
-    (void)result;
-    return true;
-}
-
-static void child_forked(void *ctx, size_t i)
-{
-    (void)ctx;
-    (void)i;
-}
-
 // Where the child's values are in the scratch file.
 static off_t place_of(const struct batch *batch, size_t child)
 {
@@ -170,7 +156,7 @@ static bool values_read(const struct batch *batch, size_t count, double *values_
 bool calibrate_measure(const struct calibrate_measure *measure, const struct search_point *points, size_t count,
                        double *values_out)
 {
-    static const struct cli_pool_ops ops = {child_prepare, child_run, child_forked, child_ended, child_name};
+    static const struct cli_pool_ops ops = {NULL, child_run, NULL, child_ended, child_name};
     size_t children = count * measure->calibration->scenario_count;
     struct batch batch = {measure, points, tmpfile(), calloc(children, sizeof *batch.results)};
     bool measured = false;

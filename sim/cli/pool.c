@@ -13,7 +13,7 @@
 #include "sim/cli/options.h"
 
 #define JOBS_MAX 1024
-#define POLL_US 5000 // interval of polling for children that have ended
+#define POLL_US  5000 // interval of polling for children that have ended
 
 struct state {
     const struct cli_pool *pool;
@@ -45,7 +45,7 @@ static void one_start(struct state *state, size_t i)
 {
     const struct cli_pool *pool = state->pool;
     enum cli_exit result = CLI_EXIT_INPUT;
-    if (!pool->ops->prepare(pool->ctx, i, &result)) {
+    if (pool->ops->prepare != NULL && !pool->ops->prepare(pool->ctx, i, &result)) {
         one_ended(state, i, result);
         return;
     }
@@ -56,7 +56,9 @@ static void one_start(struct state *state, size_t i)
         child_main(pool, i, parent);
     }
     int error = errno;
-    pool->ops->forked(pool->ctx, i);
+    if (pool->ops->forked != NULL) {
+        pool->ops->forked(pool->ctx, i);
+    }
     if (pid < 0) {
         cli_error("%s: cannot start a process: %s", pool->ops->name(pool->ctx, i), strerror(error));
         one_ended(state, i, CLI_EXIT_INPUT);

@@ -9,11 +9,11 @@
 #include "sim/cli/progress.h"
 
 struct cli_pool_ops {
-    // In the parent, before the fork: prepares what the child needs. false: there is nothing to run, and `result` is
-    // its result, CLI_EXIT_OK if it is already done.
+    // Optional. In the parent, before the fork: prepares what the child needs. false: there is nothing to run, and
+    // `result` is its result, CLI_EXIT_OK if it is already done.
     bool (*prepare)(void *ctx, size_t i, enum cli_exit *result);
     enum cli_exit (*run)(void *ctx, size_t i);                // in the child
-    void (*forked)(void *ctx, size_t i);                      // in the parent, after the fork: releases it
+    void (*forked)(void *ctx, size_t i);                      // optional; in the parent, after the fork: releases it
     void (*ended)(void *ctx, size_t i, enum cli_exit result); // in the parent, in the order in which they end
     const char *(*name)(void *ctx, size_t i);                 // for errors, until the next call
 };

@@ -46,12 +46,6 @@ static bool child_prepare(void *ctx, size_t i, enum cli_exit *result)
     return false;
 }
 
-static void child_forked(void *ctx, size_t i)
-{
-    (void)ctx;
-    (void)i;
-}
-
 static enum cli_exit child_run(void *ctx, size_t i)
 {
     const struct side *side = ctx;
@@ -126,7 +120,7 @@ static void child_ended(void *ctx, size_t i, enum cli_exit result)
 
 enum cli_exit cli_side_run(const struct cli_job *jobs, size_t count, uint32_t limit)
 {
-    static const struct cli_pool_ops ops = {child_prepare, child_run, child_forked, child_ended, child_name};
+    static const struct cli_pool_ops ops = {child_prepare, child_run, NULL, child_ended, child_name};
     struct side side = {.jobs = jobs, .children = calloc(count, sizeof *side.children), .count = count};
     if (side.children == NULL) {
         cli_error("out of memory");

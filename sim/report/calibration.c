@@ -99,7 +99,7 @@ static void rows_print(const struct calibration_results *results, FILE *out)
         error_cell(grid, row, value_at(results, 0, i));
         error_cell(grid, row, value_at(results, best, i));
         for (size_t k = 0; k < 2 && columns == 8; k++) {
-            error_cell(grid, row, results->checked[k].values[i]);
+            error_cell(grid, row, results->checked[k][i]);
         }
     }
     grid_print(grid, out);

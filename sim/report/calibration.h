@@ -17,22 +17,16 @@ struct calibration_row {
     bool decides; // it counts for the cost
 };
 
-// A point that was also simulated on the other fidelity.
-struct calibration_checked {
-    size_t number;        // of the point
-    const double *values; // one for each row
-};
-
 // Borrows everything. Values are in the unit of the row's publication; NAN: the simulation had none.
 struct calibration_results {
     const struct calibration *calibration;
     const search_t *search;
     const struct calibration_row *rows;
     size_t row_count;
-    const double *values;                  // of point i and row k: values[i * row_count + k]
-    const char *fidelity;                  // of the search: "flow"
-    const char *check_fidelity;            // NULL: nothing was checked
-    struct calibration_checked checked[2]; // the start and the best point
+    const double *values;       // of point i and row k: values[i * row_count + k]
+    const char *fidelity;       // of the search: "flow"
+    const char *check_fidelity; // NULL: nothing was checked
+    const double *checked[2];   // there, of the start and of the best point: one for each row
 };
 
 // (simulated - published) / published in per cent; NAN: there is none. What a deciding row adds to the cost is its

@@ -17,10 +17,6 @@ enum {
     TITLE_MAX = 50
 };
 
-static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
-                                      "#444444", "#882255", "#117733", "#999933", "#332288", "#AA4499"};
-#define COLOURS (sizeof colours / sizeof colours[0])
-
 // Rows that can be shown: those with an error at the start. Rows that decide come first.
 static size_t rows_choose(const struct calibration_results *results, size_t chosen[ROWS_MAX])
 {
@@ -101,7 +97,7 @@ static void key_entries_write(const struct calibration_results *results, const s
         snprintf(title, sizeof title, "%s %.*s%s", row->reference->id, (int)sim_text_fit(row->what, TITLE_MAX),
                  row->what, strlen(row->what) > TITLE_MAX ? "..." : "");
         fprintf(out, ", \\\n     keyentry with linespoints linecolor rgb '%s' dashtype %s pointtype %u title ",
-                colours[k % COLOURS], row->decides ? "solid" : "'-'", row->decides ? 7u : 6u);
+                plot_colours[k % PLOT_COLOURS_MORE], row->decides ? "solid" : "'-'", row->decides ? 7u : 6u);
         plot_string_write(out, title);
     }
     fputs(", \\\n     keyentry with lines linecolor rgb '#909090' dashtype '.' title 'best value'\n", out);
@@ -128,7 +124,7 @@ static void panel_write(const struct calibration_results *results, size_t key, c
         fprintf(out,
                 ", \\\n     $key%zu using 1:%zu with linespoints linecolor rgb '%s' dashtype %s pointtype %u pointsize "
                 "0.5 notitle",
-                key, k + 2, colours[k % COLOURS], decides ? "solid" : "'-'", decides ? 7u : 6u);
+                key, k + 2, plot_colours[k % PLOT_COLOURS_MORE], decides ? "solid" : "'-'", decides ? 7u : 6u);
     }
     if (key == 0) {
         key_entries_write(results, rows, row_count, out);

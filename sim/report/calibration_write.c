@@ -71,7 +71,7 @@ static void rows_write(const struct calibration_results *results, FILE *out)
         number_write(results->values[i], out);
         number_write(results->values[best * results->row_count + i], out);
         for (size_t k = 0; k < 2; k++) {
-            number_write(results->check_fidelity != NULL ? results->checked[k].values[i] : NAN, out);
+            number_write(results->check_fidelity != NULL ? results->checked[k][i] : NAN, out);
         }
         fputc('\n', out);
     }

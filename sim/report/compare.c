@@ -2,9 +2,6 @@
 
 #include <math.h>
 
-#define OK_PERCENT   5.0
-#define NEAR_PERCENT 15.0
-
 bool report_comparison_make(const report_t *report, const struct scn_check *check,
                             struct report_comparison *comparison_out)
 {
@@ -28,16 +25,24 @@ bool report_comparison_make(const report_t *report, const struct scn_check *chec
     return true;
 }
 
+bool report_comparison_point(const report_t *report, const struct scn_check *check,
+                             struct report_comparison *comparison_out)
+{
+    return !check->over.given && !report_value_is_bytes(check) &&
+           report_comparison_make(report, check, comparison_out) && comparison_out->taken.row != NULL &&
+           comparison_out->reference->published.kind != REPORT_PUBLISHED_TEXT;
+}
+
 const char *report_comparison_mark(const struct report_comparison *comparison)
 {
     if (!comparison->has_error) {
         return "";
     }
     double size = fabs(comparison->error_percent);
-    if (size <= OK_PERCENT) {
+    if (size <= REPORT_OK_PERCENT) {
         return "ok";
     }
-    return size <= NEAR_PERCENT ? "near" : "off";
+    return size <= REPORT_NEAR_PERCENT ? "near" : "off";
 }
 
 void report_simulated(const report_t *report, double *values_out)

@@ -17,5 +17,11 @@ struct report_comparison {
 bool report_comparison_make(const report_t *report, const struct scn_check *check,
                             struct report_comparison *comparison_out);
 
-// The agreement in a word: "ok" within 5 %, "near" within 15 %, "off" beyond, "" if there is no error to judge.
+// The same of a comparison that is a point of a figure: one number of one row. False also for any other.
+bool report_comparison_point(const report_t *report, const struct scn_check *check,
+                             struct report_comparison *comparison_out);
+
+#define REPORT_OK_PERCENT   5.0
+#define REPORT_NEAR_PERCENT 15.0
+// The agreement in a word: "ok" or "near" within these limits, "off" beyond, "" if there is no error to judge.
 const char *report_comparison_mark(const struct report_comparison *comparison);

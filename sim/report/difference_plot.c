@@ -21,7 +21,6 @@ enum {
 
 static const char *const columns[] = {"latency_us", "bandwidth_GBps", "memory_MB"};
 #define COLUMNS (sizeof columns / sizeof columns[0])
-static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444"};
 // Filled and hollow points of the same shape, in gnuplot's numbering.
 static const unsigned filled[] = {7, 5, 9, 11, 13}, hollow[] = {6, 4, 8, 10, 12};
 
@@ -287,8 +286,8 @@ static void header_write(const struct picture *picture, FILE *out)
             "set grid linetype 1 linewidth 0.6 linecolor '#dddddd'\n",
             width, (unsigned)PANELS_HEIGHT);
     for (size_t i = 0; i < picture->shown; i++) {
-        const char *colour = colours[i % (sizeof colours / sizeof colours[0])];
-        const unsigned shape = (unsigned)(i / (sizeof colours / sizeof colours[0]) + i) % 5;
+        const char *colour = plot_colours[i % PLOT_COLOURS];
+        const unsigned shape = (unsigned)(i / PLOT_COLOURS + i) % 5;
         fprintf(out,
                 "set style line %zu linecolor rgb '%s' linewidth 1.3 dashtype '-' pointtype %u pointsize 0.9\n"
                 "set style line %zu linecolor rgb '%s' linewidth 1.6 pointtype %u pointsize 0.6\n",

@@ -35,8 +35,7 @@ static void end_write(FILE *out, const char *key, double value)
 static bool point_write(const report_t *report, const struct scn_check *check, bool first, FILE *out)
 {
     struct report_comparison comparison;
-    if (check->over.given || report_value_is_bytes(check) || !report_comparison_make(report, check, &comparison) ||
-        comparison.taken.row == NULL || comparison.reference->published.kind == REPORT_PUBLISHED_TEXT) {
+    if (!report_comparison_point(report, check, &comparison)) {
         return false;
     }
     const struct report_published *published = &comparison.reference->published;

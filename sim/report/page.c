@@ -7,18 +7,20 @@
 
 #include <nettle/base64.h>
 
+#include "sim/report/compare.h"
 #include "sim/report/files.h"
 #include "sim/report/json.h"
+#include "sim/report/lines.h"
 #include "sim/report/notes.h"
 #include "sim/report/page_parts.h"
+#include "sim/report/topology_folded.h"
 #include "tcasim_revision.h"
 
 // The files of a directory: under which key the page gets them.
 static const struct {
     const char *file, *key;
 } tables[] = {{"data.csv", "data"},           {"compare.csv", "compare"},         {"counters.csv", "counters"},
-              {"breakdown.csv", "breakdown"}, {"sensitivity.csv", "sensitivity"}, {"trace.csv", "trace"}},
-  pictures[] = {{"plot.svg", "plot"}, {"breakdown.svg", "breakdown"}, {"topology.svg", "topology"}};
+              {"breakdown.csv", "breakdown"}, {"sensitivity.csv", "sensitivity"}, {"trace.csv", "trace"}};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 struct page {
@@ -50,66 +52,34 @@ bool page_has_results(const char *directory)
 
 // --- pictures -------------------------------------------------------------------------------------------------------
 
-// A whole file; NULL: it cannot be read, or it is larger than a picture.
-static char *bytes_read(const char *path, size_t *length_out)
+// "data:image/svg+xml;base64,..." between two texts; nothing if there is no such picture.
+static void picture_write(struct page *page, const char *directory, const char *name, const char *before,
+                          const char *after, FILE *out)
 {
-    enum { PICTURE_BYTES_MAX = 1 << 26 };
-    FILE *file = fopen(path, "r");
-    char *bytes = NULL;
-    if (file == NULL) {
-        return NULL;
-    }
-    if (fseek(file, 0, SEEK_END) == 0) {
-        long length = ftell(file);
-        rewind(file);
-        bytes = length > 0 && length < PICTURE_BYTES_MAX ? malloc((size_t)length) : NULL;
-        if (bytes != NULL && fread(bytes, 1, (size_t)length, file) != (size_t)length) {
-            free(bytes);
-            bytes = NULL;
-        }
-        *length_out = bytes != NULL ? (size_t)length : 0;
-    }
-    (void)fclose(file);
-    return bytes;
-}
-
-// "data:image/svg+xml;base64,...", without quotes. false: there is no such picture.
-static bool picture_write(struct page *page, const char *directory, const char *name, FILE *out)
-{
-    char path[PATH_MAX];
+    char path[PATH_MAX], *bytes = NULL;
     size_t length = 0;
-    char *bytes = path_make(page, directory, name, path) ? bytes_read(path, &length) : NULL;
-    char *encoded = bytes != NULL ? malloc(BASE64_ENCODE_RAW_LENGTH(length)) : NULL;
+    if (!path_make(page, directory, name, path) || lines_file_read(path, &bytes, &length) != SIM_OK) {
+        return;
+    }
+    char *encoded = malloc(BASE64_ENCODE_RAW_LENGTH(length) + 1);
     if (encoded != NULL) {
         base64_encode_raw(encoded, length, (const uint8_t *)bytes);
-        fputs("data:image/svg+xml;base64,", out);
+        fprintf(out, "%sdata:image/svg+xml;base64,", before);
         (void)fwrite(encoded, 1, BASE64_ENCODE_RAW_LENGTH(length), out);
+        fputs(after, out);
     }
-    bool written = encoded != NULL;
     free(encoded);
     free(bytes);
-    return written;
 }
 
-static bool picture_exists(struct page *page, const char *directory, const char *name)
-{
-    char path[PATH_MAX];
-    return path_make(page, directory, name, path) && access(path, R_OK) == 0;
-}
-
+// What the scripts show as it is; all else they draw themselves.
 static void pictures_write(struct page *page, const char *directory, FILE *out)
 {
-    fputs(",\n\"images\":{", out);
-    bool first = true;
-    for (size_t i = 0; i < COUNT(pictures); i++) {
-        if (picture_exists(page, directory, pictures[i].file)) {
-            fprintf(out, "%s\"%s\":\"", first ? "" : ",", pictures[i].key);
-            (void)picture_write(page, directory, pictures[i].file, out);
-            fputc('"', out);
-            first = false;
-        }
+    char calibration[PATH_MAX];
+    picture_write(page, directory, "topology.svg", ",\n\"topology\":\"", "\"", out);
+    if (path_make(page, directory, "sensitivity.csv", calibration) && access(calibration, R_OK) == 0) {
+        picture_write(page, directory, "plot.svg", ",\n\"plot\":\"", "\"", out);
     }
-    fputc('}', out);
 }
 
 // --- data -----------------------------------------------------------------------------------------------------------
@@ -182,7 +152,7 @@ static void data_write(struct page *page, FILE *out)
     char name[NAME_MAX + 1];
     fputs("{\"generator\":", out);
     json_text_write(out, "tcasim " TCASIM_VERSION ", revision " TCASIM_REVISION);
-    fputs(",\n\"notes\":", out);
+    fprintf(out, ",\n\"ok_percent\":%g,\"near_percent\":%g,\"notes\":", REPORT_OK_PERCENT, REPORT_NEAR_PERCENT);
     notes_write(page->request->accuracy_path, out);
     fputs(",\n\"results\":[", out);
     for (size_t i = 0; i < page->request->count && page->status == SIM_OK; i++) {
@@ -200,21 +170,18 @@ static void data_write(struct page *page, FILE *out)
     fputs("]}", out);
 }
 
+// For browsers without scripts.
 static void figures_write(struct page *page, FILE *out)
 {
+    static const char *const pictures[] = {"plot.svg", "breakdown.svg", "topology.svg"};
     for (size_t i = 0; i < page->request->count; i++) {
+        char name[NAME_MAX + 1];
+        fputs("<h2>", out);
+        topology_text_write(out, name_of(page->request->directories[i], name));
+        fputs("</h2>\n", out);
         for (size_t k = 0; k < COUNT(pictures); k++) {
-            const char *directory = page->request->directories[i];
-            if (picture_exists(page, directory, pictures[k].file)) {
-                char name[NAME_MAX + 1];
-                fputs("<p><img alt=\"a figure\" src=\"", out);
-                (void)picture_write(page, directory, pictures[k].file, out);
-                fputs("\"><br>", out);
-                for (const char *at = name_of(directory, name); *at != '\0'; at++) {
-                    fputc(strchr("<>&\"", *at) != NULL ? '_' : *at, out);
-                }
-                fputs("</p>\n", out);
-            }
+            picture_write(page, page->request->directories[i], pictures[k], "<p><img alt=\"a figure\" src=\"",
+                          "\"></p>\n", out);
         }
     }
 }

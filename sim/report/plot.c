@@ -16,8 +16,6 @@
 #define PANEL_HEIGHT     520
 #define TITLE_HEIGHT     44
 
-// Wong's palette: distinct for colour-blind readers and in print. Its yellow is left out: too pale on white.
-static const char *const colours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#444444"};
 // Filled and hollow circle, square, triangle, ... in gnuplot's numbering.
 static const unsigned point_types[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
 
@@ -27,14 +25,8 @@ static const unsigned point_types[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
 static bool published_find(const report_t *report, const struct scn_panel *panel, const struct scn_check *check,
                            struct report_comparison *comparison)
 {
-    if (strcmp(check->value.column, panel->y) != 0 || check->over.given || report_value_is_bytes(check)) {
-        return false;
-    }
-    if (!report_comparison_make(report, check, comparison) || comparison->taken.row == NULL) {
-        return false;
-    }
-    return plot_row_shown(panel, comparison->taken.row) &&
-           comparison->reference->published.kind != REPORT_PUBLISHED_TEXT;
+    return strcmp(check->value.column, panel->y) == 0 && report_comparison_point(report, check, comparison) &&
+           plot_row_shown(panel, comparison->taken.row);
 }
 
 // The ends of a published value in the column's unit. A bound has one end, used for both.
@@ -246,7 +238,7 @@ static void header_write(const report_t *report, uint32_t columns, uint32_t rows
     const unsigned most = curves_max(report);
     for (unsigned i = 0; i < most; i++) {
         fprintf(out, "set linetype %u linecolor rgb '%s' linewidth 1.6 pointtype %u pointsize 0.7\n", i + 1,
-                colours[i % (sizeof colours / sizeof colours[0])], point_types[i % styles]);
+                plot_colours[i % PLOT_COLOURS], point_types[i % styles]);
     }
     fputs("set style line 100 linecolor rgb '#000000' linewidth 1.9 pointtype 2 pointsize 1.1\n", out);
 }

@@ -6,6 +6,9 @@
 
 #include "sim/report/plot_curve.h"
 
+const char *const plot_colours[PLOT_COLOURS_MORE] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00",
+                                                     "#444444", "#882255", "#117733", "#999933", "#332288", "#AA4499"};
+
 #define TICS_MAX   11
 #define KEY_WIDTH  0.48 // fractions of the frame for the legend
 #define KEY_LINE   0.066

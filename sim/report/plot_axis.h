@@ -6,6 +6,11 @@
 
 #define PLOT_KEY_INSIDE_MAX 8 // lines; a longer legend is beside the panel
 
+// Wong's palette: distinct for colour-blind readers and in print. Its yellow is left out: too pale on white. Behind
+// PLOT_COLOURS of it come some of Tol's, up to PLOT_COLOURS_MORE.
+enum { PLOT_COLOURS = 7, PLOT_COLOURS_MORE = 12 };
+extern const char *const plot_colours[PLOT_COLOURS_MORE];
+
 struct plot_frame {
     double x_low, x_high, y_low, y_high; // ends of the axes
     unsigned curve_count;

@@ -5,7 +5,7 @@
 
 struct report_value {
     bool found;
-    double value;                   // in the unit of the column; with first_ or last_reaching bytes; else with over a ratio
+    double value; // in the unit of the column; with first_ or last_reaching bytes; else with over a ratio
     const struct report_point *row; // its row; NULL for a mean of several and if not found
     // A selected row that has no value, because no operation was measured. Then nothing is found.
     const struct report_point *unmeasured;

@@ -25,8 +25,7 @@ static void print_quantity(FILE *out, enum scn_quantity quantity, uint64_t numbe
     fputs(text, out);
 }
 
-// Always in double quotes, so that YAML reads it as a text.
-static void print_text(FILE *out, const char *text)
+void scn_text_print(FILE *out, const char *text)
 {
     fputc('"', out);
     for (const char *c = text; *c != '\0'; c++) {
@@ -136,7 +135,7 @@ void scn_value_print(FILE *out, const struct scn_scenario *scenario, const struc
         print_real(out, field);
         fputs(key->unit == SCN_UNIT_PERCENT ? " %" : "", out);
     } else if (key->unit == SCN_UNIT_TEXT) {
-        print_text(out, field);
+        scn_text_print(out, field);
     } else if (key->unit == SCN_UNIT_NODE) {
         print_node(out, scenario, fetch_number(key, base));
     } else if (key->unit == SCN_UNIT_ENDPOINT) {

@@ -4,25 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sim/scenario/keys.h"
+#include "sim/scenario/value.h"
 
 struct schema {
     FILE *out;
     bool first; // of the entries of the present mapping
 };
-
-// Texts of the table have neither control characters nor bytes beyond ASCII.
-static void text_write(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', out);
-        }
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
 
 static void quantity_write(FILE *out, const char *units)
 {
@@ -34,7 +21,7 @@ static void choices_write(FILE *out, const struct scn_key *key)
     fputs("\"enum\":[", out);
     for (size_t i = 0; key->choices[i].name != NULL; i++) {
         fputs(i > 0 ? "," : "", out);
-        text_write(out, key->choices[i].name);
+        scn_text_print(out, key->choices[i].name);
     }
     fputc(']', out);
 }
@@ -97,12 +84,12 @@ static void property_write(struct schema *schema, const char *name, const struct
     FILE *out = schema->out;
     fputs(schema->first ? "\n    " : ",\n    ", out);
     schema->first = false;
-    text_write(out, name);
+    scn_text_print(out, name);
     fputs(":{\"description\":", out);
-    text_write(out, key->doc);
+    scn_text_print(out, key->doc);
     if (key->fallback != NULL && key->fallback[0] != '\0') {
         fputs(",\"default\":", out);
-        text_write(out, key->fallback);
+        scn_text_print(out, key->fallback);
     }
     fputc(',', out);
     if (key->child != NULL && key->unit == SCN_UNIT_OBJECTS) {
@@ -148,7 +135,7 @@ static void kind_write(FILE *out, const struct scn_kind *kind)
 {
     struct schema schema = {out, true};
     fprintf(out, "  \"%s\":{\"description\":", kind->name);
-    text_write(out, kind->doc);
+    scn_text_print(out, kind->doc);
     fputs(",\"type\":\"object\",\"additionalProperties\":false,\"properties\":{", out);
     properties_write(&schema, kind);
     if (takes_preset(kind)) {

@@ -59,31 +59,39 @@ static const struct scn_key *name_key(const struct scn_kind *kind)
     return first->unit == SCN_UNIT_TEXT && first->min > 0 ? first : NULL;
 }
 
-// The entries that a step selects by index, by name, or all; false: reported.
-static bool entries_find(struct scn_loader *loader, struct setting *setting, const struct scn_key *key,
-                         const char *step, const char *base, uint32_t count, uint64_t *first, uint64_t *last)
+// The entries that a step selects by index, or all; false: reported, with what else a step may be.
+static bool entries_by_index(struct scn_loader *loader, struct setting *setting, const char *list, const char *step,
+                             uint32_t count, const char *other, uint64_t *first, uint64_t *last)
 {
     char why[SCN_WHY_MAX];
-    const struct scn_key *name = name_key(key->child);
     *first = 0;
     *last = count - 1;
     if (strcmp(step, "*") == 0) {
         return true;
     }
-    for (uint32_t i = 0; name != NULL && i < count; i++) {
+    if (scn_integer_parse(step, first, why) && *first < count) {
+        *last = *first;
+        return true;
+    }
+    complain(
+        loader, setting,
+        scn_arena_format(loader->arena, "'%s.%.80s': expected 0 to %" PRIu32 "%s, or *", list, step, count - 1, other));
+    return false;
+}
+
+// The same, or by name.
+static bool entries_find(struct scn_loader *loader, struct setting *setting, const struct scn_key *key,
+                         const char *step, const char *base, uint32_t count, uint64_t *first, uint64_t *last)
+{
+    const struct scn_key *name = name_key(key->child);
+    bool by_name = name != NULL && strcmp(step, "*") != 0;
+    for (uint32_t i = 0; by_name && i < count; i++) {
         if (strcmp(base + key->offset + i * key->child->size + name->offset, step) == 0) {
             *first = *last = i;
             return true;
         }
     }
-    if (scn_integer_parse(step, first, why) && *first < count) {
-        *last = *first;
-        return true;
-    }
-    complain(loader, setting,
-             scn_arena_format(loader->arena, "'%s.%.80s': expected 0 to %" PRIu32 "%s, or *", key->name, step,
-                              count - 1, name != NULL ? ", a name" : ""));
-    return false;
+    return entries_by_index(loader, setting, key->name, step, count, name != NULL ? ", a name" : "", first, last);
 }
 
 static void complain_empty(struct scn_loader *loader, struct setting *setting, const struct scn_key *key)
@@ -229,26 +237,6 @@ static char *start(struct scn_loader *loader, struct setting *setting, const cha
 
 #define SUB_CLUSTERS "sub_clusters."
 
-// The sub-clusters that a step selects: one, or all. false: reported.
-static bool sub_clusters_find(struct scn_loader *loader, struct setting *setting, const char *step, uint32_t count,
-                              uint64_t *first, uint64_t *last)
-{
-    char why[SCN_WHY_MAX];
-    *first = 0;
-    *last = count - 1;
-    if (strcmp(step, "*") == 0) {
-        return true;
-    }
-    if (scn_integer_parse(step, first, why) && *first < count) {
-        *last = *first;
-        return true;
-    }
-    complain(
-        loader, setting,
-        scn_arena_format(loader->arena, "'" SUB_CLUSTERS "%.80s': expected 0 to %" PRIu32 ", or *", step, count - 1));
-    return false;
-}
-
 // "N.KEY": KEY of every node of the sub-cluster; "N.fidelity": of its boards.
 static void walk_sub_clusters(struct scn_loader *loader, struct setting *setting, char *path)
 {
@@ -261,7 +249,7 @@ static void walk_sub_clusters(struct scn_loader *loader, struct setting *setting
     struct scn_routes *routes = scn_routes_find(scenario);
     if (key == NULL) {
         complain(loader, setting, scn_arena_format(loader->arena, "a key must follow '" SUB_CLUSTERS "%s'", path));
-    } else if (sub_clusters_find(loader, setting, path, routes->sub_cluster_count, &first, &last)) {
+    } else if (entries_by_index(loader, setting, "sub_clusters", path, routes->sub_cluster_count, "", &first, &last)) {
         key = strcmp(key, "fidelity") == 0 ? "board.fidelity" : key;
         setting->all = strcmp(path, "*") == 0;
         for (uint32_t i = 0; i < scenario->node_count && !setting->failed; i++) {

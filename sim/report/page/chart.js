@@ -148,8 +148,8 @@ function barsMake({title, yTitle, curves, marks = []}) {
 }
 
 function curvesOf(rows, x, y, dashed, suffix, colours) {
-  const groups = d3.group ? d3.group(rows, row => row.series) : new Map(d3.nest().key(row => row.series).entries(rows).map(one => [one.key, one.values]));
-  return [...groups].map(([name, values]) => {
+  const groups = d3.nest().key(row => row.series).entries(rows);
+  return groups.map(({key: name, values}) => {
     if (!colours.has(name)) colours.set(name, COLOURS[colours.size % COLOURS.length]);
     return {name: name + suffix, colour: colours.get(name), dashed,
             points: values.filter(row => typeof row[y] === "number").map(row => ({x: leading(row[x]), y: row[y], label: String(row[x])})).filter(point => isFinite(point.x))};

@@ -42,7 +42,7 @@ function leading(value) {
 }
 
 function mark(error) {
-  return typeof error !== "number" ? "" : Math.abs(error) <= 5 ? "ok" : Math.abs(error) <= 15 ? "near" : "off";
+  return typeof error !== "number" ? "" : Math.abs(error) <= results.ok_percent ? "ok" : Math.abs(error) <= results.near_percent ? "near" : "off";
 }
 
 const tip = document.getElementById("tip");

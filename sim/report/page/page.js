@@ -5,7 +5,6 @@ function pageMake() {
     result.anchor = `result-${i}`;
     const figure = result.figure || {};
     result.figure = {title: typeof figure.title === "string" ? figure.title : "", panels: list(figure.panels), points: list(figure.points)};
-    result.images = result.images || {};
     const same = results.results.filter(one => one.name === result.name).length > 1;
     result.label = same ? result.directory : result.name;
   });

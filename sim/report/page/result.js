@@ -112,7 +112,7 @@ function linksNode(result) {
   const table = tableMake(rows, [{name: "link", title: "End of a link"}, {name: "series", title: "Series"}, {name: "bytes", title: "Bytes on the wire", number: true},
     {name: "rate", title: "Mean rate [GB/s]", number: true, cell: row => number(row.rate, 3)},
     {name: "bar", title: "", cell: row => element("i", {style: `display:inline-block;height:9px;background:var(--mark);width:${(row.rate / top * 160).toFixed(0)}px`}), sort: row => row.rate}], {most: 2000});
-  return element("details", {class: "links"}, element("summary", {}, "Links and their use"), result.images.topology ? element("img", {src: result.images.topology, alt: "topology"}) : "",
+  return element("details", {class: "links"}, element("summary", {}, "Links and their use"), result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
     element("div", {class: "scroll"}, table.node));
 }
 
@@ -149,5 +149,5 @@ function resultSection(result) {
 function calibrationNode(result) {
   if (!result.sensitivity) return null;
   const rows = objects(result.sensitivity), columns = result.sensitivity.columns.map((name, i) => ({name, title: name, number: i > 2}));
-  return element("div", {}, element("h3", {}, "Change of a row over the whole range of a key, in per cent"), tableMake(rows, columns).node, result.images.plot ? element("img", {src: result.images.plot, alt: "errors of rows over keys"}) : "");
+  return element("div", {}, element("h3", {}, "Change of a row over the whole range of a key, in per cent"), tableMake(rows, columns).node, result.plot ? element("img", {src: result.plot, alt: "errors of rows over keys"}) : "");
 }

@@ -73,5 +73,5 @@ function publishedSection() {
     table.filter(row => has(row) && (use.selectedIndex === 0 || row.use === use.value) && (!far.checked || mark(row.error_percent) === "off"));
   }
   return element("section", {id: "published"}, element("h2", {}, "Published rows"),
-    element("div", {class: "tools"}, words, use, element("label", {}, far, " only beyond 15 %"), count), table.node);
+    element("div", {class: "tools"}, words, use, element("label", {}, far, ` only beyond ${results.near_percent} %`), count), table.node);
 }
