@@ -79,9 +79,8 @@ static void quantum_give(struct flow_quantum *quantum)
 
 void flow_stream_feed(flow_stream_t *stream)
 {
-    uint64_t left = stream->bytes - stream->begun, now_ps = sim_now_ps(stream->net->sim);
+    uint64_t left = stream->bytes - stream->begun;
     if (left == 0) {
-        sim_event_schedule_at(stream->net->sim, &stream->leave, stream->next_ps > now_ps ? stream->next_ps : now_ps);
         return;
     }
     uint32_t bytes = (uint32_t)(left < FLOW_QUANTUM_BYTES ? left : FLOW_QUANTUM_BYTES);
@@ -91,6 +90,14 @@ void flow_stream_feed(flow_stream_t *stream)
     // As if its end came when the source can send it.
     quantum->end_ps = stream->next_ps + (uint64_t)(stream->path.steps[0].ps_per_byte * bytes);
     flow_quantum_ask(quantum);
+}
+
+void flow_stream_leaves(struct flow_quantum *quantum)
+{
+    flow_stream_t *stream = quantum->stream;
+    uint64_t now_ps = sim_now_ps(stream->net->sim), lead_ps = stream->path.lead_ps;
+    sim_event_schedule_at(stream->net->sim, &stream->leave,
+                          quantum->end_ps > now_ps + lead_ps ? quantum->end_ps - lead_ps : now_ps);
 }
 
 // --- copies ---------------------------------------------------------------------------------------------------------

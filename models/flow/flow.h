@@ -105,6 +105,7 @@ struct flow_path {
     double least_ps_per_byte;            // of limits of the source, such as outstanding reads
     uint64_t pause_ps;                   // in which nothing moves, as in walks of page tables
     uint64_t delay_ps;                   // before its beginning
+    uint64_t lead_ps;                    // so long before its end, the source prepares what follows
     uint64_t latency_ps;                 // of a packet on an idle path
     uint32_t input;                      // of the next stage
     bool enters;                         // a ring, at the next stage
@@ -112,7 +113,7 @@ struct flow_path {
     uint32_t grain_bytes;                // an interrupted stream ends after a multiple of it
     uint32_t tail_bytes;                 // at its end, that packets carry: they take their time in the stages
     uint32_t before_bytes, behind_bytes; // that the device sends as packets beside it: the stages are busy for them
-    bool follows;                        // another stream of its source: its asides go beside that one's data
+    uint64_t behind_streams_bytes;       // of streams of its source that go directly before it, as if they were one
     bool refused;                        // something on it wants packets, or it does not fit
     struct flow_source from;
     struct flow_target to;
@@ -135,8 +136,9 @@ void flow_net_destroy(flow_net_t *net); // after all streams have ended
 
 // Both are called from an event, or from inside flow_stage_interrupt.
 struct flow_ops {
-    // Optional. Everything has left the source, with the tail: the device may begin something else there. It is also
-    // called after `done` of a whole stream, but not after that of one that was interrupted.
+    // Optional. Everything has left the source, with the tail, or will have in path->lead_ps: the device may begin
+    // something else there. It is also called after `done` of a whole stream, but not after that of one that was
+    // interrupted.
     void (*left)(void *ctx);
     // The end: `bytes` have been copied from path->from to path->to and counted. The device's reference ends with this
     // call and, of a whole stream, that of `left`. Fewer than all before the tail: the stream was interrupted, or a

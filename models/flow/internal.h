@@ -39,7 +39,7 @@ struct flow_stream {
     uint64_t next_ps;               // the source does not send before it
     uint64_t earliest_ps;           // its first bytes would arrive
     sim_event_t finish;             // then the landing
-    sim_event_t leave;              // the source is as slow as its limits
+    sim_event_t leave;              // the source is as slow as its limits, and path.lead_ps early
     bool has_left;
     bool finished;                       // done was called, or is not due
     bool lands;                          // it is copied later
@@ -65,5 +65,6 @@ void flow_stage_init(struct flow_stage *stage, flow_net_t *net);
 
 // flow.c
 void flow_stream_feed(flow_stream_t *stream);           // the source may send
+void flow_stream_leaves(struct flow_quantum *quantum);  // its service at the first stage begins, it is the final one
 void flow_stream_ends(struct flow_quantum *quantum);    // its service at the last stage begins
 void flow_stream_carried(struct flow_quantum *quantum); // its end has passed the last stage; it is freed

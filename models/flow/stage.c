@@ -117,7 +117,7 @@ static void asides_add(const flow_stream_t *stream, uint32_t bytes)
 {
     for (unsigned i = 0; i < stream->path.aside_count; i++) {
         const struct flow_aside *aside = &stream->path.asides[i];
-        if (stream->path.follows || stream->begun > aside->after_bytes) {
+        if (stream->path.behind_streams_bytes + stream->begun > aside->after_bytes) {
             aside->stage->aside_ps += aside->ps_per_byte * bytes;
         }
     }
@@ -161,6 +161,9 @@ static void serve(struct flow_stage *stage, struct flow_quantum *quantum)
         stream->next_ps = now_ps + source_ps;
         quantum->end_ps = stream->next_ps > quantum->end_ps ? stream->next_ps : quantum->end_ps;
         asides_add(stream, quantum->bytes);
+        if (quantum->final) {
+            flow_stream_leaves(quantum);
+        }
     }
     if (is_last(quantum, quantum->step)) {
         flow_stream_ends(quantum);

@@ -192,6 +192,7 @@ struct twin_channel {
     uint64_t start_edge; // of a start that comes while the channel runs
     struct twin_stream streams[TWIN_STREAMS]; // a ring, the oldest first
     uint32_t stream_head, stream_tail;        // running numbers
+    uint64_t streamed_bytes;                  // of those that went without a pause, up to the youngest
     bool begins;                              // the youngest still carries the present transfer
     bool packets;                             // for the rest of the transfer
     sim_event_t event, start_event;

@@ -1,19 +1,23 @@
 // Streams (models/flow): the long part of a DMA transfer without packets, and streams of other boards that pass.
 //
 // A channel whose transfer has a long contiguous rest hands all of it but the last segment to a stream. The last segment
-// follows as packets, with all that comes after them: the order, the end of the transfer, its status word.
+// follows as packets, with all that comes after them: the order, the end of the transfer, its status word. Of a
+// descriptor that has others behind it, a stream carries all: nobody waits for its end.
 #include "models/peach2/twin_internal.h"
 
 // From the first beat of a packet at an input to its first beat at an output, and the same from the reader's decision to
 // its request, and from a completion to the write.
 enum { PASS_CYCLES = 6, READ_CYCLES = 2, WRITE_CYCLES = 8 };
+// From a descriptor's end to the first segment of the next one: it is taken and checked while reads are outstanding.
+enum { NEXT_CYCLES = 4 };
 // A short transfer is a stream only among others of a chain, where its own latency does not show: packets are exact.
 enum { LONG_BYTES = 8192, LEAST_BYTES = 2048 };
 
+// A cycle for each 16 B, which lie on the lanes of their address (only a transfer's ends fill a beat in part), and one for
+// the header.
 static double beats_ps(const peach2_twin_t *twin, uint32_t packet_bytes)
 {
-    uint32_t beats = 1 + (packet_bytes + TWIN_BEAT_BYTES - 1) / TWIN_BEAT_BYTES;
-    return (double)(twin->config.period_ps * beats) / packet_bytes;
+    return (double)twin->config.period_ps * (1.0 / TWIN_BEAT_BYTES + 1.0 / packet_bytes);
 }
 
 // --- streams that pass ----------------------------------------------------------------------------------------------
@@ -60,6 +64,28 @@ void twin_core_writes_on(void *core, unsigned port, unsigned bar, struct flow_pa
 
 // --- the DMAC -------------------------------------------------------------------------------------------------------
 
+static uint32_t mean(uint64_t bytes, uint64_t packets)
+{
+    return (uint32_t)((bytes + packets / 2) / packets);
+}
+
+// Of the data of one read.
+static uint64_t writes_of_read(const struct peach2_twin_config *config, uint64_t destination, uint64_t bytes)
+{
+    return flow_packets(destination % config->mps_bytes + bytes, config->mps_bytes);
+}
+
+// Of a transfer: its first and its last read may be shorter than those between them.
+static uint64_t writes_of(const struct peach2_twin_config *config, const struct twin_transfer *transfer, uint64_t bytes)
+{
+    uint64_t room = config->read_bytes - transfer->source % config->read_bytes;
+    uint64_t first = room < bytes ? room : bytes, left = bytes - first, next = transfer->destination + first;
+    uint64_t last = left % config->read_bytes;
+    return writes_of_read(config, transfer->destination, first) +
+           left / config->read_bytes * writes_of_read(config, next, config->read_bytes) +
+           (last != 0 ? writes_of_read(config, next, last) : 0);
+}
+
 static void path_find(struct twin_channel *channel, struct flow_path *path, uint64_t bytes)
 {
     peach2_twin_t *twin = channel->twin;
@@ -72,17 +98,20 @@ static void path_find(struct twin_channel *channel, struct flow_path *path, uint
         path->refused = true;
         return;
     }
-    path->grain_bytes = path->packet_bytes = config->read_bytes;
+    // The first and the last read may be shorter: their mean.
+    uint64_t first = transfer->source % config->read_bytes;
+    uint64_t reads = flow_packets(first + bytes, config->read_bytes);
+    uint32_t read_bytes = mean(bytes, reads);
+    path->grain_bytes = config->read_bytes;
+    path->packet_bytes = read_bytes;
     flow_path_count(path, output_count, &twin->outputs[TWIN_N]);
     path->input = channel->index;
-    pcie_end_stream_reads(north, path, config->read_bytes, config->read_tags * config->read_bytes, source, bytes);
+    pcie_end_stream_reads(north, path, read_bytes, config->read_tags * config->read_bytes, source, bytes);
     flow_path_count(path, input_count, &twin->ingresses[TWIN_N]);
     path->latency_ps += (READ_CYCLES + WRITE_CYCLES) * config->period_ps;
-    flow_path_window(path, (uint64_t)config->read_tags * config->read_bytes, path->latency_ps);
+    flow_path_window(path, (uint64_t)config->read_tags * read_bytes, path->latency_ps);
     // The data of a read goes in writes that end at multiples of the largest payload.
-    uint32_t offset = (uint32_t)(transfer->destination & (config->mps_bytes - 1));
-    uint32_t writes = (offset + config->read_bytes + config->mps_bytes - 1) / config->mps_bytes;
-    path->packet_bytes = config->read_bytes / writes;
+    path->packet_bytes = mean(bytes, writes_of(config, transfer, bytes));
     path->input = TWIN_SOURCE_WRITE;
     leave(twin, transfer->dest, path, transfer->destination, bytes);
 }
@@ -117,6 +146,17 @@ static void left(void *ctx)
     twin_reader_plan(twin);
 }
 
+// Nothing is left for packets: the descriptor ends here.
+static void retire(struct twin_stream *stream)
+{
+    struct twin_channel *channel = stream->channel;
+    const struct twin_report report = {PEACH2_DMA_OK, (uint8_t)channel->index, true, false};
+    channel->outstanding += stream->counted ? 0 : 1;
+    stream->issued = true;
+    ended_remove(channel);
+    twin_channel_retire(channel, &report, stream->from);
+}
+
 static void done(void *ctx, uint64_t bytes)
 {
     static const struct sim_work streaming = {"board", "DMA stream", false};
@@ -133,15 +173,19 @@ static void done(void *ctx, uint64_t bytes)
     if (!stream->counted && !whole) { // otherwise it is still to come
         left(stream);
     }
+    if (stream->left == 0) {
+        retire(stream);
+    }
     twin_reader_plan(twin);
 }
 
-static bool is_long(const struct twin_channel *channel)
+// The next descriptor is known, and will be a stream, too.
+static bool is_followed(const struct twin_channel *channel)
 {
     const struct twin_descriptor *next = twin_fetch_front(&channel->twin->fetches[channel->index]);
-    bool before = next != NULL && peach2_descriptor_unpack(next->words).length > LEAST_BYTES;
-    bool among = twin_streams_any(channel) || before;
-    return channel->transfer.row_left > (among ? LEAST_BYTES : LONG_BYTES);
+    const struct peach2_descriptor descriptor =
+        next == NULL ? (struct peach2_descriptor){0} : peach2_descriptor_unpack(next->words);
+    return descriptor.length > LEAST_BYTES && !descriptor.fence;
 }
 
 bool twin_stream_fits(const struct twin_channel *channel)
@@ -150,9 +194,23 @@ bool twin_stream_fits(const struct twin_channel *channel)
     uint64_t last = transfer->row_left - 1;
     bool inside = (transfer->source ^ (transfer->source + last)) >> PEACH2_BLOCK_BITS == 0 &&
                   (transfer->destination ^ (transfer->destination + last)) >> PEACH2_BLOCK_BITS == 0;
-    return channel->twin->config.flows != NULL && !channel->packets && transfer->dest < PEACH2_PORTS && inside &&
-           transfer->source % channel->twin->config.read_bytes == 0 && is_long(channel) &&
-           channel->stream_tail - channel->stream_head < TWIN_STREAMS;
+    if (channel->twin->config.flows == NULL || channel->packets || transfer->dest >= PEACH2_PORTS || !inside ||
+        channel->stream_tail - channel->stream_head >= TWIN_STREAMS) {
+        return false;
+    }
+    return twin_streams_any(channel) || is_followed(channel)
+               ? transfer->row_left > LEAST_BYTES
+               : transfer->row_left > LONG_BYTES && transfer->source % channel->twin->config.read_bytes == 0;
+}
+
+// The transfer's bytes that a stream carries: packets wait for its end, another stream does not.
+static uint64_t body_of(const struct twin_channel *channel)
+{
+    const struct twin_transfer *transfer = &channel->transfer;
+    uint32_t read_bytes = channel->twin->config.read_bytes;
+    bool awaited = transfer->interrupt || transfer->left != transfer->row_left || !is_followed(channel);
+    uint32_t last_bytes = (uint32_t)((transfer->source + transfer->row_left - 1) % read_bytes) + 1;
+    return transfer->row_left - (awaited ? last_bytes : 0);
 }
 
 bool twin_stream_begin(struct twin_channel *channel)
@@ -163,10 +221,10 @@ bool twin_stream_begin(struct twin_channel *channel)
     if (!twin_stream_fits(channel)) {
         return false;
     }
-    uint32_t read_bytes = twin->config.read_bytes;
-    uint64_t bytes = (transfer->row_left - 1) / read_bytes * read_bytes; // all but the last segment
+    uint64_t bytes = body_of(channel);
     struct flow_path path = {.tail_bytes = (uint32_t)(transfer->row_left - bytes),
-                             .follows = twin_streams_any(channel)};
+                             .lead_ps = transfer->last ? 0 : NEXT_CYCLES * twin->config.period_ps,
+                             .behind_streams_bytes = twin_streams_any(channel) ? channel->streamed_bytes : 0};
     path_find(channel, &path, bytes);
     if (path.refused) {
         channel->packets = true;
@@ -182,6 +240,7 @@ bool twin_stream_begin(struct twin_channel *channel)
                                    .last = transfer->left == transfer->row_left,
                                    .interrupt = transfer->interrupt};
     channel->begins = true;
+    channel->streamed_bytes = path.behind_streams_bytes + transfer->row_left;
     stream->flow = flow_start(twin->config.flows, &path, transfer->row_left, &ops, stream);
     return true;
 }

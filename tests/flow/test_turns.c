@@ -182,6 +182,41 @@ TEST(FlowTurns, WhatGoesAsideTakesItsPart)
     bench_end(&bench);
 }
 
+TEST(FlowTurns, AsidesThatGoFirstAreOverForTheStreamThatFollows)
+{
+    for (unsigned follows = 0; follows < 2; follows++) {
+        TEST_TRACE("follows %u", follows);
+        struct bench bench;
+        bench_begin(&bench);
+        struct flow_path path = bench_path(&bench);
+        bench_step(&bench, &path, 0, 0);
+        flow_path_aside(&path, &bench.stages[0], 0.25, 20 * QUANTUM);
+        path.behind_streams_bytes = follows * 16 * QUANTUM;
+        const struct bench_stream *stream = bench_start(&bench, &path, 20 * QUANTUM);
+        bench_run(&bench);
+        // Behind 16 quanta of another stream, those after the fourth take a quarter more; the last one's comes too late.
+        EXPECT_EQ(stream->done_ps, (20 * QUANTUM + follows * 15 * QUANTUM / 4));
+        bench_end(&bench);
+    }
+}
+
+TEST(FlowTurns, ASourceThatPreparesEarlyLosesNoTime)
+{
+    for (uint64_t lead_ps = 0; lead_ps <= 8; lead_ps += 4) {
+        TEST_TRACE("lead %lu", (unsigned long)lead_ps);
+        struct bench bench;
+        bench_begin(&bench);
+        struct flow_path path = bench_path(&bench);
+        bench_step(&bench, &path, 0, 0);
+        path.lead_ps = lead_ps;
+        const struct bench_stream *stream = bench_start(&bench, &path, 5 * QUANTUM);
+        bench_run(&bench);
+        EXPECT_EQ(stream->left_ps, 5 * QUANTUM - lead_ps);
+        EXPECT_EQ(stream->done_ps, 5 * QUANTUM);
+        bench_end(&bench);
+    }
+}
+
 TEST(FlowTurns, ARingThatIsFullKeepsMoving)
 {
     struct bench bench;
