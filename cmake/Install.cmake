@@ -42,6 +42,7 @@ install(CODE "
                             -DSOURCE=${CMAKE_SOURCE_DIR} -P ${CMAKE_SOURCE_DIR}/cmake/install/manual.cmake
                     COMMAND_ERROR_IS_FATAL ANY)" ${runtime})
 install(DIRECTORY ${manual}/ DESTINATION share/man/man1 ${runtime} FILES_MATCHING PATTERN *.1.gz)
+install(DIRECTORY ${manual}/ DESTINATION share/man/man5 ${runtime} FILES_MATCHING PATTERN *.5.gz)
 install(FILES ${CMAKE_BINARY_DIR}/CHANGELOG.md.gz ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${documents} ${runtime})
 
 # Programs on the TCA library: headers, pkg-config files, a CMake package.

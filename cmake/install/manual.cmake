@@ -9,7 +9,8 @@ foreach(command ${commands})
     execute_process(COMMAND ${PROGRAM} help --man ${command} OUTPUT_FILE ${FOLDER}/tcasim-${command}.1
                     COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
-file(GLOB pages ${FOLDER}/*.1)
+execute_process(COMMAND ${PROGRAM} help --man scenario OUTPUT_FILE ${FOLDER}/tcasim-scenario.5 COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB pages ${FOLDER}/*.[15])
 execute_process(COMMAND gzip -9nf ${pages} COMMAND_ERROR_IS_FATAL ANY)
 configure_file(${SOURCE}/CHANGELOG.md ${FOLDER}/../CHANGELOG.md COPYONLY)
 # Debian's tools want a changelog of their own; its date is that of the commit.

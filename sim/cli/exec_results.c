@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/files.h"
 #include "sim/report/printed.h"
 
@@ -102,7 +103,7 @@ static void name_write(FILE *file, const char *name)
     if (name[0] != '\0' && name[0] != '-' && name[strspn(name, plain)] == '\0') {
         fputs(name, file);
     } else {
-        files_string_write(file, name);
+        sim_text_quote(file, name);
     }
 }
 

@@ -82,6 +82,9 @@ static enum cli_exit help_run(int argc, char **argv)
         overview_print();
         return CLI_EXIT_OK;
     }
+    if (man && strcmp(argv[2], "scenario") == 0) {
+        return cli_manual_of_scenario_print(stdout);
+    }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[2], commands[i].name) == 0) {
             char *arguments[] = {argv[2], "--help", NULL};

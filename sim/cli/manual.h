@@ -19,3 +19,5 @@ void cli_words_print(const struct cli_syntax *syntax, const struct cli_option *h
 
 // The page of the program itself.
 void cli_manual_of_program_print(const struct cli_command *commands, size_t count, FILE *out);
+// tcasim-scenario(5), from the table of keys.
+enum cli_exit cli_manual_of_scenario_print(FILE *out);

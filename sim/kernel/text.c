@@ -48,6 +48,49 @@ bool sim_text_is_control(const char *text)
     return at[0] < ' ' || at[0] == 0x7f || is_c1(at) || mark;
 }
 
+// Of a character that sim_text_is_control has found.
+static unsigned control_code(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    return at[0] == 0xef ? 0xfeff : is_c1(at) ? at[1] : at[0];
+}
+
+void sim_text_quote(FILE *out, const char *text)
+{
+    fputc('"', out);
+    while (*text != '\0') {
+        size_t bytes = sim_text_character(text);
+        if (bytes == 0) {
+            fputc('?', out);
+        } else if (sim_text_is_control(text)) {
+            fprintf(out, "\\u%04x", control_code(text));
+        } else {
+            fputs(*text == '"' || *text == '\\' ? "\\" : "", out);
+            fwrite(text, 1, bytes, out);
+        }
+        text += bytes > 0 ? bytes : 1;
+    }
+    fputc('"', out);
+}
+
+void sim_text_manual(FILE *out, const char *text)
+{
+    bool line_begins = true;
+    for (; *text != '\0'; text++) {
+        if (line_begins && (*text == '.' || *text == '\'')) {
+            fputs("\\&", out);
+        }
+        line_begins = *text == '\n';
+        if (*text == '\\') {
+            fputs("\\e", out);
+        } else if (*text == '-') {
+            fputs("\\-", out);
+        } else {
+            fputc(*text, out);
+        }
+    }
+}
+
 char *sim_text_printable(const char *text, const char *kept)
 {
     char *copy = malloc(ESCAPE_BYTES * strlen(text) + 1), *to = copy;

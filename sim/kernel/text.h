@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +22,13 @@ size_t sim_text_fit(const char *text, size_t bytes);
 // A copy of the text in which control characters stand as escapes (\n, \x1b); those in `kept` stay as they are. The
 // caller frees it. NULL: there is no memory.
 char *sim_text_printable(const char *text, const char *kept);
+
+// Writes a string in double quotes as JSON and YAML read it: control characters as escapes, a byte that is no UTF-8 as a
+// question mark.
+void sim_text_quote(FILE *out, const char *text);
+
+// Writes text for a page of the manual, from the beginning of a line: dashes that can be copied, no requests of troff.
+void sim_text_manual(FILE *out, const char *text);
 
 #ifdef __cplusplus
 }

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/files.h"
 #include "sim/scenario/tree.h"
 #include "sim/scenario/units.h"
@@ -203,9 +204,9 @@ static void file_write(void *ctx, FILE *out)
           out);
     for (size_t i = 0; i < baseline->count; i++) {
         fputs("- scenario: ", out);
-        files_string_write(out, baseline->entries[i].scenario);
+        sim_text_quote(out, baseline->entries[i].scenario);
         fputs("\n  expect: ", out);
-        files_string_write(out, baseline->entries[i].expect);
+        sim_text_quote(out, baseline->entries[i].expect);
         fputs("\n  numbers: ", out);
         numbers_write(out, &baseline->entries[i]);
         fputc('\n', out);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/breakdown_internal.h"
 #include "sim/report/csv.h"
 #include "sim/report/files.h"
@@ -286,15 +287,15 @@ static void timeline_write(void *ctx, FILE *out)
         const struct breakdown_series *series = &breakdown->series[row->series];
         uint64_t took_ps = row->end_ps - row->begin_ps;
         fputs(i == 0 ? "\n{\"ph\":\"X\",\"name\":" : ",\n{\"ph\":\"X\",\"name\":", out);
-        files_string_write(out, row->detail);
+        sim_text_quote(out, row->detail);
         fprintf(out, ",\"cat\":\"%s\",\"ts\":%" PRIu64 ".%06u,\"dur\":%" PRIu64 ".%06u,\"pid\":",
                 breakdown_part_names[row->part], row->begin_ps / PS_PER_US, (unsigned)(row->begin_ps % PS_PER_US),
                 took_ps / PS_PER_US, (unsigned)(took_ps % PS_PER_US));
         char process[2 * SCN_NAME_MAX + 8];
         snprintf(process, sizeof process, "%s: %s", series->name, row->node);
-        files_string_write(out, process);
+        sim_text_quote(out, process);
         fputs(",\"tid\":", out);
-        files_string_write(out, row->component);
+        sim_text_quote(out, row->component);
         fputc('}', out);
     }
     fputs("\n]}\n", out);

@@ -5,13 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/compare.h"
 #include "sim/report/files.h"
 
 static void text_entry(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "%s: ", key);
-    files_string_write(out, text);
+    sim_text_quote(out, text);
 }
 
 static void panels_write(const struct scn_scenario *scenario, FILE *out)

@@ -121,22 +121,6 @@ void files_close(struct files *files, FILE *file, const char *name)
     }
 }
 
-void files_string_write(FILE *out, const char *text)
-{
-    fputc('"', out);
-    while (*text != '\0') {
-        size_t bytes = sim_text_character(text);
-        if (bytes == 0 || sim_text_is_control(text)) {
-            fputc(bytes == 0 ? '?' : ' ', out);
-        } else {
-            fputs(*text == '"' || *text == '\\' ? "\\" : "", out);
-            fwrite(text, 1, bytes, out);
-        }
-        text += bytes > 0 ? bytes : 1;
-    }
-    fputc('"', out);
-}
-
 enum sim_status files_commit(struct files *files)
 {
     for (unsigned i = 0; i < files->count; i++) {

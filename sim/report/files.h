@@ -44,9 +44,5 @@ __attribute__((format(printf, 3, 4))) void files_fail(struct files *files, enum 
 enum sim_status files_one_write(const char *path, void (*write)(void *ctx, FILE *out), void *ctx, char *error,
                                 size_t error_size);
 
-// Writes a double-quoted string for JSON and YAML; a control character becomes a space, a byte that is no UTF-8 a question
-// mark.
-void files_string_write(FILE *out, const char *text);
-
 // Renames all files, or removes the temporary ones after a failure. Returns the status of the whole set.
 enum sim_status files_commit(struct files *files);

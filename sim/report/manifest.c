@@ -6,6 +6,7 @@
 #include <nettle/sha2.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
 #include "sim/report/faults.h"
 #include "tcasim_revision.h"
 
@@ -56,7 +57,7 @@ static void sets_write(const report_t *report, FILE *out)
     fputs(report->set_count == 0 ? "set: []\n" : "set:\n", out);
     for (size_t i = 0; i < report->set_count; i++) {
         fputs("  - ", out);
-        files_string_write(out, report->sets[i]);
+        sim_text_quote(out, report->sets[i]);
         fputc('\n', out);
     }
 }
@@ -72,7 +73,7 @@ static void runs_write(const report_t *report, FILE *out)
     for (size_t i = 0; i < report->run_count; i++) {
         const struct report_run *run = &report->runs[i];
         fputs("  - series: ", out);
-        files_string_write(out, run->series);
+        sim_text_quote(out, run->series);
         fprintf(out, "\n    simulated_ps: %" PRIu64 "\n    events: %" PRIu64 "\n    rtl_cycles: %" PRIu64 "\n",
                 run->simulated_ps, run->events, run->rtl_cycles);
         report_faults_manifest_write(report, run->series, out);
@@ -85,9 +86,9 @@ static void points_write(const report_t *report, FILE *out)
     fputs(report->hash_count > 0 ? "points:\n" : "", out);
     for (size_t i = 0; i < report->hash_count; i++) {
         fputs("  - label: ", out);
-        files_string_write(out, report->scenario->sweep->points[i].label);
+        sim_text_quote(out, report->scenario->sweep->points[i].label);
         fputs("\n    file: ", out);
-        files_string_write(out, report->hashes[i]);
+        sim_text_quote(out, report->hashes[i]);
         fputc('\n', out);
     }
 }
@@ -128,7 +129,7 @@ void report_manifest_write(const report_t *report, struct files *files, const ch
         return;
     }
     fputs("scenario: ", out);
-    files_string_write(out, report->scenario->name);
+    sim_text_quote(out, report->scenario->name);
     fprintf(out, "\nseed: %" PRIu64 "\n", report->scenario->seed);
     sets_write(report, out);
     fprintf(out, "sha256:\n  scenario: %s\n", scenario);

@@ -1,9 +1,10 @@
-// `tcasim params`: prints the table of keys as help, with the values of the presets.
+// The table of keys as documentation, with the values of the presets.
 #include "sim/scenario/loader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/scenario/params.h"
 #include "sim/scenario/value.h"
 
 struct printer {
@@ -12,7 +13,6 @@ struct printer {
     struct scn_mistakes mistakes;
     const char *configs_dir;
     const char *filter;
-    bool found;
 };
 
 // The contents of a preset's file.
@@ -67,28 +67,25 @@ static const struct preset_text *entry_find(const struct preset_text *presets, c
     return NULL;
 }
 
-static void print_preset_value(struct printer *printer, const struct preset_text *presets,
-                               const struct preset_text *preset, const char *key)
+// false: the preset says nothing of the key.
+static bool value_make(const struct preset_text *presets, const struct preset_text *preset, const char *key,
+                       struct params_value *value_out)
 {
     const struct scn_tree *entry = NULL;
     const struct preset_text *owner = entry_find(presets, preset, key, &entry);
     const struct scn_tree *value = entry != NULL ? scn_tree_find(entry, "value") : NULL;
-    const char *source = text_of(entry, "source"), *assumption = text_of(entry, "assumption");
     if (entry != NULL && value == NULL) {
         value = entry;
     }
     if (value == NULL || value->kind != SCN_TREE_SCALAR) {
-        return;
+        return false;
     }
-    fprintf(printer->out, "      %-24s %-14s", preset->name, value->text);
-    if (owner != preset) {
-        fprintf(printer->out, " as %s", owner->name);
-    } else if (source != NULL) {
-        fprintf(printer->out, " source: %s", source);
-    } else if (assumption != NULL) {
-        fprintf(printer->out, " assumption: %s", assumption);
-    }
-    fputc('\n', printer->out);
+    *value_out = (struct params_value){.preset = preset->name,
+                                       .text = value->text,
+                                       .owner = owner != preset ? owner->name : NULL,
+                                       .source = text_of(entry, "source"),
+                                       .assumption = text_of(entry, "assumption")};
+    return true;
 }
 
 static const char *default_text(const struct scn_key *key)
@@ -100,7 +97,7 @@ static const char *default_text(const struct scn_key *key)
     return open && key->unit != SCN_UNIT_REAL ? "-" : key->fallback;
 }
 
-static void print_key(struct printer *printer, const struct scn_key *key, const struct preset_text *presets)
+static const char *range_text(struct printer *printer, const struct scn_key *key)
 {
     char *range = NULL;
     size_t size = 0;
@@ -110,63 +107,56 @@ static void print_key(struct printer *printer, const struct scn_key *key, const 
     }
     scn_range_print(out, key);
     fclose(out);
-    fprintf(printer->out, "  %-25s %-17s %-13s %-42s %s\n", key->name, scn_unit_text(key->unit), default_text(key),
-            range[0] != '\0' ? range : "-", key->doc);
+    const char *text = range[0] != '\0' ? scn_arena_format(&printer->arena, "%s", range) : "-";
     free(range);
-    for (size_t i = 0; presets[i].name != NULL; i++) {
-        print_preset_value(printer, presets, &presets[i], key->name);
-    }
+    return text;
 }
 
-static bool is_wanted(const struct printer *printer, const struct scn_kind *kind, const struct scn_key *key)
+static struct params_key key_make(struct printer *printer, const struct scn_key *key, const struct preset_text *presets)
 {
-    if (key->unit == SCN_UNIT_EMBED) {
-        return false;
+    size_t count = 0;
+    while (presets[count].name != NULL) {
+        count++;
     }
-    if (printer->filter == NULL) {
-        return true;
+    struct params_key made = {.key = key,
+                              .fallback = default_text(key),
+                              .range = range_text(printer, key),
+                              .values = scn_arena_alloc(&printer->arena, (count + 1) * sizeof *made.values)};
+    for (size_t i = 0; i < count; i++) {
+        made.value_count += value_make(presets, &presets[i], key->name, &made.values[made.value_count]) ? 1 : 0;
     }
+    return made;
+}
+
+static bool is_wanted(const char *filter, const struct scn_kind *kind, const struct params_key *key)
+{
     char path[2 * SCN_NAME_MAX];
-    snprintf(path, sizeof path, "%s.%s", kind->name, key->name);
-    bool wanted = strcasestr(path, printer->filter) != NULL || strcasestr(key->doc, printer->filter) != NULL;
-    for (const struct scn_choice *choice = key->choices; !wanted && choice != NULL && choice->name != NULL; choice++) {
-        wanted = strcasestr(choice->name, printer->filter) != NULL;
+    snprintf(path, sizeof path, "%s.%s", kind->name, key->key->name);
+    bool wanted = filter == NULL || params_word_fits(path, filter) || params_word_fits(key->key->doc, filter);
+    for (const struct scn_choice *choice = key->key->choices; !wanted && choice != NULL && choice->name != NULL;
+         choice++) {
+        wanted = params_word_fits(choice->name, filter);
+    }
+    for (size_t i = 0; !wanted && i < key->value_count; i++) {
+        const struct params_value *value = &key->values[i];
+        wanted = (value->source != NULL && params_word_fits(value->source, filter)) ||
+                 (value->assumption != NULL && params_word_fits(value->assumption, filter));
     }
     return wanted;
 }
 
-static void print_heading(struct printer *printer, const struct scn_kind *kind)
+static struct params_kind kind_make(struct printer *printer, const struct scn_kind *kind)
 {
-    fprintf(printer->out, "%s: %s", kind->name, kind->doc);
-    if (kind->presets != NULL) {
-        fprintf(printer->out, "; {preset: NAME, with: {...}} takes configs/%s/NAME.yaml", kind->presets);
-    }
+    struct params_kind made = {.kind = kind,
+                               .keys = scn_arena_alloc(&printer->arena, kind->key_count * sizeof *made.keys)};
+    const struct preset_text *presets = read_presets(printer, kind == &scn_kind_cable ? NULL : kind->presets);
     for (size_t i = 0; i < kind->key_count; i++) {
-        if (kind->keys[i].unit == SCN_UNIT_EMBED) {
-            fprintf(printer->out, "; takes the keys of a %s as well", kind->keys[i].child->name);
+        const struct params_key key = key_make(printer, &kind->keys[i], presets);
+        if (key.key->unit != SCN_UNIT_EMBED && is_wanted(printer->filter, kind, &key)) {
+            made.keys[made.key_count++] = key;
         }
     }
-    fprintf(printer->out, "\n  %-25s %-17s %-13s %-42s %s\n", "key", "unit", "default", "range", "meaning");
-}
-
-static void print_kind(struct printer *printer, const struct scn_kind *kind)
-{
-    const struct preset_text *presets = NULL;
-    for (size_t i = 0; i < kind->key_count; i++) {
-        const struct scn_key *key = &kind->keys[i];
-        if (!is_wanted(printer, kind, key)) {
-            continue;
-        }
-        if (presets == NULL) {
-            print_heading(printer, kind);
-            presets = read_presets(printer, kind == &scn_kind_cable ? NULL : kind->presets);
-        }
-        print_key(printer, key, presets);
-    }
-    if (presets != NULL) {
-        fputc('\n', printer->out);
-        printer->found = true;
-    }
+    return made;
 }
 
 static void print_mistakes(struct printer *printer)
@@ -179,13 +169,21 @@ static void print_mistakes(struct printer *printer)
     scn_messages_free(&messages);
 }
 
-enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter)
+enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter, enum scn_params_form form)
 {
     struct printer printer = {.out = out, .configs_dir = configs_dir, .filter = filter};
+    const struct params_form *style = &params_forms[form];
+    bool found = false;
     printer.mistakes.arena = &printer.arena;
     for (size_t i = 0; scn_kinds[i] != NULL; i++) {
-        print_kind(&printer, scn_kinds[i]);
+        const struct params_kind kind = kind_make(&printer, scn_kinds[i]);
+        if (kind.key_count > 0) {
+            fputs(found ? style->between : style->begin, out);
+            style->kind(out, &kind);
+            found = true;
+        }
     }
+    fputs(found ? style->end : "", out);
     bool good = printer.mistakes.count == 0;
     if (!good) {
         print_mistakes(&printer);
@@ -194,5 +192,5 @@ enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char 
     if (!good) {
         return SIM_ERR_INVALID;
     }
-    return printer.found ? SIM_OK : SIM_ERR_NOT_FOUND;
+    return found ? SIM_OK : SIM_ERR_NOT_FOUND;
 }

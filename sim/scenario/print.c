@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
 #include "sim/scenario/ib_fabric.h"
 
 #define OBJECT_BYTES_MAX 1024
@@ -23,18 +24,6 @@ static void print_quantity(FILE *out, enum scn_quantity quantity, uint64_t numbe
     char text[SCN_QUANTITY_MAX];
     scn_quantity_format(quantity, number, text);
     fputs(text, out);
-}
-
-void scn_text_print(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (const char *c = text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') {
-            fputc('\\', out);
-        }
-        fputc(*c, out);
-    }
-    fputc('"', out);
 }
 
 static void print_number(FILE *out, const struct scn_key *key, uint64_t number)
@@ -135,7 +124,7 @@ void scn_value_print(FILE *out, const struct scn_scenario *scenario, const struc
         print_real(out, field);
         fputs(key->unit == SCN_UNIT_PERCENT ? " %" : "", out);
     } else if (key->unit == SCN_UNIT_TEXT) {
-        scn_text_print(out, field);
+        sim_text_quote(out, field);
     } else if (key->unit == SCN_UNIT_NODE) {
         print_node(out, scenario, fetch_number(key, base));
     } else if (key->unit == SCN_UNIT_ENDPOINT) {

@@ -362,7 +362,7 @@ struct scn_scenario {
     char title[SCN_TEXT_MAX];
     uint64_t seed;
     enum scn_fidelity fidelity; // of boards that have no other, and of everything without one
-    uint64_t time_limit_ps; // of simulated time per series
+    uint64_t time_limit_ps;     // of simulated time per series
     uint64_t silence_limit_ps;
     struct scn_node nodes[SCN_NODES_MAX];
     uint32_t node_count;
@@ -478,9 +478,10 @@ enum sim_status scn_write_resolved(const struct scn_scenario *scenario, FILE *ou
 enum sim_status scn_write_schema(FILE *out);
 
 // `tcasim params`: every key with kind, unit, default, range and doc; with configs_dir also the value and source in
-// each preset. filter (may be NULL) keeps keys that have it in their name, meaning or choices.
-// SIM_ERR_NOT_FOUND: no key does.
-enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter);
+// each preset. filter (may be NULL) keeps keys that have it, or a word that means the same, in their name, meaning,
+// choices or sources. SIM_ERR_NOT_FOUND: no key does. MANUAL: without the title line.
+enum scn_params_form { SCN_PARAMS_TEXT, SCN_PARAMS_MARKDOWN, SCN_PARAMS_JSON, SCN_PARAMS_MANUAL };
+enum sim_status scn_print_params(FILE *out, const char *configs_dir, const char *filter, enum scn_params_form form);
 // The key nearest to a mistyped word, NULL when none is near.
 const char *scn_key_suggest(const char *word);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/scenario/value.h"
+#include "sim/kernel/text.h"
 
 struct schema {
     FILE *out;
@@ -21,7 +22,7 @@ static void choices_write(FILE *out, const struct scn_key *key)
     fputs("\"enum\":[", out);
     for (size_t i = 0; key->choices[i].name != NULL; i++) {
         fputs(i > 0 ? "," : "", out);
-        scn_text_print(out, key->choices[i].name);
+        sim_text_quote(out, key->choices[i].name);
     }
     fputc(']', out);
 }
@@ -84,12 +85,12 @@ static void property_write(struct schema *schema, const char *name, const struct
     FILE *out = schema->out;
     fputs(schema->first ? "\n    " : ",\n    ", out);
     schema->first = false;
-    scn_text_print(out, name);
+    sim_text_quote(out, name);
     fputs(":{\"description\":", out);
-    scn_text_print(out, key->doc);
+    sim_text_quote(out, key->doc);
     if (key->fallback != NULL && key->fallback[0] != '\0') {
         fputs(",\"default\":", out);
-        scn_text_print(out, key->fallback);
+        sim_text_quote(out, key->fallback);
     }
     fputc(',', out);
     if (key->child != NULL && key->unit == SCN_UNIT_OBJECTS) {
@@ -135,7 +136,7 @@ static void kind_write(FILE *out, const struct scn_kind *kind)
 {
     struct schema schema = {out, true};
     fprintf(out, "  \"%s\":{\"description\":", kind->name);
-    scn_text_print(out, kind->doc);
+    sim_text_quote(out, kind->doc);
     fputs(",\"type\":\"object\",\"additionalProperties\":false,\"properties\":{", out);
     properties_write(&schema, kind);
     if (takes_preset(kind)) {

@@ -15,9 +15,6 @@ void scn_value_default(const struct scn_key *key, void *base);
 // Parses one number of the row's unit (for a list, of its elements) and checks its range. False: why is the reason.
 bool scn_number_parse(const struct scn_key *key, const char *text, uint64_t *number_out, char why[SCN_WHY_MAX]);
 
-// print.c: a text without control characters, always in double quotes, so that YAML and JSON read it as a text.
-void scn_text_print(FILE *out, const char *text);
-
 // The value as YAML writes it.
 void scn_value_print(FILE *out, const struct scn_scenario *scenario, const struct scn_key *key, const void *base);
 

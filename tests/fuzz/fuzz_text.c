@@ -3,6 +3,7 @@
 #include <yaml.h>
 
 #include "fuzz.h"
+#include "sim/kernel/text.h"
 #include "sim/report/csv.h"
 #include "sim/report/files.h"
 
@@ -60,10 +61,10 @@ static void csv_check(char **texts, size_t count)
 static void string_write(FILE *out, char **texts, size_t count)
 {
     (void)count;
-    files_string_write(out, texts[0]);
+    sim_text_quote(out, texts[0]);
 }
 
-// The writer replaces what no YAML has: anything it writes is one string again, and plain text stays as it is.
+// Anything is one string again, and text, which has only characters, is the same text.
 static void yaml_check(char *original)
 {
     char *text = written(string_write, &original, 1);
@@ -74,11 +75,11 @@ static void yaml_check(char *original)
     FUZZ_HOLDS(yaml_parser_load(&parser, &document), "%s: %s", parser.problem, text);
     const yaml_node_t *node = yaml_document_get_root_node(&document);
     FUZZ_HOLDS(node != NULL && node->type == YAML_SCALAR_NODE, "%s", text);
-    bool plain = true;
-    for (const char *at = original; *at != '\0'; at++) {
-        plain = plain && *at >= ' ' && *at < 0x7f;
+    size_t good = 0;
+    for (size_t bytes = 1; original[good] != '\0' && bytes != 0; good += bytes) {
+        bytes = sim_text_character(original + good);
     }
-    FUZZ_HOLDS(!plain || strcmp((const char *)node->data.scalar.value, original) == 0, "%s", text);
+    FUZZ_HOLDS(original[good] != '\0' || strcmp((const char *)node->data.scalar.value, original) == 0, "%s", text);
     yaml_document_delete(&document);
     yaml_parser_delete(&parser);
     free(text);

@@ -23,6 +23,30 @@ TEST(Text, ShowsControlCharactersAsEscapes)
     expect_shown("cut \xc2", "", "cut \xc2");
 }
 
+static void expect_written(void (*write)(FILE *out, const char *text), const char *text, const char *expected)
+{
+    char *written = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&written, &size);
+    write(out, text);
+    fclose(out);
+    EXPECT_STREQ(written, expected);
+    free(written);
+}
+
+TEST(Text, IsQuotedAsJsonAndYamlReadIt)
+{
+    expect_written(sim_text_quote, "", "\"\"");
+    expect_written(sim_text_quote, "say \"\\\" <\xc3\xa9>", "\"say \\\"\\\\\\\" <\xc3\xa9>\"");
+    expect_written(sim_text_quote, "a\nb\x7f\xc2\x85\xef\xbb\xbf", "\"a\\u000ab\\u007f\\u0085\\ufeff\"");
+    expect_written(sim_text_quote, "cut \xc2", "\"cut ?\"");
+}
+
+TEST(Text, IsNoRequestOfTheManual)
+{
+    expect_written(sim_text_manual, ".SH a-b\n'c\\.d", "\\&.SH a\\-b\n\\&'c\\e.d");
+}
+
 TEST(Text, EndsUnicodeAtItsLastCharacter)
 {
     EXPECT_EQ(sim_text_character("\xf4\x8f\xbf\xbf"), 4); // U+10FFFF

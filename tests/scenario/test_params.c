@@ -6,14 +6,20 @@
 
 #include "sim/scenario/keys.h"
 
-static char *params_printed(const char *configs_dir, const char *filter, enum sim_status status)
+static char *form_printed(const char *configs_dir, const char *filter, enum scn_params_form form,
+                          enum sim_status status)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    EXPECT_EQ(scn_print_params(out, configs_dir, filter), status);
+    EXPECT_EQ(scn_print_params(out, configs_dir, filter, form), status);
     fclose(out);
     return text;
+}
+
+static char *params_printed(const char *configs_dir, const char *filter, enum sim_status status)
+{
+    return form_printed(configs_dir, filter, SCN_PARAMS_TEXT, status);
 }
 
 static char *params(const char *configs_dir, const char *filter)
@@ -72,6 +78,48 @@ TEST(Params, PrintNothingForAFilterThatFitsNoKey)
 {
     char *text = params_printed(FIXTURE_CONFIGS, "no-such-key", SIM_ERR_NOT_FOUND);
     EXPECT_STREQ(text, "");
+    free(text);
+}
+
+TEST(Params, FindWordsThatMeanTheSame)
+{
+    char *text = params(FIXTURE_CONFIGS, "propagation");
+    EXPECT_CONTAINS(text, "\n  flight ");
+    EXPECT_LACKS(text, "\n  lanes ");
+    free(text);
+    text = params(FIXTURE_CONFIGS, "hanawa2013 table 2");
+    EXPECT_CONTAINS(text, "\n  mps ");
+    EXPECT_LACKS(text, "\n  title ");
+    free(text);
+}
+
+TEST(Params, AreTablesOfMarkdown)
+{
+    char *text = form_printed(FIXTURE_CONFIGS, "host.m", SCN_PARAMS_MARKDOWN, SIM_OK);
+    EXPECT_CONTAINS(text, "## host\n\n");
+    EXPECT_CONTAINS(
+        text, "| key | unit | default | range | meaning |\n|---|---|---|---|---|\n| `memory` | size | required | ");
+    EXPECT_CONTAINS(text, "| `mps` | `xeon-e5-2670` | 256 B | source: hanawa2013 table 2");
+    free(text);
+    text = form_printed(FIXTURE_CONFIGS, "fidelity", SCN_PARAMS_MARKDOWN, SIM_OK);
+    EXPECT_CONTAINS(text, "rtl \\| twin \\| flow"); // a cell, and not three
+    free(text);
+}
+
+TEST(Params, AreJson)
+{
+    char *text = form_printed(FIXTURE_CONFIGS, "host.mps", SCN_PARAMS_JSON, SIM_OK);
+    EXPECT_CONTAINS(text, "{\"kinds\":[\n{\"name\":\"host\",");
+    EXPECT_CONTAINS(text, "{\"name\":\"mps\",\"unit\":\"size\",\"default\":\"required\",");
+    EXPECT_CONTAINS(text, "{\"preset\":\"xeon-e5-2670\",\"value\":\"256 B\",\"source\":\"hanawa2013 table 2");
+    free(text);
+}
+
+TEST(Params, AreAPageOfTheManual)
+{
+    char *text = form_printed(NULL, NULL, SCN_PARAMS_MANUAL, SIM_OK);
+    EXPECT_CONTAINS(text, ".SH \"host\"\n");
+    EXPECT_CONTAINS(text, ".TP\n.B mps\n");
     free(text);
 }
 
