@@ -26,7 +26,7 @@ def program_prints(*arguments):
         done = subprocess.run([program, *arguments], env={**os.environ, 'TCASIM_HOME': TOP}, check=True,
                               stdout=subprocess.PIPE, encoding='utf-8')
     except (OSError, subprocess.CalledProcessError) as error:
-        raise Abort(f'the program must be built first: {error}') from error
+        raise Abort(f'the pages that the program prints are missing; build it first: {error}') from error
     return done.stdout
 
 
