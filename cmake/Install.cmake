@@ -28,7 +28,7 @@ install(DIRECTORY configs DESTINATION ${home} ${runtime})
 install(DIRECTORY scenarios DESTINATION ${home} ${runtime} USE_SOURCE_PERMISSIONS PATTERN CMakeLists.txt EXCLUDE PATTERN invalid EXCLUDE)
 install(FILES results/reference/papers.csv DESTINATION ${home}/results/reference ${runtime})
 install(FILES docs/accuracy.md DESTINATION ${home}/docs ${runtime}) # `tcasim report` shows its paragraphs
-install(DIRECTORY docs/ DESTINATION ${documents} ${runtime})
+install(DIRECTORY docs/ DESTINATION ${documents} ${runtime} PATTERN site EXCLUDE)
 install(FILES README.md DESTINATION ${documents} ${runtime})
 install(FILES LICENSE DESTINATION ${documents} RENAME copyright ${runtime})
 install(FILES cmake/install/tcasim.bash DESTINATION share/bash-completion/completions
