@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 typedef uint64_t acp_ga_t;    ///< a global address; plus an offset inside its region it is again a global address
-typedef uint64_t acp_atkey_t; ///< names a registered region; it is the global address of its first byte
+typedef uint64_t acp_atkey_t; ///< names a registered region
 typedef int64_t acp_handle_t; ///< names a GMA; handles increase in the order of the calls
 
 #define ACP_GA_NULL    ((acp_ga_t)0)    ///< no global address
@@ -52,7 +52,7 @@ typedef int64_t acp_handle_t; ///< names a GMA; handles increase in the order of
 int acp_init(int *argc, char ***argv);
 /// Collective. Completes all GMAs, then releases everything: registered regions become ordinary memory.
 /// @retval 0 done
-/// @retval -1 not initialised, or the other ranks did not answer
+/// @retval -1 not initialised, or the exchange with the other ranks failed
 int acp_finalize(void);
 /// Collective. Like acp_finalize and acp_init, with another rank. Starter memory is zero.
 /// @param rank of this process from now on; each rank must be assigned to one process

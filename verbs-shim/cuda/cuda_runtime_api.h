@@ -307,6 +307,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end);
 /// @param shared_bytes passed to the kernel
 /// @param stream of the current device
 /// @retval cudaErrorInvalidDeviceFunction the function is not registered
+/// @retval cudaErrorNotSupported a kernel with an effect, with `tcasim exec --functional`
 /// @retval cudaErrorInvalidConfiguration a grid or block without threads, a block of more than 1024, or dimensions
 ///         beyond those of compute capability 3.0
 /// @retval cudaErrorInvalidResourceHandle also a stream of another device

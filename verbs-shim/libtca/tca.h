@@ -6,7 +6,7 @@
 ///
 /// Errors: calls return tcaSuccess or one of enum tcaError, and do not touch the board after a refusal. tcaStrError
 /// says what to do about a code, tcaLastMessage what was wrong with the last refused call. Before tcaInit, every call
-/// except tcaInit, tcaStrError, tcaLastMessage and tcaCreateHandleGPU returns tcaErrorNotInitialized.
+/// that returns a code returns tcaErrorNotInitialized, except tcaInit and tcaCreateHandleGPU.
 ///
 /// GPU memory is CUDA device memory (cuda_runtime_api.h) of the current device, pinned into the GPU's window so that
 /// boards reach it. The window of the fabric has room for the first two GPUs of each node, 8 GiB each. cudaFree of
