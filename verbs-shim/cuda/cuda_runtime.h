@@ -1,9 +1,14 @@
-// The header that programs include. Kernels cannot be compiled here; tcasim_kernel.h launches declared ones.
+/// @file
+/// The header that programs include. Kernels cannot be compiled here; tcasim_kernel.h launches declared ones. C++
+/// programs get overloads of cuda_runtime_api.h for pointers of any type, and with the default stream as the default
+/// argument.
 #pragma once
 
 #include "cuda_runtime_api.h"
 
-static inline cudaError_t cudaThreadSynchronize(void) // the name before CUDA 4
+/// cudaDeviceSynchronize by its name before CUDA 4.
+/// @return as cudaDeviceSynchronize
+static inline cudaError_t cudaThreadSynchronize(void)
 {
     return cudaDeviceSynchronize();
 }

@@ -1,0 +1,34 @@
+#!/bin/sh
+# headers.sh <Doxyfile>: Doxygen has no warning about the public headers; with the same settings it refuses a header in
+# which a function, a parameter, a value or a field has no comment. Status 77: there is no Doxygen.
+set -eu
+settings=$1
+command -v doxygen >/dev/null || {
+    echo 'skipped: there is no doxygen'
+    exit 77
+}
+doxygen "$settings"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# refused <what> <text of a header>
+refused() {
+    printf '/// @file\n/// A header.\n%s\n' "$2" >"$work/header.h"
+    { cat "$settings"; printf 'INPUT = "%s/header.h"\nOUTPUT_DIRECTORY = "%s"\n' "$work" "$work"; } >"$work/Doxyfile"
+    ! doxygen "$work/Doxyfile" >"$work/log" 2>&1 || {
+        echo "FAILED: $1 without a comment is accepted"
+        exit 1
+    }
+}
+refused 'a function' 'int one(void);'
+refused 'a parameter' '/// One.
+/// @param a the first
+/// @return 0
+int one(int a, int b);'
+refused 'a result' '/// One.
+int one(void);'
+refused 'a value' '/// One.
+enum one { FIRST };'
+refused 'a field' '/// One.
+struct one { int first; };'
+refused 'a constant' '#define ONE 1'
