@@ -60,7 +60,7 @@ static void cell_print(FILE *out, const char *text)
         if (*text == '\n') {
             fputc(' ', out);
         } else {
-            fputs(strchr("|*_<[`\\", *text) != NULL ? "\\" : "", out);
+            fputs(strchr("|*_<[\\", *text) != NULL ? "\\" : "", out);
             fputc(*text, out);
         }
     }
