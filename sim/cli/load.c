@@ -2,6 +2,8 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "sim/cli/expectations.h"
 #include "sim/report/report.h"
@@ -20,6 +22,20 @@ static void columns_check(void *ctx, const struct scn_scenario *scenario, scn_co
     report_check_scenario(scenario, paths->reference, complain, complain_ctx);
 }
 
+// A program of this machine where a scenario should be: the user means `exec`.
+static bool is_program(const char *path)
+{
+    char head[4] = "";
+    struct stat about;
+    FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rbe") : NULL;
+    bool program = file != NULL && fread(head, 1, sizeof head, file) >= 2 &&
+                   (memcmp(head, "\177ELF", sizeof head) == 0 || memcmp(head, "#!", 2) == 0);
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return program;
+}
+
 struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets)
 {
     const struct scn_load_options options = {
@@ -31,6 +47,11 @@ struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths 
     };
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
+    if (is_program(path)) {
+        cli_error("%s is a program, not a scenario; 'tcasim exec FILE.yaml --on NODE %s' runs it on a simulated node",
+                  path, path);
+        return NULL;
+    }
     enum sim_status status = scn_load(path, &options, &scenario, &messages);
     if (status != SIM_OK && messages.count == 0) {
         fprintf(stderr, "%s: %s\n", path, sim_status_text(status));

@@ -110,7 +110,7 @@ static enum cli_exit page_make(const struct report_options *given, const struct 
     const char *out = given->out != NULL ? given->out : "results/report.html";
     enum cli_exit result = CLI_EXIT_INPUT;
     cli_paths_find(&paths);
-    if (cli_output_usable(out, NULL, &paths) && directories_find(&found, directories)) {
+    if (directories_find(&found, directories) && cli_output_usable(out, NULL, &paths)) {
         const struct page_request request = {
             .directories = (const char *const *)found.directories,
             .count = found.count,

@@ -1,6 +1,7 @@
 // Lists of numbers: [8 B, 16 B], {from: 8 B, to: 1 MiB, factor: 2}, {from: 1, to: 8, step: 1}, or a single value.
 #include "sim/scenario/value.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static bool complain(struct scn_loader *loader, const struct scn_key *key, struct scn_location location,
@@ -80,6 +81,24 @@ static bool read_sweep(struct scn_loader *loader, const struct scn_key *key, con
     return good;
 }
 
+// The range ends at `last`, and its next value, `beyond`, is larger than to:. beyond 0: none fits 64 bits.
+static bool complain_missed(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,
+                            uint64_t last, uint64_t beyond)
+{
+    bool sizes = key->unit == SCN_UNIT_SIZES;
+    char low[SCN_QUANTITY_MAX], high[SCN_QUANTITY_MAX], why[SCN_WHY_MAX];
+    if (sizes) {
+        scn_quantity_format(SCN_QUANTITY_SIZE, last, low);
+        scn_quantity_format(SCN_QUANTITY_SIZE, beyond, high);
+    } else {
+        (void)snprintf(low, sizeof low, "%" PRIu64, last);
+        (void)snprintf(high, sizeof high, "%" PRIu64, beyond);
+    }
+    (void)snprintf(why, sizeof why, "to: is not reached from from: by these steps; %s%s%s %s", low,
+                   beyond != 0 ? " and " : "", beyond != 0 ? high : "", beyond != 0 ? "are" : "is");
+    return complain(loader, key, tree->location, why);
+}
+
 static bool load_sweep(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,
                        uint64_t items[SCN_LIST_MAX], uint32_t *count_out)
 {
@@ -104,8 +123,7 @@ static bool load_sweep(struct scn_loader *loader, const struct scn_key *key, con
                                      : __builtin_add_overflow(value, sweep.step, &value);
     }
     *count_out = count;
-    return items[count - 1] == sweep.to ||
-           complain(loader, key, tree->location, "to: is not reached from from: by these steps");
+    return items[count - 1] == sweep.to || complain_missed(loader, key, tree, items[count - 1], overflow ? 0 : value);
 }
 
 bool scn_list_load(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,

@@ -59,7 +59,14 @@ void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kin
                                  const char *name)
 {
     const char *nearest = scn_key_nearest(kind, name);
-    if (nearest != NULL) {
+    if (strchr(name, ':') != NULL) {
+        scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' in %s: a space is missing after the ':'",
+                         name, kind->name);
+    } else if (strpbrk(name, " /") != NULL) {
+        scn_mistakes_add(&loader->mistakes, location,
+                         "unknown key '%.80s' in %s: inside {} or [], a text with a comma needs quotes", name,
+                         kind->name);
+    } else if (nearest != NULL) {
         scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' (did you mean '%s'?)", name, nearest);
     } else {
         scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' in %s", name, kind->name);
@@ -246,12 +253,9 @@ static bool load_preset(struct scn_loader *loader, const struct scn_kind *kind, 
 
 static void load_with(struct scn_loader *loader, const struct scn_kind *kind, const struct scn_tree *tree, void *base)
 {
-    bool sourced = loader->sourced;
-    loader->sourced = false;
     loader->preset_depth++;
-    scn_object_load(loader, kind, tree, base);
+    scn_object_load(loader, kind, tree, base); // in a preset's file its values have sources, too
     loader->preset_depth--;
-    loader->sourced = sourced;
 }
 
 // --- values over presets -------------------------------------------------------------------------------------------

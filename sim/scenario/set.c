@@ -178,6 +178,24 @@ static void walk_object(struct scn_loader *loader, struct setting *setting, cons
     walk(loader, setting, key->child, path, base + key->offset);
 }
 
+// At the top, a key of nodes or runs may have been meant, of all of them.
+static void complain_unknown(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind,
+                             const char *path, const char *rest)
+{
+    bool top = kind == &scn_kind_scenario && scn_key_nearest(kind, path) == NULL;
+    bool of_nodes = top && scn_key_find(&scn_kind_node, path, NULL) != NULL;
+    bool of_runs = top && scn_key_find(&scn_kind_run, path, NULL) != NULL;
+    if (of_nodes || of_runs) {
+        complain(loader, setting,
+                 scn_arena_format(loader->arena, "unknown key '%.80s' in scenario (did you mean '%s.*.%.80s%s%.80s'?)",
+                                  path, of_nodes ? "nodes" : "runs", path, rest != NULL ? "." : "",
+                                  rest != NULL ? rest : ""));
+    } else {
+        scn_object_complain_unknown(loader, kind, setting->location, path);
+        setting->failed = true;
+    }
+}
+
 static void walk(struct scn_loader *loader, struct setting *setting, const struct scn_kind *kind, char *path,
                  void *base)
 {
@@ -189,8 +207,7 @@ static void walk(struct scn_loader *loader, struct setting *setting, const struc
     } else if (kind->presets != NULL && strcmp(path, "with") == 0) {
         complain(loader, setting, "leave 'with' out: --set goes over presets by itself");
     } else if (key == NULL || key->unit == SCN_UNIT_ABSENT || key->unit == SCN_UNIT_GENERATOR) {
-        scn_object_complain_unknown(loader, kind, setting->location, path);
-        setting->failed = true;
+        complain_unknown(loader, setting, kind, path, rest);
     } else if (key->unit == SCN_UNIT_OBJECTS && rest != NULL) {
         walk_list(loader, setting, key, rest, base);
     } else if (key->unit == SCN_UNIT_OBJECTS && strcmp(setting->value, "[]") == 0 && key->fallback != NULL &&

@@ -309,7 +309,10 @@ void scn_sweep_load(struct scn_loader *loader, const struct scn_tree *tree)
     if (loader->without_sweep) {
         return;
     }
-    bool good = tree->kind == SCN_TREE_MAPPING && tree->count > 0;
+    if (tree->kind == SCN_TREE_MAPPING && tree->count == 0) {
+        return; // no sweep
+    }
+    bool good = tree->kind == SCN_TREE_MAPPING;
     if (!good) {
         scn_mistakes_add(&loader->mistakes, tree->location, "sweep: expected a mapping of paths to lists, found %s",
                          found_text(tree));

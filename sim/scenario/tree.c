@@ -10,7 +10,9 @@
 
 #include <yaml.h>
 
+#include "sim/kernel/text.h"
 #include "sim/scenario/names.h"
+#include "sim/scenario/yaml_hint.h"
 
 struct builder {
     struct scn_arena *arena;
@@ -46,6 +48,20 @@ static struct scn_location location_of_byte(const struct builder *builder, size_
     return location;
 }
 
+// Of the character of that line and column; the text's length if it ends before.
+static size_t offset_of(const struct builder *builder, struct scn_location wanted)
+{
+    size_t offset = 0;
+    for (unsigned line = 1; line < wanted.line && offset < builder->length; offset++) {
+        line += builder->text[offset] == '\n';
+    }
+    for (unsigned column = 1; column < wanted.column && offset < builder->length; column++) {
+        size_t bytes = sim_text_character(builder->text + offset);
+        offset += bytes > 0 ? bytes : 1;
+    }
+    return offset < builder->length ? offset : builder->length;
+}
+
 static void complain_syntax(struct builder *builder, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem != NULL ? parser->problem : "cannot be parsed";
@@ -59,9 +75,20 @@ static void complain_syntax(struct builder *builder, const yaml_parser_t *parser
         return;
     }
     struct scn_location location = location_at(builder, parser->problem_mark);
-    if (parser->context != NULL) {
-        scn_mistakes_add(builder->mistakes, location, "not YAML: %s %s (line %zu)", problem, parser->context,
-                         parser->context_mark.line + 1);
+    size_t at = offset_of(builder, location);
+    const char *hint = scn_yaml_hint(problem, parser->context, builder->text + at, builder->length - at);
+    bool elsewhere = parser->context != NULL && !builder->file->is_argument &&
+                     parser->context_mark.line != parser->problem_mark.line;
+    char where[64] = "";
+    if (elsewhere) {
+        (void)snprintf(where, sizeof where, " that begins in line %zu", parser->context_mark.line + 1);
+    }
+    if (hint != NULL && elsewhere) {
+        scn_mistakes_add(builder->mistakes, location, "not YAML: %s (%s%s)", hint, parser->context, where);
+    } else if (hint != NULL) {
+        scn_mistakes_add(builder->mistakes, location, "not YAML: %s", hint);
+    } else if (parser->context != NULL) {
+        scn_mistakes_add(builder->mistakes, location, "not YAML: %s %s%s", problem, parser->context, where);
     } else {
         scn_mistakes_add(builder->mistakes, location, "not YAML: %s", problem);
     }
@@ -291,7 +318,9 @@ struct scn_tree *scn_tree_read(struct scn_arena *arena, struct scn_mistakes *mis
     struct scn_tree *tree = NULL;
     *readable_out = file_read(file->name, &text, SCN_FILE_BYTES_MAX + 1);
     if (!*readable_out) {
-        scn_mistakes_add(mistakes, location, "cannot be read: %s", strerror(errno));
+        bool folder = errno == EISDIR;
+        scn_mistakes_add(mistakes, location, "cannot be read: %s%s", strerror(errno),
+                         folder ? "; name the files in it, such as FOLDER/*.yaml" : "");
     } else if (text.length > SCN_FILE_BYTES_MAX) {
         scn_mistakes_add(mistakes, location, "larger than %u KiB", SCN_FILE_BYTES_MAX / 1024);
     } else {

@@ -76,8 +76,7 @@ TEST(FpgaRules, ASecondSocketNeedsQpi)
     accept("[{name: a, preset: ppx, with: {fpga: {socket: 1}}}]", READ "bytes: 4 B");
     refuse("[{name: a, host: {preset: xeon-e5-2660v4, with: {qpi_peer_lines_max: 0}}, gpus: [{preset: p100}], "
            "fpga: {preset: arria10-ppx, with: {socket: 1}}}]",
-           READ "bytes: 4 B",
-           "socket: the host of 'a' has one socket; a second one needs qpi_peer_lines_max");
+           READ "bytes: 4 B", "socket: the host of 'a' has one socket; a second one needs qpi_peer_lines_max");
 }
 
 TEST(FpgaRules, TheReceiveBufferHoldsAPacket)

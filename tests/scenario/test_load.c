@@ -203,7 +203,8 @@ TEST(Load, RefusesAFolder)
     struct fixture fixture;
     fixture_load_file(&fixture, "/tmp", FIXTURE_CONFIGS, NULL);
     EXPECT_EQ(fixture.status, SIM_ERR_IO);
-    EXPECT_STREQ(fixture_message(&fixture), "cannot be read: Is a directory");
+    EXPECT_STREQ(fixture_message(&fixture),
+                 "cannot be read: Is a directory; name the files in it, such as FOLDER/*.yaml");
     fixture_fini(&fixture);
 }
 

@@ -166,11 +166,13 @@ TEST(RunRules, APingPongNeedsItsGpusOnBothNodes)
 
 TEST(RunRules, SeriesHaveTheirOwnNames)
 {
-    accept_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: t, workload: local-dma, "
-               "method: register, node: a, bytes: 8 B");
-    refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: s, workload: local-dma, "
-               "method: register, node: a, bytes: 8 B",
-               "series: two runs or programs are called 's'");
+    accept_run(
+        "series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: t, workload: local-dma, "
+        "method: register, node: a, bytes: 8 B");
+    refuse_run(
+        "series: s, workload: local-dma, method: register, node: a, bytes: 8 B}, {series: s, workload: local-dma, "
+        "method: register, node: a, bytes: 8 B",
+        "series: two runs or programs are called 's'");
 }
 
 TEST(ListRules, HoldUpToSixtyFourValues)
@@ -223,9 +225,9 @@ TEST(ListRules, SweepsEndAtTheirLastValue)
 {
     accept_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 72 B, factor: 3}");
     refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 64 B, factor: 3}",
-               "bytes: to: is not reached from from: by these steps");
+               "bytes: to: is not reached from from: by these steps; 24 B and 72 B are");
     refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 60 B, step: 8 B}",
-               "bytes: to: is not reached from from: by these steps");
+               "bytes: to: is not reached from from: by these steps; 56 B and 64 B are");
 }
 
 TEST(ValueRules, SeriesMustBeMeasured)

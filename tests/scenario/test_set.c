@@ -199,6 +199,8 @@ TEST(Set, RefusesUnknownPaths)
 {
     expect_refused("nodes.0.host.pol=20 ns", "unknown key 'pol' (did you mean 'poll'?)");
     expect_refused("node.0.host.poll=20 ns", "unknown key 'node' (did you mean 'nodes'?)");
+    expect_refused("host.poll=20 ns", "unknown key 'host' in scenario (did you mean 'nodes.*.host.poll'?)");
+    expect_refused("iterations=3", "unknown key 'iterations' in scenario (did you mean 'runs.*.iterations'?)");
     expect_refused("nodes.9.host.poll=20 ns", "'nodes.9': expected 0 to 3, a name, or *");
     expect_refused("nodes.x.host.poll=20 ns", "'nodes.x': expected 0 to 3, a name, or *");
     expect_refused("nodes.0=1", "a key must follow 'nodes.0'");
@@ -250,7 +252,7 @@ TEST(Set, RefusesBadValues)
     expect_refused("nodes.0.board.dmac_read_tags=33", "dmac_read_tags: 33 is out of range (1 .. 32)");
     expect_refused("cables.0.lanes=x3", "lanes: 'x3' is none of x1, x2, x4, x8, x16");
     expect_refused("seed=", "the value is empty");
-    expect_refused("seed=[1", "not YAML: did not find expected ',' or ']' while parsing a flow sequence (line 1)");
+    expect_refused("seed=[1", "not YAML: a ',' is missing here, or the ']' before it");
     expect_refused("nodes.0.host=3", "host: expected a mapping, found a single value");
     expect_refused("runs.0.peer=node9", "peer: unknown node 'node9' (there are: node0, node1, ring0, ring1)");
 }

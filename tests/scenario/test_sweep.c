@@ -203,10 +203,23 @@ TEST(Sweep, OfPresetsMayBeSet)
     fixture_fini(&fixture);
 }
 
+TEST(Sweep, IsNoneIfItIsEmpty)
+{
+    const char *text =
+        "title: t\nnodes: [{name: node, count: 2, preset: ha-pacs-tca-2013}]\ncables: [{from: node0.E, to: node1.W, "
+        "preset: pearl-gen2-x8}]\nsweep: {seed: [1, 2]}\n"
+        "runs: [{series: s, workload: pingpong, method: register, node: node0, peer: node1, bytes: 8 B}]\n";
+    struct fixture fixture;
+    fixture_load_text(&fixture, text, "sweep={}");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_NULL(fixture.scenario->sweep);
+    EXPECT_EQ(fixture.scenario->seed, 1);
+    fixture_fini(&fixture);
+}
+
 TEST(Sweep, RefusesWhatIsNoListOfValues)
 {
     refused("title: t\nsweep: 3\n", "sweep: expected a mapping of paths to lists, found a single value");
-    refused("title: t\nsweep: {}\n", "sweep: expected a mapping of paths to lists, found nothing");
     refused("title: t\nsweep: {seed: 3}\n", "sweep: 'seed' needs a list of single values");
     refused("title: t\nsweep: {seed: []}\n", "sweep: 'seed' needs a list of single values");
     refused("title: t\nsweep: {seed: [[1]]}\n", "sweep: 'seed' needs a list of single values");
