@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/kernel/text.h"
+
 #define NEAR_SHARE 1e-3
 
 const struct agreement_rule agreement_of_twins = {
@@ -20,48 +22,101 @@ static double mean_us(const struct plat_point *point)
     return (double)point->total_ps / (double)point->operations * 1e-6;
 }
 
-static bool point_compare(const struct plat_point *rtl, const struct plat_point *twin, struct agreement *agreement,
-                          FILE *out)
+struct point_difference {
+    bool measured; // on both
+    double latency, bandwidth, worst;
+    bool holds;
+};
+
+static struct point_difference point_differ(const struct plat_point *rtl, const struct plat_point *twin,
+                                            const struct agreement_rule *rule)
 {
-    if (rtl->operations == 0 || twin->operations == 0) {
-        bool none =
-            rtl->bytes == twin->bytes && rtl->descriptors == twin->descriptors && rtl->operations == twin->operations;
-        fprintf(out, "  %10llu %11llu %12s %12s%s\n", (unsigned long long)rtl->bytes,
-                (unsigned long long)rtl->descriptors, rtl->operations == 0 ? "none" : "some",
-                twin->operations == 0 ? "none" : "some", none ? "" : "  DIFFERS");
-        return none;
-    }
-    double latency = percent(mean_us(rtl), mean_us(twin));
-    double bandwidth = percent(1.0 / mean_us(rtl), 1.0 / mean_us(twin));
-    double least = percent((double)rtl->min_ps, (double)twin->min_ps);
-    double most = percent((double)rtl->max_ps, (double)twin->max_ps);
     bool same =
         rtl->bytes == twin->bytes && rtl->descriptors == twin->descriptors && rtl->operations == twin->operations;
-    double extreme = agreement->rule->estimates ? 0.0 : fmax(fabs(least), fabs(most));
-    double worst = fmax(fabs(latency), extreme);
-    bool held =
-        same && worst <= agreement->rule->latency_percent && fabs(bandwidth) <= agreement->rule->bandwidth_percent;
-    fprintf(out, "  %10llu %11llu %12.6f %12.6f %+9.4f %+9.4f%s\n", (unsigned long long)rtl->bytes,
-            (unsigned long long)rtl->descriptors, mean_us(rtl), mean_us(twin), latency, bandwidth,
-            held ? "" : "  DIFFERS");
-    agreement->latency_percent = fmax(agreement->latency_percent, worst);
-    agreement->bandwidth_percent = fmax(agreement->bandwidth_percent, fabs(bandwidth));
-    return held;
+    if (rtl->operations == 0 || twin->operations == 0) {
+        return (struct point_difference){.holds = same};
+    }
+    struct point_difference difference = {.measured = true,
+                                          .latency = percent(mean_us(rtl), mean_us(twin)),
+                                          .bandwidth = percent(1.0 / mean_us(rtl), 1.0 / mean_us(twin))};
+    double least = percent((double)rtl->min_ps, (double)twin->min_ps);
+    double most = percent((double)rtl->max_ps, (double)twin->max_ps);
+    double extreme = rule->estimates ? 0.0 : fmax(fabs(least), fabs(most));
+    difference.worst = fmax(fabs(difference.latency), extreme);
+    difference.holds =
+        same && difference.worst <= rule->latency_percent && fabs(difference.bandwidth) <= rule->bandwidth_percent;
+    return difference;
+}
+
+static void point_print(const struct plat_point *rtl, const struct plat_point *twin,
+                        const struct point_difference *difference, FILE *out)
+{
+    const char *mark = difference->holds ? "" : "  DIFFERS";
+    if (difference->measured) {
+        fprintf(out, "  %10llu %11llu %12.6f %12.6f %+9.4f %+9.4f%s\n", (unsigned long long)rtl->bytes,
+                (unsigned long long)rtl->descriptors, mean_us(rtl), mean_us(twin), difference->latency,
+                difference->bandwidth, mark);
+    } else {
+        fprintf(out, "  %10llu %11llu %12s %12s%s\n", (unsigned long long)rtl->bytes,
+                (unsigned long long)rtl->descriptors, rtl->operations == 0 ? "none" : "some",
+                twin->operations == 0 ? "none" : "some", mark);
+    }
+}
+
+static void point_json_print(const struct plat_point *rtl, const struct plat_point *twin,
+                             const struct point_difference *difference, const struct agreement_rule *rule, FILE *out)
+{
+    fprintf(out, "{\"bytes\":%llu,\"descriptors\":%llu", (unsigned long long)rtl->bytes,
+            (unsigned long long)rtl->descriptors);
+    if (difference->measured) {
+        fprintf(out, ",\"%s_us\":%.6f,\"%s_us\":%.6f,\"latency_percent\":%.4f,\"bandwidth_percent\":%.4f",
+                rule->rungs[0].name, mean_us(rtl), rule->rungs[1].name, mean_us(twin), difference->latency,
+                difference->bandwidth);
+    }
+    fprintf(out, ",\"holds\":%s}", difference->holds ? "true" : "false");
+}
+
+static void point_compare(const struct plat_point *rtl, const struct plat_point *twin, struct agreement *agreement,
+                          FILE *out)
+{
+    const struct point_difference difference = point_differ(rtl, twin, agreement->rule);
+    if (agreement->json) {
+        point_json_print(rtl, twin, &difference, agreement->rule, out);
+    } else {
+        point_print(rtl, twin, &difference, out);
+    }
+    agreement->latency_percent = fmax(agreement->latency_percent, difference.worst);
+    agreement->bandwidth_percent = fmax(agreement->bandwidth_percent, fabs(difference.bandwidth));
+    agreement->wrong += difference.holds ? 0 : 1;
+}
+
+// One side has more of something than the other.
+static void count_differs(struct agreement *agreement, size_t first, size_t second, const char *what, FILE *out)
+{
+    if (!agreement->json) {
+        fprintf(out, "  %zu %s on %s, %zu on %s  DIFFERS\n", first, what, agreement->rule->rungs[0].name, second,
+                agreement->rule->rungs[1].name);
+    }
+    agreement->wrong++;
 }
 
 static void points_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
                            struct agreement *agreement, FILE *out)
 {
-    fprintf(out, "  %10s %11s %7s [us] %7s [us] %9s %9s\n", "bytes", "descriptors", agreement->rule->rungs[0].name,
-            agreement->rule->rungs[1].name, "latency %", "bandw. %");
+    if (agreement->json) {
+        fputs(",\"points\":[", out);
+    } else {
+        fprintf(out, "  %10s %11s %7s [us] %7s [us] %9s %9s\n", "bytes", "descriptors", agreement->rule->rungs[0].name,
+                agreement->rule->rungs[1].name, "latency %", "bandw. %");
+    }
     size_t count = rtl->point_count < twin->point_count ? rtl->point_count : twin->point_count;
     for (size_t i = 0; i < count; i++) {
-        agreement->wrong += point_compare(&rtl->points[i], &twin->points[i], agreement, out) ? 0 : 1;
+        fputs(agreement->json && i > 0 ? ",\n" : "", out);
+        point_compare(&rtl->points[i], &twin->points[i], agreement, out);
     }
+    fputs(agreement->json ? "]" : "", out);
     if (rtl->point_count != twin->point_count) {
-        fprintf(out, "  %zu points on %s, %zu on %s  DIFFERS\n", rtl->point_count, agreement->rule->rungs[0].name,
-                twin->point_count, agreement->rule->rungs[1].name);
-        agreement->wrong++;
+        count_differs(agreement, rtl->point_count, twin->point_count, "points", out);
     }
     agreement->points += count;
 }
@@ -147,15 +202,33 @@ static bool is_due_to_polls(const struct agreement_side *rtl, const struct agree
     return inside && (packet || bytes) && more_on_twin(rtl, twin, i) == polled;
 }
 
+static void counter_print(const struct agreement_counter *a, const struct agreement_counter *b, bool held,
+                          const struct agreement_rule *rule, FILE *out)
+{
+    fprintf(out, "  %s.%s: %s %llu, %s %llu %s%s\n", a->component, a->desc->name, rule->rungs[0].name,
+            (unsigned long long)a->value, rule->rungs[1].name, (unsigned long long)b->value, a->desc->unit,
+            held ? "" : "  DIFFERS");
+}
+
+static void counter_json_print(const struct agreement_counter *a, const struct agreement_counter *b, bool held,
+                               const struct agreement_rule *rule, FILE *out)
+{
+    fputs("{\"component\":", out);
+    sim_text_quote(out, a->component);
+    fprintf(out, ",\"name\":\"%s\",\"unit\":\"%s\",\"%s\":%llu,\"%s\":%llu,\"holds\":%s}", a->desc->name, a->desc->unit,
+            rule->rungs[0].name, (unsigned long long)a->value, rule->rungs[1].name, (unsigned long long)b->value,
+            held ? "true" : "false");
+}
+
 static void counters_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
                              struct agreement *agreement, FILE *out)
 {
     if (rtl->counter_count != twin->counter_count) {
-        fprintf(out, "  %zu counters on %s, %zu on %s  DIFFERS\n", rtl->counter_count, agreement->rule->rungs[0].name,
-                twin->counter_count, agreement->rule->rungs[1].name);
-        agreement->wrong++;
+        count_differs(agreement, rtl->counter_count, twin->counter_count, "counters", out);
         return;
     }
+    fputs(agreement->json ? ",\"counters\":[" : "", out);
+    bool first = true;
     for (size_t i = 0; i < rtl->counter_count; i++) {
         const struct agreement_counter *a = &rtl->counters[i], *b = &twin->counters[i];
         bool same_counter = strcmp(a->component, b->component) == 0 && strcmp(a->desc->name, b->desc->name) == 0;
@@ -164,25 +237,42 @@ static void counters_compare(const struct agreement_side *rtl, const struct agre
         }
         bool held = same_counter && (!counter_is_held(a->desc, agreement->rule) ||
                                      is_near(agreement->rule, a->value, b->value) || is_due_to_polls(rtl, twin, i));
-        fprintf(out, "  %s.%s: %s %llu, %s %llu %s%s\n", a->component, a->desc->name, agreement->rule->rungs[0].name,
-                (unsigned long long)a->value, agreement->rule->rungs[1].name, (unsigned long long)b->value,
-                a->desc->unit, held ? "" : "  DIFFERS");
+        fputs(agreement->json && !first ? ",\n" : "", out);
+        (agreement->json ? counter_json_print : counter_print)(a, b, held, agreement->rule, out);
+        first = false;
         agreement->wrong += held ? 0 : 1;
     }
+    fputs(agreement->json ? "]" : "", out);
     agreement->counters += rtl->counter_count;
+}
+
+static void ending_json_print(const char *name, const char *ending, FILE *out)
+{
+    fprintf(out, ",\"%s_ending\":", name);
+    sim_text_quote(out, ending);
+}
+
+static void endings_compare(const struct agreement_side *rtl, const struct agreement_side *twin,
+                            struct agreement *agreement, FILE *out)
+{
+    bool differ = strcmp(rtl->ending, twin->ending) != 0;
+    const char *first = agreement->rule->rungs[0].name, *second = agreement->rule->rungs[1].name;
+    agreement->wrong += differ ? 1 : 0;
+    if (agreement->json && (differ || rtl->ending[0] != '\0')) {
+        ending_json_print(first, rtl->ending, out);
+        ending_json_print(second, twin->ending, out);
+    } else if (!agreement->json && differ) {
+        fprintf(out, "  %s: %s\n  %s: %s  DIFFERS\n", first, rtl->ending[0] != '\0' ? rtl->ending : "ended well",
+                second, twin->ending[0] != '\0' ? twin->ending : "ended well");
+    } else if (!agreement->json && rtl->ending[0] != '\0') {
+        fprintf(out, "  both: %s\n", rtl->ending);
+    }
 }
 
 void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
                        FILE *out)
 {
-    if (strcmp(rtl->ending, twin->ending) != 0) {
-        fprintf(out, "  %s: %s\n  %s: %s  DIFFERS\n", agreement->rule->rungs[0].name,
-                rtl->ending[0] != '\0' ? rtl->ending : "ended well", agreement->rule->rungs[1].name,
-                twin->ending[0] != '\0' ? twin->ending : "ended well");
-        agreement->wrong++;
-    } else if (rtl->ending[0] != '\0') {
-        fprintf(out, "  both: %s\n", rtl->ending);
-    }
+    endings_compare(rtl, twin, agreement, out);
     points_compare(rtl, twin, agreement, out);
     counters_compare(rtl, twin, agreement, out);
 }

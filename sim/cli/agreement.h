@@ -44,9 +44,11 @@ struct agreement {
     const struct agreement_rule *rule;
     double latency_percent, bandwidth_percent; // the largest differences
     size_t points, counters, wrong;
+    bool json;
 };
 
-// Adds the differences to *agreement. Prints the points, and the counters that are not equal.
+// Adds the differences to *agreement. Prints the points, and the counters that are not equal: as text, or as members of
+// a JSON object after the first: ,"points":[...],"counters":[...].
 void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
                        FILE *out);
 

@@ -14,6 +14,7 @@
 #include "sim/cli/bench_cost.h"
 #include "sim/cli/bench_verbs.h"
 #include "sim/cli/options.h"
+#include "sim/kernel/text.h"
 
 #define START_LIMIT_S        0.1
 #define PINGPONG_LIMIT_S     1.0
@@ -317,6 +318,34 @@ static void result_print(const struct cli_benchmark *benchmark, const struct cli
         }
         printf("\n");
     }
+    if (result->skipped[0] != '\0') {
+        printf("%-16s skipped: %s\n", benchmark->name, result->skipped);
+    }
+    fflush(stdout);
+}
+
+static void result_json_print(const struct cli_benchmark *benchmark, const struct cli_bench_result *result)
+{
+    for (unsigned i = 0; i < result->count; i++) {
+        const struct cli_measure *measure = &result->measures[i];
+        fputs("{\"benchmark\":", stdout);
+        sim_text_quote(stdout, benchmark->name);
+        fputs(",\"what\":", stdout);
+        sim_text_quote(stdout, measure->what);
+        printf(",\"value\":%.6f,\"unit\":\"%s\"", measure->value, measure->unit);
+        if (measure->limit != 0.0) {
+            printf(",\"%s\":%g,\"holds\":%s", measure->at_least ? "at_least" : "at_most", measure->limit,
+                   is_held(measure) ? "true" : "false");
+        }
+        puts("}");
+    }
+    if (result->skipped[0] != '\0') {
+        fputs("{\"benchmark\":", stdout);
+        sim_text_quote(stdout, benchmark->name);
+        fputs(",\"skipped\":", stdout);
+        sim_text_quote(stdout, result->skipped);
+        puts("}");
+    }
     fflush(stdout);
 }
 
@@ -336,13 +365,16 @@ static const struct cli_benchmark *benchmark_find(const char *name)
 }
 
 // CLI_EXIT_EXPECT: a limit was missed.
-static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const struct cli_paths *paths)
+static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const struct cli_paths *paths, bool json)
 {
     struct cli_bench_result result = {0};
     bool measured = benchmark->run(paths, &result), held = true;
-    result_print(benchmark, &result);
+    if (json) {
+        result_json_print(benchmark, &result);
+    } else {
+        result_print(benchmark, &result);
+    }
     if (result.skipped[0] != '\0') {
-        printf("%-16s skipped: %s\n", benchmark->name, result.skipped);
         return CLI_EXIT_OK;
     }
     for (unsigned i = 0; i < result.count; i++) {
@@ -351,7 +383,7 @@ static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const 
     return !measured ? CLI_EXIT_INPUT : held ? CLI_EXIT_OK : CLI_EXIT_EXPECT;
 }
 
-static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict)
+static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict, bool json)
 {
     struct cli_paths paths;
     cli_paths_find(&paths);
@@ -364,10 +396,10 @@ static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict)
     }
     enum cli_exit result = CLI_EXIT_OK;
     for (size_t i = 0; i < names->count; i++) {
-        result = cli_exit_worse(result, benchmark_run(benchmark_find(names->items[i]), &paths));
+        result = cli_exit_worse(result, benchmark_run(benchmark_find(names->items[i]), &paths, json));
     }
     for (size_t i = 0; i < BENCHMARK_COUNT && names->count == 0; i++) {
-        result = cli_exit_worse(result, benchmark_run(&benchmarks[i], &paths));
+        result = cli_exit_worse(result, benchmark_run(&benchmarks[i], &paths, json));
     }
     return result == CLI_EXIT_EXPECT && !strict ? CLI_EXIT_OK : result;
 }
@@ -382,14 +414,15 @@ static void list_print(void)
 enum cli_exit cli_bench(int argc, char **argv)
 {
     struct {
-        bool list, strict;
+        bool list, strict, json;
     } given = {0};
     static const struct cli_option options[] = {
         {"list", NULL, "print the names of the benchmarks and exit", CLI_OPTION_FLAG, 0},
         {"strict", NULL, "exit with status 1 if a limit is missed", CLI_OPTION_FLAG, 1},
+        {"json", NULL, "print each number as a line of JSON", CLI_OPTION_FLAG, 2},
     };
     const struct cli_syntax syntax = {
-        .usage = "tcasim bench [NAME...] [--strict]",
+        .usage = "tcasim bench [NAME...] [--strict] [--json]",
         .doc = "Measures the simulator on this machine and prints each number beside its limit. Without\n"
                "--strict a missed limit does not change the exit status: the machine may be busy.",
         .options = options,
@@ -403,7 +436,7 @@ enum cli_exit cli_bench(int argc, char **argv)
     if (parsed == CLI_PARSED_RUN && given.list) {
         list_print();
     } else if (parsed == CLI_PARSED_RUN) {
-        result = benchmarks_run(&names, given.strict);
+        result = benchmarks_run(&names, given.strict, given.json);
     }
     cli_list_free(&names);
     return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;

@@ -10,13 +10,14 @@
 #include "sim/cli/output.h"
 #include "sim/cli/pool.h"
 #include "sim/report/calibration.h"
+#include "sim/report/json.h"
 #include "sim/scenario/keys.h"
 
 #define POINTS_MAX 2000u
 
 struct calibrate_options {
     const char *out, *fidelity, *check, *points, *jobs;
-    bool quiet;
+    bool quiet, json;
 };
 
 static const struct cli_option options[] = {
@@ -31,11 +32,13 @@ static const struct cli_option options[] = {
     {"jobs", "N", "simulations at once (default: the number of processors)", CLI_OPTION_TEXT,
      offsetof(struct calibrate_options, jobs)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct calibrate_options, quiet)},
+    {"json", NULL, "print the tables as one JSON object, and no text", CLI_OPTION_FLAG,
+     offsetof(struct calibrate_options, json)},
 };
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim calibrate FILE.yaml [--fidelity FIDELITY] [--check FIDELITY] [--points N] [--out DIR]\n"
-             "                  [--jobs N] [--quiet]",
+             "                  [--jobs N] [--quiet | --json]",
     .doc =
         "FILE names scenarios, keys with their ranges and sources, and the rows that are to be met. Searches the\n"
         "values that meet these rows best, checks them on another fidelity, and shows how every compared row follows\n"
@@ -321,7 +324,8 @@ static bool points_search(struct work *work)
     return true;
 }
 
-static enum cli_exit results_publish(struct work *work, const struct calibrate_options *given, const char *directory)
+static enum cli_exit results_publish(struct work *work, const struct calibrate_options *given, const char *path,
+                                     const char *directory)
 {
     struct calibration_results results = {.calibration = work->calibration,
                                           .search = work->search,
@@ -342,13 +346,17 @@ static enum cli_exit results_publish(struct work *work, const struct calibrate_o
     results.checked[0] = checked;
     results.checked[1] = checked + results.row_count;
     char error[512] = "";
-    if (!given->quiet) {
+    if (!given->quiet && !given->json) {
         calibration_print(&results, stdout);
     }
     enum sim_status status = calibration_write(&results, directory, error, sizeof error);
+    static const char *const tables[] = {"points.csv", "rows.csv", "sensitivity.csv", NULL};
+    if (status == SIM_OK && given->json) {
+        status = json_results_print(stdout, path, directory, tables, error, sizeof error);
+    }
     if (status != SIM_OK) {
         cli_error("%s", error);
-    } else if (!given->quiet) {
+    } else if (!given->quiet && !given->json) {
         printf("\nResults: %s\n", directory);
     }
     free(checked);
@@ -415,7 +423,7 @@ static enum cli_exit file_calibrate(struct calibrate_options *given, const char 
         work.measure.fidelity = given->fidelity;
         cli_interrupt_loss_set("a calibration that is stopped leaves no results");
         if (work_prepare(&work, path) && points_search(&work)) {
-            result = results_publish(&work, given, directory);
+            result = results_publish(&work, given, path, directory);
         }
         cli_interrupt_loss_set(NULL);
     }

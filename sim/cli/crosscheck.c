@@ -7,6 +7,7 @@
 
 #include "sim/cli/agreement.h"
 #include "sim/cli/load.h"
+#include "sim/kernel/text.h"
 #include "sim/platform/platform.h"
 
 // --- results of a series --------------------------------------------------------------------------------------------
@@ -129,6 +130,18 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     return exit_of(&result);
 }
 
+static void heading_print(const char *path, const char *series, bool json)
+{
+    if (json) {
+        fputs("{\"scenario\":", stdout);
+        sim_text_quote(stdout, path);
+        fputs(",\"series\":", stdout);
+        sim_text_quote(stdout, series);
+    } else {
+        printf("%s: %s\n", path, series);
+    }
+}
+
 // A series may also get stuck or fail: then it must do so on both kinds of board in the same way.
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
@@ -145,8 +158,9 @@ static enum cli_exit series_check(const char *path, struct scn_scenario *scenari
         counters_drop(&outcomes[1]);
     }
     if (outcomes[0].side.ending != NULL && outcomes[1].side.ending != NULL) {
-        printf("%s: %s\n", path, scenario->runs[run_index].series);
+        heading_print(path, scenario->runs[run_index].series, tally->agreement.json);
         agreement_compare(&outcomes[0].side, &outcomes[1].side, &tally->agreement, stdout);
+        fputs(tally->agreement.json ? "}\n" : "", stdout);
         fflush(stdout);
     }
     outcome_free(&outcomes[0]);
@@ -182,6 +196,7 @@ static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths
 struct options {
     struct cli_list sets;
     const char *against, *within;
+    bool json;
 };
 
 // false: reported.
@@ -212,6 +227,7 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
         return CLI_EXIT_INPUT;
     }
     tally.agreement.rule = &tally.rule;
+    tally.agreement.json = options->json;
     struct scn_scenario *scenario = cli_scenario_load(path, paths, &options->sets);
     if (scenario == NULL) {
         return CLI_EXIT_INPUT;
@@ -219,10 +235,13 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     enum cli_exit result = scenario->sweep != NULL ? sweep_check(path, paths, &options->sets, scenario->sweep, &tally)
                                                    : all_series_check(path, scenario, &tally);
     const struct agreement *all = &tally.agreement;
-    printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu differ; "
-           "%s %.2f s, %s %.2f s\n",
-           path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
-           all->rule->rungs[0].name, tally.seconds[0], all->rule->rungs[1].name, tally.seconds[1]);
+    if (!options->json) {
+        printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu "
+               "differ; "
+               "%s %.2f s, %s %.2f s\n",
+               path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
+               all->rule->rungs[0].name, tally.seconds[0], all->rule->rungs[1].name, tally.seconds[1]);
+    }
     scn_free(scenario);
     return agreement_exit(all, result);
 }
@@ -238,10 +257,12 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
          offsetof(struct options, against)},
         {"within", "PERCENT", "limit of the differences of latencies and bandwidths, instead of the usual one",
          CLI_OPTION_TEXT, offsetof(struct options, within)},
+        {"json", NULL, "print each series as a JSON object, and no text", CLI_OPTION_FLAG,
+         offsetof(struct options, json)},
     };
     const struct cli_syntax syntax = {
         .usage = "tcasim crosscheck FILE.yaml... [--against twin|flow] [--within PERCENT]\n"
-                 "       [--set PATH=VALUE]...",
+                 "       [--set PATH=VALUE]... [--json]",
         .doc =
             "Runs every series twice, on RTL boards and on their twins, and compares. Of a sweep it runs every point.\n"
             "Exit status 1 if a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"

@@ -10,6 +10,7 @@
 #include "sim/cli/output.h"
 #include "sim/platform/platform.h"
 #include "sim/report/breakdown.h"
+#include "sim/report/json.h"
 #include "sim/scenario/units.h"
 
 // A record of a cause is 32 B. The simulator's own memory is not included.
@@ -18,7 +19,7 @@
 struct explain_options {
     const char *bytes, *memory, *out, *timeline;
     struct cli_list series, sets;
-    bool quiet;
+    bool quiet, json;
 };
 
 static const struct cli_option options[] = {
@@ -35,11 +36,12 @@ static const struct cli_option options[] = {
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct explain_options, sets)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct explain_options, quiet)},
+    {"json", NULL, "print the pieces as JSON, and no text", CLI_OPTION_FLAG, offsetof(struct explain_options, json)},
 };
 
 static const struct cli_syntax syntax = {
     .usage = "tcasim explain FILE.yaml [--series NAME]... [--bytes SIZE] [--memory SIZE] [--out DIR]\n"
-             "                  [--timeline FILE.json] [--set PATH=VALUE]... [--quiet]",
+             "                  [--timeline FILE.json] [--set PATH=VALUE]... [--quiet | --json]",
     .doc = "Runs each series once for one size, after its warm-up, and follows the critical path of the measured time\n"
            "back from its end: library, stores, descriptors, PCIe, board or HCA, cable, memory, polling. The pieces\n"
            "add up to the latency exactly; otherwise the command fails (exit status 3).",
@@ -185,8 +187,9 @@ static bool directory_choose(const struct explain_options *given, const char *na
     return cli_output_directory_usable(directory);
 }
 
-static enum cli_exit results_write(const struct explain_options *given, const struct scn_scenario *scenario,
-                                   const char *directory, const breakdown_t *breakdown)
+static enum cli_exit results_write(const struct explain_options *given, const char *path,
+                                   const struct scn_scenario *scenario, const char *directory,
+                                   const breakdown_t *breakdown)
 {
     char title[SCN_TEXT_MAX + 64], error[PATH_MAX + 256];
     snprintf(title, sizeof title, "Where the time goes: %s",
@@ -199,7 +202,12 @@ static enum cli_exit results_write(const struct explain_options *given, const st
         cli_error("%s", error);
         return CLI_EXIT_INPUT;
     }
-    if (!given->quiet) {
+    static const char *const tables[] = {"breakdown.csv", NULL};
+    if (given->json && json_results_print(stdout, path, directory, tables, error, sizeof error) != SIM_OK) {
+        cli_error("%s", error);
+        return CLI_EXIT_INPUT;
+    }
+    if (!given->quiet && !given->json) {
         breakdown_print(breakdown, stdout);
         printf("\nResults: %s/breakdown.csv, breakdown.svg\n", directory);
     }
@@ -233,7 +241,7 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
         }
     }
     if (result == CLI_EXIT_OK) {
-        result = results_write(given, scenario, directory, explaining.breakdown);
+        result = results_write(given, path, scenario, directory, explaining.breakdown);
     }
     breakdown_destroy(explaining.breakdown);
     return result;

@@ -14,6 +14,7 @@
 #include "sim/cli/sweep.h"
 #include "sim/cli/waves.h"
 #include "sim/platform/platform.h"
+#include "sim/report/json.h"
 #include "sim/report/report.h"
 
 struct running {
@@ -184,13 +185,14 @@ static struct cli_judging judging_make(const struct running *running, enum cli_e
                                 .summary = job->summary,
                                 .flags = job->update_baseline ? REPORT_EXPECT_RECORD : 0,
                                 .well = result == CLI_EXIT_OK,
-                                .recorded = stdout,
-                                .confirmed = job->quiet ? NULL : stdout,
+                                .recorded = job->json ? stderr : stdout,
+                                .confirmed = job->quiet || job->json ? NULL : stdout,
                                 .prefix = ""};
 }
 
 static enum cli_exit results_publish(const struct running *running, enum cli_exit so_far)
 {
+    static const char *const tables[] = {"data.csv", "compare.csv", "counters.csv", NULL};
     const struct cli_job *job = running->job;
     char error[512] = "";
     cli_interrupt_hold();
@@ -203,7 +205,11 @@ static enum cli_exit results_publish(const struct running *running, enum cli_exi
     if (!job->trace_rtl) {
         cli_waves_clear(job->directory); // waveforms of an earlier run could be mistaken for these results
     }
-    if (!job->quiet) {
+    if (job->json && json_results_print(stdout, job->path, job->directory, tables, error, sizeof error) != SIM_OK) {
+        cli_error("%s", error);
+        return CLI_EXIT_INPUT;
+    }
+    if (!job->quiet && !job->json) {
         report_print(running->report, stdout);
         if (report_point_count(running->report) > 0) {
             printf("\nResults: %s\n", job->directory);

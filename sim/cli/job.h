@@ -22,7 +22,7 @@ struct cli_job {
     bool fresh;                                        // of a sweep: measure again what an earlier run measured
     const struct cli_engine *engine;                   // of a sweep
     const struct cli_engine_settings *engine_settings; // of a sweep
-    bool quiet;
+    bool quiet, json; // json: the tables on standard output, and no text
     bool trace_rtl;
     bool update_baseline;
     FILE *suites;            // receives the scenario's JUnit suite; NULL: none

@@ -6,12 +6,16 @@
 #include <sys/stat.h>
 
 #include "sim/cli/expectations.h"
+#include "sim/kernel/terminal.h"
 #include "sim/report/report.h"
 
 static void mistakes_print(struct scn_messages *messages)
 {
     for (size_t i = 0; i < messages->count; i++) {
-        fprintf(stderr, "%s\n", messages->lines[i]);
+        const char *line = messages->lines[i], *text = strstr(line, ": ");
+        int place = text != NULL ? (int)(text - line) : 0;
+        fprintf(stderr, "%s%.*s%s%s\n", sim_terminal_colour(stderr, SIM_COLOUR_BOLD), place, line,
+                sim_terminal_colour(stderr, SIM_COLOUR_PLAIN), line + place);
     }
     scn_messages_free(messages);
 }

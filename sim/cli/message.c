@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/cli/cli.h"
+#include "sim/kernel/terminal.h"
 #include "sim/kernel/text.h"
 
 void cli_error(const char *format, ...)
@@ -15,6 +16,7 @@ void cli_error(const char *format, ...)
         free(text);
     }
     va_end(args);
-    fprintf(stderr, "tcasim: %s\n", shown != NULL ? shown : format);
+    fprintf(stderr, "%stcasim:%s %s\n", sim_terminal_colour(stderr, SIM_COLOUR_RED),
+            sim_terminal_colour(stderr, SIM_COLOUR_PLAIN), shown != NULL ? shown : format);
     free(shown);
 }

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/kernel/terminal.h"
 
 #define QUIET_MS  1000
 #define REDRAW_MS 100
@@ -49,6 +49,20 @@ void cli_progress_line(char *line, unsigned size, unsigned columns, unsigned per
     snprintf(line, size, "%3u %% [%s] %.*s", percent, bar, room > 0 ? room : 0, label);
 }
 
+void cli_progress_label(char *text, unsigned size, uint64_t elapsed_ms, unsigned permille, const char *label)
+{
+    uint64_t left_s = permille > 0 && permille < 1000 ? elapsed_ms * (1000 - permille) / permille / 1000 + 1 : 0;
+    if (left_s == 0) {
+        snprintf(text, size, "%s", label);
+    } else if (left_s < 100) {
+        snprintf(text, size, "%u s left  %s", (unsigned)left_s, label);
+    } else if (left_s < 6000) {
+        snprintf(text, size, "%u min left  %s", (unsigned)(left_s + 59) / 60, label);
+    } else {
+        snprintf(text, size, "%u h left  %s", (unsigned)(left_s + 3599) / 3600, label);
+    }
+}
+
 void cli_progress_update(struct cli_progress *progress, unsigned permille, const char *label)
 {
     if (!progress->wanted) {
@@ -58,10 +72,9 @@ void cli_progress_update(struct cli_progress *progress, unsigned permille, const
     if (now - progress->start_ms < QUIET_MS || now - progress->drawn_ms < REDRAW_MS) {
         return;
     }
-    struct winsize window = {0};
-    unsigned columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
-    char line[LINE_SIZE];
-    cli_progress_line(line, sizeof line, columns, permille, label);
+    char line[LINE_SIZE], text[LINE_SIZE];
+    cli_progress_label(text, sizeof text, now - progress->start_ms, permille, label);
+    cli_progress_line(line, sizeof line, sim_terminal_columns(stderr), permille, text);
     cli_interrupt_line_set(true);
     progress->shown = true;
     progress->drawn_ms = now;

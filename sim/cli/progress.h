@@ -16,5 +16,7 @@ void cli_progress_update(struct cli_progress *progress, unsigned permille, const
 // Clears the line.
 void cli_progress_fini(struct cli_progress *progress);
 
+// The time that is left if the rest is as fast as what is finished, and the label. Exposed for tests.
+void cli_progress_label(char *text, unsigned size, uint64_t elapsed_ms, unsigned permille, const char *label);
 // The bar in a line of so many columns, for any width. Exposed for tests.
 void cli_progress_line(char *line, unsigned size, unsigned columns, unsigned permille, const char *label);

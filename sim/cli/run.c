@@ -28,7 +28,7 @@ struct run_options {
     const struct cli_engine *engine_chosen; // of --engine
     const char *point;
     const char *junit;
-    bool quiet, trace_rtl, fresh, update_baseline;
+    bool quiet, json, trace_rtl, fresh, update_baseline;
 };
 
 static const struct cli_option options[] = {
@@ -54,6 +54,8 @@ static const struct cli_option options[] = {
      CLI_OPTION_TEXT, offsetof(struct run_options, point)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
+    {"json", NULL, "print the tables of each scenario as one JSON object, and no text", CLI_OPTION_FLAG,
+     offsetof(struct run_options, json)},
     {"trace", "FILE.csv", "write every TLP at every end of a link", CLI_OPTION_TEXT,
      offsetof(struct run_options, trace)},
     {"trace-only", "GLOB", "trace only matching components or points ('node0.*', tlp_sent); may be given several times",
@@ -66,7 +68,7 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet]\n"
+    .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet | --json]\n"
              "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]\n"
              "                  [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
              "                  [--engine local|slurm [--partition P] [--array-size N] [--time T]\n"
@@ -108,6 +110,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .engine_settings = &given->engine,
                             .reference_csv = paths->reference,
                             .quiet = given->quiet,
+                            .json = given->json,
                             .trace_rtl = given->trace_rtl,
                             .update_baseline = given->update_baseline};
     job->scenario = cli_scenario_load(path, paths, &given->sets);
@@ -230,7 +233,7 @@ static bool options_right(struct run_options *given, size_t files)
 // Runs all jobs, and prints a table of all of them at the end.
 static enum cli_exit jobs_summarize(struct cli_job *jobs, size_t count, const struct run_options *given)
 {
-    FILE *rows = given->quiet ? NULL : tmpfile();
+    FILE *rows = given->quiet || given->json ? NULL : tmpfile();
     for (size_t i = 0; i < count; i++) {
         jobs[i].summary = rows;
     }

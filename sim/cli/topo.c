@@ -7,6 +7,7 @@
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
 #include "sim/cli/topo_folded.h"
+#include "sim/cli/topo_json.h"
 #include "sim/platform/routes.h"
 #include "sim/report/report.h"
 #include "sim/report/topology_svg.h"
@@ -21,7 +22,7 @@
 struct topo_options {
     const char *out;
     struct cli_list sets;
-    bool full;
+    bool full, json;
 };
 
 static const struct cli_option options[] = {
@@ -29,12 +30,14 @@ static const struct cli_option options[] = {
      CLI_OPTION_TEXT, offsetof(struct topo_options, out)},
     {"full", NULL, "print every node, cable and register also of more than 16 nodes", CLI_OPTION_FLAG,
      offsetof(struct topo_options, full)},
+    {"json", NULL, "print all of it as one JSON object, and draw nothing unless --out is given", CLI_OPTION_FLAG,
+     offsetof(struct topo_options, json)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct topo_options, sets)},
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--full] [--set PATH=VALUE]...",
+    .usage = "tcasim topo FILE.yaml [--out FILE.svg] [--full | --json] [--set PATH=VALUE]...",
     .doc = "Prints the nodes, switches and cables of a scenario, the number of cables between any two nodes, and the\n"
            "route registers that each board's driver programs. Draws it as SVG. Runs nothing. More than 16 nodes are\n"
            "folded: sub-clusters and switches that are alike are one line.",
@@ -229,8 +232,10 @@ static bool print(const struct topo *topo, bool full)
     return true;
 }
 
-static bool draw(const struct scn_scenario *scenario, const char *out, const char *file, const struct cli_paths *paths)
+static bool draw(const struct scn_scenario *scenario, const struct topo_options *given, const char *file,
+                 const struct cli_paths *paths)
 {
+    const char *out = given->out;
     char path[PATH_MAX], error[PATH_MAX + TEXT_MAX];
     enum sim_status status = SIM_OK;
     if (out == NULL) {
@@ -249,7 +254,9 @@ static bool draw(const struct scn_scenario *scenario, const char *out, const cha
         cli_error("%s", error);
         return false;
     }
-    printf("\ndrawing: %s\n", out);
+    if (!given->json) {
+        printf("\ndrawing: %s\n", out);
+    }
     return true;
 }
 
@@ -257,7 +264,13 @@ static bool show(const struct scn_scenario *scenario, const struct topo_options 
                  const struct cli_paths *paths)
 {
     struct topo topo = {scenario, scn_routes_find(scenario), scn_ib_fabric_find(scenario)};
-    bool good = print(&topo, given->full) && draw(scenario, given->out, file, paths);
+    bool good = true;
+    if (given->json) {
+        topo_json_print(scenario, topo.routes, topo.ib, stdout);
+    } else {
+        good = print(&topo, given->full);
+    }
+    good = good && ((given->json && given->out == NULL) || draw(scenario, given, file, paths));
     scn_routes_free(topo.routes);
     scn_ib_fabric_free(topo.ib);
     return good;

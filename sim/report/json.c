@@ -1,8 +1,10 @@
 #include "sim/report/json.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "sim/kernel/text.h"
+#include "sim/report/files.h"
 
 void json_text_write(FILE *out, const char *text)
 {
@@ -90,6 +92,29 @@ void json_table_write(FILE *out, const struct table *table, bool (*keep)(const s
         fputc(']', out);
     }
     fputs("]}", out);
+}
+
+enum sim_status json_results_print(FILE *out, const char *scenario, const char *directory, const char *const *files,
+                                   char *error, size_t error_size)
+{
+    enum sim_status status = SIM_OK;
+    fputs("{\"scenario\":", out);
+    sim_text_quote(out, scenario);
+    fputs(",\"results\":", out);
+    sim_text_quote(out, directory);
+    for (; *files != NULL && (status == SIM_OK || status == SIM_ERR_NOT_FOUND); files++) {
+        char path[PATH_MAX];
+        struct table table;
+        status = files_path(directory, *files, path, sizeof path);
+        status = status == SIM_OK ? table_read(path, &table, error, error_size) : status;
+        if (status == SIM_OK) {
+            fprintf(out, ",\n\"%.*s\":", (int)strcspn(*files, "."), *files);
+            json_table_write(out, &table, NULL);
+            table_free(&table);
+        }
+    }
+    fputs("}\n", out);
+    return status == SIM_ERR_NOT_FOUND ? SIM_OK : status;
 }
 
 void json_tree_write(FILE *out, const struct scn_tree *tree)

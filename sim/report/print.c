@@ -6,7 +6,7 @@
 #include "sim/report/compare.h"
 #include "sim/report/grid.h"
 
-#define WIDTH_MAX 110 // a table wider than this gets short heads and a legend
+#define WIDTH_MAX 110 // a table wider than this, or than the terminal, gets short heads and a legend
 
 // Of a table of curves.
 #define LEGEND_MAX 8 // lines of names above a table
@@ -183,10 +183,11 @@ static void curves_print(const report_t *report, const char *column_name, FILE *
     fprintf(out, "\n%s\n", column->axis);
     grid_t *grid = curves_make(report, column, false);
     size_t series = series_count(report);
-    if (grid_width(grid) > WIDTH_MAX && series > LEGEND_MAX && report->point_count == series) {
+    size_t columns = sim_terminal_columns(out), most = columns > 0 ? columns : WIDTH_MAX;
+    if (grid_width(grid) > most && series > LEGEND_MAX && report->point_count == series) {
         grid_destroy(grid);
         grid = lines_make(report, column);
-    } else if (grid_width(grid) > WIDTH_MAX) {
+    } else if (grid_width(grid) > most) {
         grid_destroy(grid);
         grid = curves_make(report, column, true);
         unsigned number = 1;
@@ -229,6 +230,14 @@ static void all_curves_print(const report_t *report, FILE *out)
     }
 }
 
+static enum sim_colour mark_colour(const char *mark)
+{
+    return strcmp(mark, "ok") == 0     ? SIM_COLOUR_GREEN
+           : strcmp(mark, "near") == 0 ? SIM_COLOUR_YELLOW
+           : strcmp(mark, "off") == 0  ? SIM_COLOUR_RED
+                                       : SIM_COLOUR_PLAIN;
+}
+
 static void comparison_add(grid_t *grid, const struct report_comparison *comparison)
 {
     const struct report_reference *reference = comparison->reference;
@@ -247,6 +256,7 @@ static void comparison_add(grid_t *grid, const struct report_comparison *compari
         grid_cell_add(grid, "%s", "");
     }
     grid_cell_add(grid, "%s", report_comparison_mark(comparison));
+    grid_cell_colour(grid, mark_colour(report_comparison_mark(comparison)));
     grid_cell_add(grid, "%s", reference->use);
 }
 

@@ -1,6 +1,7 @@
 // The table of keys as text for a terminal, Markdown, JSON, and a page of the manual.
 #include <string.h>
 
+#include "sim/kernel/terminal.h"
 #include "sim/kernel/text.h"
 #include "sim/scenario/loader.h"
 #include "sim/scenario/params.h"
@@ -32,13 +33,36 @@ static void text_heading_print(FILE *out, const struct scn_kind *kind)
     fprintf(out, "\n  %-25s %-17s %-13s %-42s %s\n", "key", "unit", "default", "range", "meaning");
 }
 
+enum { MEANING_COLUMN = 103, MEANING_INDENT = 6 };
+
+// Range and meaning. On a terminal that is too narrow for them, the meaning goes below, its lines as wide as they fit.
+static void text_meaning_print(FILE *out, const struct params_key *key)
+{
+    unsigned columns = sim_terminal_columns(out);
+    const char *doc = key->key->doc;
+    if (columns == 0 || columns >= MEANING_COLUMN + strlen(doc)) {
+        fprintf(out, "%-42s %s\n", key->range, doc);
+        return;
+    }
+    size_t room = columns > 2 * MEANING_INDENT ? columns - MEANING_INDENT : columns;
+    fprintf(out, "%s\n", key->range);
+    while (doc[0] != '\0') {
+        size_t length = strlen(doc);
+        for (size_t cut = room; length > room && cut > 0; cut--) {
+            length = doc[cut] == ' ' ? cut : length;
+        }
+        fprintf(out, "%*s%.*s\n", MEANING_INDENT, "", (int)length, doc);
+        doc += length + strspn(doc + length, " ");
+    }
+}
+
 static void text_kind_print(FILE *out, const struct params_kind *kind)
 {
     text_heading_print(out, kind->kind);
     for (size_t i = 0; i < kind->key_count; i++) {
         const struct params_key *key = &kind->keys[i];
-        fprintf(out, "  %-25s %-17s %-13s %-42s %s\n", key->key->name, scn_unit_text(key->key->unit), key->fallback,
-                key->range, key->key->doc);
+        fprintf(out, "  %-25s %-17s %-13s ", key->key->name, scn_unit_text(key->key->unit), key->fallback);
+        text_meaning_print(out, key);
         for (size_t k = 0; k < key->value_count; k++) {
             const struct params_value *value = &key->values[k];
             fprintf(out, "      %-24s %-14s", value->preset, value->text);

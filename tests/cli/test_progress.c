@@ -21,6 +21,26 @@ TEST(Progress, FitsAnyWidth)
     }
 }
 
+TEST(Progress, SaysHowMuchTimeIsLeft)
+{
+    static const struct {
+        uint64_t elapsed_ms;
+        unsigned permille;
+        const char *text;
+    } rows[] = {{5000, 0, "dma"},
+                {5000, 1000, "dma"},
+                {2000, 500, "3 s left  dma"},
+                {1000, 10, "2 min left"},
+                {60000, 250, "4 min left  dma"},
+                {3600000, 100, "10 h left  dma"}};
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[64];
+        TEST_TRACE("row %u", i);
+        cli_progress_label(text, sizeof text, rows[i].elapsed_ms, rows[i].permille, "dma");
+        EXPECT_CONTAINS(text, rows[i].text);
+    }
+}
+
 TEST(Progress, SaysNothingWhereItIsNotWanted)
 {
     struct cli_progress progress;
