@@ -15,6 +15,7 @@
 #include "sim/cli/waves.h"
 #include "sim/platform/platform.h"
 #include "sim/report/json.h"
+#include "sim/report/page.h"
 #include "sim/report/report.h"
 
 struct running {
@@ -190,6 +191,20 @@ static struct cli_judging judging_make(const struct running *running, enum cli_e
                                 .prefix = ""};
 }
 
+// The results as a page. They are complete without it.
+static void page_make(const struct cli_job *job)
+{
+    char path[PATH_MAX], error[2 * PATH_MAX];
+    const char *directory = job->directory;
+    const struct page_request request = {.directories = &directory, .count = 1, .accuracy_path = job->paths->accuracy};
+    bool fits = (size_t)snprintf(path, sizeof path, "%s/report.html", directory) < sizeof path;
+    if (fits && page_write(&request, path, error, sizeof error) == SIM_OK) {
+        printf("Page: %s\n", path);
+    } else {
+        cli_error("%s", fits ? error : "the directory's name is too long for a page");
+    }
+}
+
 static enum cli_exit results_publish(const struct running *running, enum cli_exit so_far)
 {
     static const char *const tables[] = {"data.csv", "compare.csv", "counters.csv", NULL};
@@ -213,6 +228,7 @@ static enum cli_exit results_publish(const struct running *running, enum cli_exi
         report_print(running->report, stdout);
         if (report_point_count(running->report) > 0) {
             printf("\nResults: %s\n", job->directory);
+            page_make(job);
         }
         fflush(stdout);
     }

@@ -11,10 +11,12 @@
 #include "sim/report/report.h"
 
 static const struct cli_command commands[] = {
+    {"new", "write a scenario to start from", cli_new},
     {"run", "run scenarios and write their results", cli_run},
     {"explain", "split a latency into the pieces of its critical path", cli_explain},
     {"exec", "run programs of the machine on simulated nodes", cli_exec},
     {"compare", "compare two directories of results", cli_compare},
+    {"watch", "run a scenario again whenever its file changes", cli_watch},
     {"report", "make one page of results, to open in a browser", cli_report},
     {"check", "read scenarios and report every mistake", cli_check},
     {"topo", "draw a fabric; print its hops and route registers", cli_topo},

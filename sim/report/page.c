@@ -1,5 +1,6 @@
 #include "sim/report/page.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +168,13 @@ static void data_write(struct page *page, FILE *out)
         yaml_write(page, directory, "manifest.yaml", "manifest", out);
         fputc('}', out);
     }
-    fputs("]}", out);
+    fputc(']', out);
+    if (page->request->watch.script != NULL) {
+        fputs(",\n\"watch\":{\"script\":", out);
+        json_text_write(out, page->request->watch.script);
+        fprintf(out, ",\"version\":%" PRIu64 "}", page->request->watch.version);
+    }
+    fputc('}', out);
 }
 
 // For browsers without scripts.
@@ -241,4 +248,15 @@ enum sim_status page_write(const struct page_request *request, const char *path,
     }
     free(composed.bytes);
     return page.status;
+}
+
+static void version_write(void *ctx, FILE *out)
+{
+    const struct page_request *request = ctx;
+    fprintf(out, "tcasimNewest(%" PRIu64 ");\n", request->watch.version);
+}
+
+enum sim_status page_watch_write(const struct page_request *request, const char *path, char *error, size_t error_size)
+{
+    return files_one_write(path, version_write, (void *)(uintptr_t)request, error, error_size);
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "sim/kernel/status.h"
 
@@ -16,6 +17,10 @@ struct page_request {
     const char *const
         *directories; // of results: data.csv, compare.csv, breakdown.csv, sensitivity.csv; at least one each
     size_t count;
+    struct {
+        const char *script; // a file beside the page that knows the newest version; NULL: the page stays as it is
+        uint64_t version;
+    } watch;
     const char *accuracy_path; // the document with paragraphs on rows ("**H15, +50 %.** ..."); NULL: none
 };
 
@@ -24,3 +29,6 @@ bool page_has_results(const char *directory);
 
 // Writes the page to path, at once: an interrupted run leaves no part of it.
 enum sim_status page_write(const struct page_request *request, const char *path, char *error, size_t error_size);
+
+// Writes the script of request->watch: pages of other versions reload.
+enum sim_status page_watch_write(const struct page_request *request, const char *path, char *error, size_t error_size);

@@ -13,11 +13,12 @@ TEXT(page_script_chart, PAGE_FOLDER "/chart.js");
 TEXT(page_script_timeline, PAGE_FOLDER "/timeline.js");
 TEXT(page_script_result, PAGE_FOLDER "/result.js");
 TEXT(page_script_page, PAGE_FOLDER "/page.js");
+TEXT(page_script_watch, PAGE_FOLDER "/watch.js");
 TEXT(page_d3, PAGE_D3);
 TEXT(page_d3_licence, PAGE_D3_LICENCE);
 
 extern const char page_css[], page_script_common[], page_script_table[], page_script_chart[], page_script_timeline[],
-    page_script_result[], page_script_page[], page_d3[], page_d3_licence[];
+    page_script_result[], page_script_page[], page_script_watch[], page_d3[], page_d3_licence[];
 
 static const struct {
     const char *name, *text;
@@ -31,6 +32,7 @@ static const struct {
     {"SCRIPT", page_script_timeline},
     {"SCRIPT", page_script_result},
     {"SCRIPT", page_script_page},
+    {"SCRIPT", page_script_watch},
 };
 
 void page_part_write(const char *name, size_t length, FILE *out)

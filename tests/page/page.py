@@ -4,6 +4,7 @@ in the folder, which the others open; `all` is all of them. Status 77: there is 
 import csv
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -296,13 +297,42 @@ def odd_results_leave_the_others_as_they_are(page):
     assert len(page.all('section')) == 7 and page.failures() == []
 
 
+def a_watched_page_follows_its_file(page):
+    program, file = sys.argv[1], os.path.join(page.folder, 'watched.yaml')
+    out = os.path.join(page.folder, 'watched')
+    shutil.rmtree(out, ignore_errors=True)
+
+    def write(text):
+        with open(file, 'w') as scenario:
+            scenario.write(text)
+
+    with open(os.path.join(SOURCE, 'scenarios', 'smoke', 'smallest.yaml')) as scenario:
+        text = scenario.read()
+    write(text)
+    watching = subprocess.Popen([program, 'watch', file, '--out', out], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+    try:
+        page.wait(lambda: os.path.exists(os.path.join(out, 'report.watch.js')))
+        page.browser.get('file://' + os.path.join(out, 'report.html'))
+        page.wait(lambda: page.all('section'))
+        write(text.replace('title: ', 'title: [', 1))
+        time.sleep(1)
+        write(text.replace('title: ', 'title: Again, ', 1))
+        page.wait(lambda: 'Again, ' in page.browser.page_source)
+    finally:
+        watching.send_signal(signal.SIGINT)
+        errors = watching.communicate()[1]
+    assert watching.returncode == -signal.SIGINT and 'not YAML' in errors and 'interrupted' in errors, errors
+    assert page.failures() == []
+
+
 CASES = {case.__name__: case for case in (
     no_script_fails, hovering_shows_the_number, published_values_have_the_colour_of_their_curve, the_filter_filters,
     heads_sort_by_their_column, a_row_opens_its_reason, a_series_can_be_left_out,
     dragging_zooms_and_a_double_click_shows_the_whole, another_result_stands_beside, a_sweep_has_curves_and_a_surface,
     a_table_of_one_size_has_bars, a_breakdown_opens_into_its_pieces, a_timeline_finds_and_tells_times,
     a_long_timeline_stays_fluid, nothing_is_loaded_from_elsewhere,
-    both_colour_schemes_can_be_read, odd_results_leave_the_others_as_they_are)}
+    a_watched_page_follows_its_file, both_colour_schemes_can_be_read, odd_results_leave_the_others_as_they_are)}
 CASES_WITHOUT_SCRIPTS = {case.__name__: case for case in (without_scripts_there_are_the_pictures,)}
 
 
