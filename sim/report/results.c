@@ -294,13 +294,23 @@ void report_add_set(report_t *report, const char *set)
     report->sets[report->set_count++] = copy(set);
 }
 
-enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv, report_t **report_out)
+enum sim_status report_part_create(const struct scn_scenario *scenario, report_t **part_out)
 {
     report_t *report = calloc(1, sizeof *report);
     if (report == NULL) {
         return SIM_ERR_NO_MEMORY;
     }
     report->scenario = scenario;
+    *part_out = report;
+    return SIM_OK;
+}
+
+enum sim_status report_create(const struct scn_scenario *scenario, const char *reference_csv, report_t **report_out)
+{
+    report_t *report = NULL;
+    if (report_part_create(scenario, &report) != SIM_OK) {
+        return SIM_ERR_NO_MEMORY;
+    }
     enum sim_status status = report_references_read(&report->references, reference_csv);
     if (status != SIM_OK) {
         free(report);

@@ -64,6 +64,8 @@ struct scn_check *report_checks_make(const report_t *report, const struct scn_ch
                                      uint32_t *count_out);
 // Writes programs.txt.
 void report_texts_write(const report_t *report, FILE *out);
+// A report of a part of another one's results, without published values.
+enum sim_status report_part_create(const struct scn_scenario *scenario, report_t **part_out);
 void report_add_hash(report_t *report, const char *hash);
 
 enum report_kind { REPORT_KIND_TIME, REPORT_KIND_RATE, REPORT_KIND_BYTES, REPORT_KIND_MEMORY, REPORT_KIND_COUNT };

@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include "sim/kernel/status.h"
+#include "sim/report/by_value.h"
 #include "sim/report/compare.h"
 #include "sim/report/csv.h"
 #include "sim/report/figure.h"
 #include "sim/report/files.h"
 #include "sim/report/manifest.h"
 #include "sim/report/plot.h"
+#include "sim/report/write.h"
 
 // "nodes.*.board.clock=125 MHz" has the column "nodes.*.board.clock".
 static void swept_write(const report_t *report, uint32_t number, FILE *out)
@@ -174,6 +176,17 @@ enum sim_status report_directory_create(const char *directory, char *error, size
     return files.status;
 }
 
+enum sim_status report_part_write(const report_t *part, const char *directory, char *error, size_t error_size)
+{
+    struct files files;
+    files_init(&files, directory, error, error_size);
+    file_write(part, &files, "data.csv", data_write);
+    if (part->counter_count > 0) {
+        file_write(part, &files, "counters.csv", counters_write);
+    }
+    return files_commit(&files);
+}
+
 enum sim_status report_write(const report_t *report, const char *directory, const char *scenario_path, char *error,
                              size_t error_size)
 {
@@ -200,6 +213,9 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     enum sim_status status = files_commit(&files);
     if (status == SIM_OK && !drawn) {
         old_plot_remove(directory);
+    }
+    if (status == SIM_OK && report->scenario->sweep != NULL) {
+        status = report_by_value_write(report, directory, error, error_size);
     }
     return status;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""shown.py SOURCE PROGRAM SCRATCH: what the program shows on terminals of any width, and as JSON.
+"""shown.py SOURCE PROGRAM SCRATCH: what the program shows on terminals of any width, as JSON, and in folders.
 
 On a terminal lines fit its width and have colours, unless NO_COLOR is set; in a pipe there are none. The tables of
---json are those of the files that the same run has written.
+--json are those of the files that the same run has written. A sweep has a folder for each value, as if it had been run
+alone.
 """
 import csv
 import fcntl
@@ -10,6 +11,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -124,7 +126,35 @@ def json_check():
         fail(f"bench --json: {measures}")
 
 
+def same(one, two):
+    with open(one, "rb") as first, open(two, "rb") as second:
+        if first.read() != second.read():
+            fail(f"{one} and {two} differ")
+
+
+def values_check():
+    out, alone = f"{SCRATCH}/sweep", f"{SCRATCH}/alone"
+    shutil.rmtree(out, ignore_errors=True)
+    for values in ["1 s", "2 s"], ["2 s", "3 s"]:
+        in_pipe("run", SMALLEST, "--quiet", "--out", out, "--set", f"sweep={{time_limit: [{', '.join(values)}]}}")
+        if sorted(os.listdir(f"{out}/values")) != values:
+            fail(f"the folders of {values}: {os.listdir(f'{out}/values')}")
+    for value in values:
+        folder = f"{out}/values/{value}"
+        in_pipe("run", f"{folder}/resolved.yaml", "--quiet", "--out", alone)
+        same(f"{folder}/data.csv", f"{alone}/data.csv")
+        same(f"{folder}/counters.csv", f"{alone}/counters.csv")
+    in_pipe("compare", f"{out}/values/2 s", f"{out}/values/3 s")
+    parameter = ["--set", "sweep={parameters.way.value: [../up, .hidden]}", "--set", "name=odd"]
+    with open(SMALLEST) as file, open(f"{SCRATCH}/odd.yaml", "w") as odd:
+        odd.write(file.read() + "parameters:\n  - {name: way, value: x}\n")
+    in_pipe("run", f"{SCRATCH}/odd.yaml", "--quiet", "--out", out, *parameter)
+    if sorted(os.listdir(f"{out}/values")) != ["_.-up", "_hidden"]:
+        fail(f"folders of odd values: {os.listdir(f'{out}/values')}")
+
+
 os.makedirs(SCRATCH, exist_ok=True)
 widths_check()
 colours_check()
 json_check()
+values_check()
