@@ -1,7 +1,8 @@
 """What the site has beside docs/ (mkdocs.yml names this file).
 
 - README.md, CONTRIBUTING.md and CHANGELOG.md of the top folder
-- reference/keys.md and reference/commands.md, printed by the program: $TCASIM, or build/release/tcasim
+- reference/keys.md, reference/commands.md and reference/counters.md, printed by the program: $TCASIM, or
+  build/release/tcasim
 - the decisions in the navigation, in their order
 
 A link to a file that is not in the site, such as a source, becomes the path of that file.
@@ -44,6 +45,14 @@ def commands_page():
     return page
 
 
+def counters_page():
+    scenarios = [os.path.join(TOP, path) for path in ('scenarios/topology/ha-pacs-tca-64.yaml',
+                                                      'tests/platform/all_devices.yaml')]
+    return ('# Counters\n\nWhat each component counts, as `tcasim counters --markdown FILE.yaml` prints it. Names of nodes and '
+            'switches are `NODE` and `SWITCH`, numbers of devices `N`. [Results](../results.md#counterscsv) says more about '
+            'some of them.\n\n' + program_prints('counters', '--markdown', *scenarios))
+
+
 def on_config(config):
     decisions = sorted(name for name in os.listdir(os.path.join(TOP, 'docs', 'decisions')) if name[0].isdigit())
     config['nav'].append({'Decisions': ['decisions/README.md'] + ['decisions/' + name for name in decisions]})
@@ -56,7 +65,8 @@ def on_files(files, config):
     for name in TOP_PAGES:
         files.append(File(name, TOP, config['site_dir'], config['use_directory_urls']))
     os.makedirs(os.path.join(GENERATED, 'reference'), exist_ok=True)
-    for name, make in (('reference/keys.md', keys_page), ('reference/commands.md', commands_page)):
+    for name, make in (('reference/keys.md', keys_page), ('reference/commands.md', commands_page),
+                       ('reference/counters.md', counters_page)):
         with open(os.path.join(GENERATED, name), 'w', encoding='utf-8') as page:
             page.write(make())
         files.append(File(name, GENERATED, config['site_dir'], config['use_directory_urls']))

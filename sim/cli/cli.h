@@ -33,6 +33,7 @@ enum cli_exit cli_topo(int argc, char **argv);
 enum cli_exit cli_crosscheck(int argc, char **argv);
 enum cli_exit cli_explain(int argc, char **argv);
 enum cli_exit cli_params(int argc, char **argv);
+enum cli_exit cli_counters(int argc, char **argv);
 enum cli_exit cli_schema(int argc, char **argv);
 enum cli_exit cli_report(int argc, char **argv);
 enum cli_exit cli_calibrate(int argc, char **argv);

@@ -21,6 +21,7 @@ static const struct cli_command commands[] = {
     {"check", "read scenarios and report every mistake", cli_check},
     {"topo", "draw a fabric; print its hops and route registers", cli_topo},
     {"params", "list every key of a scenario", cli_params},
+    {"counters", "list what the components of scenarios count", cli_counters},
     {"schema", "print the JSON Schema of scenarios, for editors", cli_schema},
     {"crosscheck", "run on RTL boards and on their twins, and compare", cli_crosscheck},
     {"calibrate", "find the values of keys that meet published rows best", cli_calibrate},

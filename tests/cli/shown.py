@@ -121,6 +121,15 @@ def json_check():
     keys, = values_read(in_pipe("params", "flight", "--json"))
     if not any(kind["name"] == "link" for kind in keys["kinds"]):
         fail("params --json has no links")
+    kinds = values_read(in_pipe("counters", SMALLEST, "--json"))
+    link, = [kind for kind in kinds if "NODE.E-NODE.W.0" in kind["components"]]
+    if "tlps_sent" not in [counter["name"] for counter in link["counters"]] or "NODE.slot.1" not in link["components"]:
+        fail(f"counters --json: {link}")
+    with open(f"{out}/smallest/counters.csv", newline="") as file:
+        named = {row["name"] for row in csv.DictReader(file)}
+    listed = {counter["name"] for kind in kinds for counter in kind["counters"]}
+    if not named <= listed:
+        fail(f"counters does not list {named - listed}")
     measures = values_read(in_pipe("bench", "smallest", "--json"))
     if measures[0]["benchmark"] != "smallest" or measures[0]["unit"] != "s":
         fail(f"bench --json: {measures}")

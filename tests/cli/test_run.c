@@ -68,7 +68,7 @@ TEST(RunCommand, WritesAndPrintsTheResults)
     EXPECT_CONTAINS(process.output, "Latency");
     EXPECT_CONTAINS(process.output, "H09");
     EXPECT_CONTAINS(process.output, "ok: within 5 %");
-    EXPECT_CONTAINS(process.output, "Results: results/good\n1 expectation holds\n");
+    EXPECT_CONTAINS(process.output, "Results: results/good\nPage: results/good/report.html\n1 expectation holds\n");
     exists(&process, "results/good/data.csv");
     exists(&process, "results/good/counters.csv");
     exists(&process, "results/good/compare.csv");
@@ -76,6 +76,7 @@ TEST(RunCommand, WritesAndPrintsTheResults)
     exists(&process, "results/good/plot.svg");
     exists(&process, "results/good/resolved.yaml");
     exists(&process, "results/good/manifest.yaml");
+    exists(&process, "results/good/report.html");
     process_fini(&process);
 }
 
