@@ -1,6 +1,7 @@
 // Checks a scenario before the run against the tables known here. Checks after the run are in expect.c.
 #include "sim/report/results.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,12 +109,33 @@ static void printed_check(struct checking *checking)
     }
 }
 
+// A pattern that no series can have leaves an empty panel.
+static void panel_series_check(struct checking *checking, const struct scn_panel *panel)
+{
+    const struct scn_sweep *sweep = checking->scenario->sweep;
+    bool fits = panel->series[0] == '\0';
+    const char *series;
+    for (uint32_t i = 0; !fits && (series = scn_series(checking->scenario, i)) != NULL; i++) {
+        fits = fnmatch(panel->series, series, 0) == 0;
+        for (uint32_t k = 0; !fits && sweep != NULL && k < sweep->point_count; k++) {
+            char name[2 * SCN_NAME_MAX];
+            (void)snprintf(name, sizeof name, "%s, %s", series, sweep->points[k].curve);
+            fits = fnmatch(panel->series, name, 0) == 0;
+        }
+    }
+    if (!fits) {
+        complain(checking, panel->line, panel->column, "'%s': series: '%s' is no series that is measured", panel->title,
+                 panel->series);
+    }
+}
+
 static void panels_check(struct checking *checking)
 {
     for (uint32_t i = 0; i < checking->scenario->panel_count; i++) {
         const struct scn_panel *panel = &checking->scenario->panels[i];
         (void)column_check(checking, panel->line, panel->column, panel->title, panel->x);
         (void)column_check(checking, panel->line, panel->column, panel->title, panel->y);
+        panel_series_check(checking, panel);
     }
 }
 

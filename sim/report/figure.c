@@ -21,8 +21,10 @@ static void panels_write(const struct scn_scenario *scenario, FILE *out)
     for (uint32_t i = 0; i < scenario->panel_count; i++) {
         const struct scn_panel *panel = &scenario->panels[i];
         text_entry(out, "  - {title", panel->title);
-        fprintf(out, ", x: %s, y: %s, x_log: %s, y_log: %s, x_max: %" PRIu64 "}\n", panel->x, panel->y,
-                panel->x_log ? "true" : "false", panel->y_log ? "true" : "false", panel->x_max);
+        fprintf(out, ", x: %s, y: %s, x_log: %s, y_log: %s, x_max: %" PRIu64 ", at: %" PRIu64, panel->x, panel->y,
+                panel->x_log ? "true" : "false", panel->y_log ? "true" : "false", panel->x_max, panel->at);
+        text_entry(out, ", series", panel->series);
+        fputs("}\n", out);
     }
 }
 

@@ -40,6 +40,7 @@ static void published_ends(const struct report_comparison *comparison, double *l
 // A published value in a panel.
 struct mark {
     double x, low, high;
+    unsigned linetype; // of its curve
     enum report_published_kind kind;
     const char *id;
 };
@@ -86,7 +87,7 @@ static void label_write(const struct mark *marks, uint32_t count, uint32_t index
 }
 
 static uint32_t marks_find(const report_t *report, const struct scn_panel *panel, const struct scn_check *compares,
-                           uint32_t count, struct mark *marks, struct shown *shown)
+                           uint32_t count, const struct plot_curves *curves, struct mark *marks, struct shown *shown)
 {
     uint32_t found = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -96,6 +97,7 @@ static uint32_t marks_find(const report_t *report, const struct scn_panel *panel
         }
         struct mark *mark = &marks[found++];
         *mark = (struct mark){.x = report_column_value(report_column_find(panel->x), comparison.taken.row),
+                              .linetype = curves->of_row[comparison.taken.row - report->points] + 1,
                               .kind = comparison.reference->published.kind,
                               .id = comparison.reference->id};
         published_ends(&comparison, &mark->low, &mark->high);
@@ -113,13 +115,16 @@ static struct shown published_write(const report_t *report, uint32_t index, FILE
     struct scn_check *compares =
         report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
     struct mark *marks = calloc(count + 1, sizeof *marks);
-    uint32_t found = marks != NULL ? marks_find(report, panel, compares, count, marks, &shown) : 0;
+    struct plot_curves curves;
+    plot_curves_init(&curves, report, panel);
+    uint32_t found = marks != NULL ? marks_find(report, panel, compares, count, &curves, marks, &shown) : 0;
+    plot_curves_fini(&curves);
     if (found > 0) {
-        fprintf(out, "\n# Published values in panel %" PRIu32 ": x, y, lower and upper end, ids.\n", index + 1);
+        fprintf(out, "\n# Published values in panel %" PRIu32 ": x, y, lower and upper end, curve, ids.\n", index + 1);
         fprintf(out, "$published_%" PRIu32 " << END\n", index + 1);
         for (uint32_t i = 0; i < found; i++) {
             const struct mark *mark = &marks[i];
-            fprintf(out, "%.9g,%.9g,%.9g,%.9g,", mark->x, mark_y(mark), mark->low, mark->high);
+            fprintf(out, "%.9g,%.9g,%.9g,%.9g,%u,", mark->x, mark_y(mark), mark->low, mark->high, mark->linetype);
             label_write(marks, found, i, &shown, out);
             fputc('\n', out);
         }
@@ -165,6 +170,7 @@ static void curves_write(const report_t *report, const struct scn_panel *panel, 
         fprintf(out, ":%u with linespoints linetype %u title ", y, i + 1);
         plot_string_write(out, curves.items[i].title);
     }
+    fputs(curves.count == 0 ? "plot NaN" : "", out);
     plot_curves_fini(&curves);
 }
 
@@ -178,14 +184,19 @@ static void panel_write(const report_t *report, uint32_t index, struct shown sho
     plot_axes_write(report, panel, &frame, out);
     curves_write(report, panel, out);
     if (shown.ranges) {
-        fprintf(out, ", \\\n     $published_%" PRIu32 " using 1:($4 > $3 ? $2 : NaN):3:4 with yerrorbars linestyle 100",
+        fprintf(out,
+                ", \\\n     $published_%" PRIu32 " using 1:($4 > $3 ? $2 : NaN):3:4:5 with yerrorbars pointtype 2 "
+                "pointsize 1.1 linewidth 1.9 linecolor variable",
                 index + 1);
     }
     if (shown.highest > 0.0) {
         fprintf(out,
-                ", \\\n     $published_%" PRIu32 " using 1:2 with points linestyle 100 title 'published'"
-                ", \\\n     '' using 1:2:5 with labels center offset 0,0.9 font ',12' textcolor '#000000'",
-                index + 1);
+                ", \\\n     $published_%" PRIu32
+                " using 1:2:5 with points pointtype 2 pointsize 1.1 linewidth 1.9 linecolor "
+                "variable, \\\n     NaN with points linestyle 100 title 'published'"
+                ", \\\n     $published_%" PRIu32
+                " using 1:2:6 with labels center offset 0,0.9 font ',12' textcolor '#000000'",
+                index + 1, index + 1);
     }
     fputc('\n', out);
 }

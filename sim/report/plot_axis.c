@@ -28,7 +28,8 @@ void plot_string_write(FILE *out, const char *text)
 
 bool plot_row_shown(const struct scn_panel *panel, const struct report_point *point)
 {
-    return panel->x_max == 0 || report_column_value(report_column_find(panel->x), point) <= (double)panel->x_max;
+    return plot_row_chosen(panel, point) &&
+           (panel->x_max == 0 || report_column_value(report_column_find(panel->x), point) <= (double)panel->x_max);
 }
 
 // --- the frame -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "sim/report/plot_curve.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,12 @@ static bool same_size(const struct report_point *a, const struct report_point *b
     return a->bytes * b->descriptors == b->bytes * a->descriptors;
 }
 
+bool plot_row_chosen(const struct scn_panel *panel, const struct report_point *point)
+{
+    return (panel->series[0] == '\0' || fnmatch(panel->series, point->series, 0) == 0) &&
+           (panel->at == 0 || point->bytes == panel->at);
+}
+
 static size_t family_find(struct grouping *grouping, const struct report_point *point)
 {
     char name[SCN_NAME_MAX];
@@ -63,6 +70,9 @@ static void families_make(struct grouping *grouping)
     const report_t *report = grouping->report;
     for (size_t row = 0; row < report->point_count; row++) {
         const struct report_point *point = &report->points[row];
+        if (!plot_row_chosen(grouping->panel, point)) {
+            continue;
+        }
         grouping->of_row[row] = family_find(grouping, point);
         struct family *family = &grouping->families[grouping->of_row[row]];
         family->sizes = family->sizes || !same_size(point, family->first);
@@ -118,6 +128,10 @@ void plot_curves_init(struct plot_curves *curves, const report_t *report, const 
     families_make(&grouping);
     for (size_t row = 0; row < report->point_count; row++) {
         unsigned i = 0;
+        if (!plot_row_chosen(panel, &report->points[row])) {
+            curves->of_row[row] = PLOT_NO_CURVE;
+            continue;
+        }
         while (i < curves->count && !belongs(&grouping, curves->items[i].first, row)) {
             i++;
         }

@@ -3,8 +3,11 @@
 // over the swept values, and connects rows that are otherwise equal. Private to the room.
 #pragma once
 
+#include <limits.h>
+
 #include "sim/report/results.h"
 
+#define PLOT_NO_CURVE  UINT_MAX // the panel leaves the row out
 #define PLOT_TITLE_MAX (SCN_NAME_MAX + 64)
 
 struct plot_curve {
@@ -16,11 +19,13 @@ struct plot_curve {
 struct plot_curves {
     struct plot_curve *items; // in the order of their first rows
     unsigned count;
-    unsigned *of_row; // which line each row of the report belongs to
+    unsigned *of_row; // which line each row of the report belongs to, or PLOT_NO_CURVE
 };
 
 void plot_curves_init(struct plot_curves *curves, const report_t *report, const struct scn_panel *panel);
 void plot_curves_fini(struct plot_curves *curves);
 
+// Do the panel's series: and at: take the row?
+bool plot_row_chosen(const struct scn_panel *panel, const struct report_point *point);
 // Is the panel's x axis the swept value?
 bool plot_is_over_sweep(const report_t *report, const struct scn_panel *panel);

@@ -306,8 +306,10 @@ struct scn_panel {
     char title[SCN_TEXT_MAX];
     char x[SCN_NAME_MAX], y[SCN_NAME_MAX]; // columns of data.csv
     bool x_log, y_log;
-    uint64_t x_max;        // 0: all
-    unsigned line, column; // in the file, for messages
+    uint64_t x_max;            // 0: all
+    char series[SCN_TEXT_MAX]; // a pattern with *; empty: all
+    uint64_t at;               // rows of this size; 0: all
+    unsigned line, column;     // in the file, for messages
 };
 
 // `sweep:` repeats the runs for each of its points. A point is a list of settings that override the scenario as --set

@@ -251,6 +251,32 @@ TEST(Plot, KeepsOneLineForChainsOfOneSize)
     fixture_destroy(&fixture);
 }
 
+TEST(Plot, APanelShowsTheSeriesAndTheSizeThatItChooses)
+{
+    struct fixture fixture;
+    char error[256];
+    fixture_create(&fixture);
+    fixture_row_add(&fixture, "pio", 64, 1, 1000000);
+    fixture_row_add(&fixture, "dma, near", 64, 1, 2000000);
+    fixture_row_add(&fixture, "dma, near", 128, 1, 2000000);
+    fixture_row_add(&fixture, "dma, far", 128, 1, 3000000);
+    fixture_panel_add(&fixture, "bytes", "latency_us");
+    fixture_panel_add(&fixture, "descriptors", "latency_us");
+    snprintf(fixture.scenario->panels[0].series, sizeof fixture.scenario->panels[0].series, "dma, *");
+    fixture.scenario->panels[1].at = 64;
+    EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
+    EXPECT_STREQ(error, "");
+    drawn_as(&fixture, "every ::1::2 using 2:3", "1 title 'dma, near'");
+    drawn_as(&fixture, "every ::3::3 using 2:3", "2 title 'dma, far'");
+    drawn_as(&fixture, "every ::0::0 using 5:3", "1 title 'pio'");
+    drawn_as(&fixture, "every ::1::1 using 5:3", "2 title 'dma, near'");
+    char *plot = fixture_read(&fixture, "out", "plot.gp");
+    EXPECT_LACKS(plot, "using 2:3 with linespoints linetype 1 title 'pio'");
+    EXPECT_LACKS(plot, "using 5:3 with linespoints linetype 3 title");
+    free(plot);
+    fixture_destroy(&fixture);
+}
+
 TEST(Plot, EveryKindOfPanelIsAcceptedByGnuplot)
 {
     struct fixture fixture;
@@ -261,6 +287,7 @@ TEST(Plot, EveryKindOfPanelIsAcceptedByGnuplot)
     fixture.scenario->panels[3].x_log = false;
     fixture.scenario->panels[3].y_log = true;
     fixture.scenario->panels[3].x_max = 2048;
+    fixture.scenario->panels[2].at = 3; // no row
     char error[256];
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
     EXPECT_STREQ(error, "");
