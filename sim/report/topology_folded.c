@@ -287,11 +287,11 @@ static void words_draw(const struct folded *folded)
             " InfiniBand switches, %" PRIu32 " InfiniBand cables</text>\n",
             folded->width / 2, scenario->node_count, scenario->cable_count, scenario->ib_switch_count,
             scenario->ib_cable_count);
-    fprintf(
-        folded->out,
-        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">blue: nodes joined by boards; a line with a number stands for "
-        "so many InfiniBand cables</text>\n",
-        folded->width / 2, folded->height - FOOT / 2 + 6);
+    fprintf(folded->out,
+            "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\" data-note=\"colours\">blue: nodes joined by boards; a line "
+            "with a number stands for "
+            "so many InfiniBand cables</text>\n",
+            folded->width / 2, folded->height - FOOT / 2 + 6);
 }
 
 static void all_draw(const struct folded *folded, uint32_t *counts)

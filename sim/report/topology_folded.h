@@ -16,7 +16,7 @@ void topology_folded_draw(const struct scn_scenario *scenario, const struct scn_
 // topology_svg.c: a text with its special characters replaced.
 void topology_text_write(FILE *out, const char *text);
 
-// The attribute data-link of an element: names of links, one by one. Without any there is no attribute.
+// The attribute data-links of an element: names of links, one by one. Without any there is no attribute.
 struct topology_names {
     FILE *out;
     bool some;
@@ -24,5 +24,5 @@ struct topology_names {
 void topology_name_write(struct topology_names *names, const char *name);
 void topology_names_end(struct topology_names *names);
 
-// The attributes data-link and data-name of a switch.
+// The attributes data-links and data-name of a switch.
 void topology_switch_links_write(const struct scn_scenario *scenario, uint32_t index, FILE *out);

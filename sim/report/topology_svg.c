@@ -218,7 +218,7 @@ void topology_text_write(FILE *out, const char *text)
 // Names have no character that is special in an attribute (sim/scenario/names.h).
 void topology_name_write(struct topology_names *names, const char *name)
 {
-    fprintf(names->out, "%s%s", names->some ? " " : " data-link=\"", name);
+    fprintf(names->out, "%s%s", names->some ? " " : " data-links=\"", name);
     names->some = true;
 }
 

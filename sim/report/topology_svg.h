@@ -2,9 +2,9 @@
 // where the root complex is. A ring is drawn as a circle, clockwise to the east; two rings with common S cables are
 // drawn one inside the other; a chain is a line; anything else is drawn on one circle.
 //
-// `data-link` of an element has the names of the links that it stands for (sim/scenario/links.h), with blanks between
-// them: of a cable its own, of a disc the node's slots, of a switch its cables. `data-name` is the name of the node or
-// switch.
+// A line has the name of its link (sim/scenario/links.h) as `data-link`; it leads from end 0 to end 1. What stands for
+// several links has their names with blanks between them as `data-links`: a disc the node's slots, a switch its cables,
+// in a folded drawing also lines and boxes. `data-name` is the name of the node or switch, `data-note` a text on colours.
 #pragma once
 
 #include <stddef.h>

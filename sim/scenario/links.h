@@ -8,18 +8,19 @@
 
 #include "sim/scenario/scenario.h"
 
-#define SCN_LINK_NAME_MAX (2 * SCN_NAME_MAX + 16)
+#define SCN_LINK_END_MAX  (SCN_NAME_MAX + 8)
+#define SCN_LINK_NAME_MAX (2 * SCN_LINK_END_MAX)
 
 enum scn_link_kind {
-    SCN_LINK_SLOT,     // end 0 is the root port of the host, end 1 the device
-    SCN_LINK_CABLE,    // of boards; end 0 is `from`
-    SCN_LINK_IB_CABLE, // the same
+    SCN_LINK_SLOT,    // end 0 is the root port of the host, end 1 the device
+    SCN_LINK_CABLE,   // of boards; end 0 is `from`
+    SCN_LINK_IB_CABLE // the same
 };
 
 struct scn_named_link {
     char name[SCN_LINK_NAME_MAX];
+    char ends[2][SCN_LINK_END_MAX]; // "node0.E", "leaf0.ib"; of a slot "node0", "node0.hca"
     enum scn_link_kind kind;
-    uint32_t from, to;           // nodes, or SCN_IB_SWITCH(i); both are the node of a slot
     const struct scn_link *pcie; // of slots and cables of boards
     uint64_t bytes_per_us;       // of InfiniBand cables: the rate of the slower end
 };
