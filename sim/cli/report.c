@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "models/pcie/link.h"
 #include "sim/cli/cli.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
@@ -27,8 +28,8 @@ static const struct cli_syntax syntax = {
     .usage = "tcasim report [RESULTS...] [--out FILE.html]",
     .doc =
         "Makes one self-contained page of directories that `tcasim run`, `explain` and `calibrate` wrote: published\n"
-        "rows, figures, sweeps, timelines, links, counters. A directory without results stands for those below it;\n"
-        "without any, `results` does.",
+        "rows, figures, sweeps, timelines, the use of links, counters, and what `tcasim compare` says of results of one\n"
+        "name. A directory without results stands for those below it; without any, `results` does.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_max = SIZE_MAX,
@@ -114,6 +115,8 @@ static enum cli_exit page_make(const struct report_options *given, const struct 
         const struct page_request request = {
             .directories = (const char *const *)found.directories,
             .count = found.count,
+            .configs_path = paths.configs,
+            .wire_ps = pcie_wire_ps,
             .accuracy_path = paths.accuracy,
         };
         if (page_write(&request, out, error, sizeof error) == SIM_OK) {

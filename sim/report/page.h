@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "sim/kernel/status.h"
 
@@ -16,6 +17,9 @@ struct page_request {
     const char *const
         *directories; // of results: data.csv, compare.csv, breakdown.csv, sensitivity.csv; at least one each
     size_t count;
+    const char *configs_path; // where presets are, for resolved.yaml; NULL: no capacities and no drawings
+    // The time of bytes on a PCI Express link, from which its capacity follows.
+    uint64_t (*wire_ps)(uint32_t generation, uint32_t lanes, uint64_t bytes);
     const char *accuracy_path; // the document with paragraphs on rows ("**H15, +50 %.** ..."); NULL: none
 };
 

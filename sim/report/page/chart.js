@@ -117,7 +117,7 @@ function chartMake(options) {
       if (!state.hidden.delete(curve.name)) state.hidden.add(curve.name);
       event.currentTarget.setAttribute("aria-pressed", String(!state.hidden.has(curve.name)));
       draw();
-    }}, element("i", {style: `background:${curve.colour}`}), curve.name));
+    }}, element("i", {style: `background:${curve.dashed ? `repeating-linear-gradient(90deg,${curve.colour} 0 5px,transparent 5px 8px)` : curve.colour}`}), curve.name));
   }
   const toggle = (name, key) => element("button", {type: "button", class: "tool", onclick: () => { state[key] = !state[key]; state.zoom = null; draw(); }}, name);
   draw();

@@ -98,24 +98,6 @@ function countersNode(result) {
   return element("details", {class: "counters"}, element("summary", {}, `Counters (${rows.length} that are not 0)`), element("div", {class: "tools"}, words, count), element("div", {class: "scroll"}, table.node));
 }
 
-// The links by what they carried: payload bytes over the time of the series that used them most.
-function linksNode(result) {
-  const runs = new Map(list((result.manifest || {}).runs).map(run => [run.series, +run.simulated_ps]));
-  const most = new Map();
-  for (const row of objects(result.counters)) {
-    if (row.name !== "wire_bytes_sent" && !(row.name === "wire_bytes" && /\.ib\./.test(row.component))) continue;
-    const rate = runs.get(row.series) > 0 ? row.value / runs.get(row.series) * 1000 : NaN, before = most.get(row.component);
-    if (isFinite(rate) && (!before || rate > before.rate)) most.set(row.component, {link: row.component, series: row.series, bytes: row.value, rate});
-  }
-  const rows = [...most.values()].sort((a, b) => b.rate - a.rate), top = rows.length > 0 ? rows[0].rate : 0;
-  if (rows.length === 0) return null;
-  const table = tableMake(rows, [{name: "link", title: "End of a link"}, {name: "series", title: "Series"}, {name: "bytes", title: "Bytes on the wire", number: true},
-    {name: "rate", title: "Mean rate [GB/s]", number: true, cell: row => number(row.rate, 3)},
-    {name: "bar", title: "", cell: row => element("i", {style: `display:inline-block;height:9px;background:var(--mark);width:${(row.rate / top * 160).toFixed(0)}px`}), sort: row => row.rate}], {most: 2000});
-  return element("details", {class: "links"}, element("summary", {}, "Links and their use"), result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
-    element("div", {class: "scroll"}, table.node));
-}
-
 function manifestNode(result) {
   return result.manifest ? element("details", {}, element("summary", {}, "Manifest"), element("pre", {}, JSON.stringify(result.manifest, null, 2))) : null;
 }
