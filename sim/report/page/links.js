@@ -29,8 +29,9 @@ function linkRow(link, series, ends, ps) {
 function percentText(share) { return isFinite(share) ? `${number(share * 100, 3)} %` : ""; }
 
 function linkText(row) {
-  const unit = row.kind === "InfiniBand cable" ? "packets" : "TLPs", can = row.capacity > 0 ? `, ${number(row.capacity, 4)} GB/s in each direction` : "";
-  const directions = row.ends.map((end, i) => `${row.names[i]} → ${row.names[1 - i]}: ${number(row.rates[i], 4)} GB/s${row.capacity > 0 ? `, ${percentText(row.shares[i])}` : ""}, ${number(end.packets || 0)} ${unit}, ${number(end.replays || 0)} replays`);
+  const infiniband = row.kind === "InfiniBand cable", can = row.capacity > 0 ? `, ${number(row.capacity, 4)} GB/s in each direction` : "";
+  const directions = row.ends.map((end, i) => `${row.names[i]} → ${row.names[1 - i]}: ${number(row.rates[i], 4)} GB/s${row.capacity > 0 ? `, ${percentText(row.shares[i])}` : ""}, ${number(end.packets || 0)} ${infiniband ? "packets" : `TLPs, ${number(end.replays || 0)} replays`}`);
+  if (row.busiest) directions.push(`in the series ${row.series}`);
   return [`${row.link}: ${[row.kind, row.what].filter(text => text).join(", ")}${can}`, ...directions].join("\n");
 }
 
@@ -48,7 +49,7 @@ function linkRows(result, uses, series) {
   const chosen = series === "" ? [...uses.keys()] : [series];
   return known.flatMap(link => {
     const rows = chosen.filter(name => runs.get(name) > 0).map(name => linkRow(link, name, (uses.get(name) || new Map()).get(link.name) || [{}, {}], runs.get(name)));
-    return rows.length > 0 ? [rows[d3.scan(rows, (a, b) => b.rate - a.rate)]] : [];
+    return rows.length > 0 ? [{...rows[d3.scan(rows, (a, b) => b.rate - a.rate)], busiest: series === ""}] : [];
   });
 }
 
@@ -141,7 +142,8 @@ function linksFill(result, uses, series, holder) {
     line.addEventListener("click", () => choose([row.link], false));
   }});
   const words = element("input", {type: "search", placeholder: "filter: node0 slot", oninput: () => table.filter(wordsFilter(words.value))});
-  holder.replaceChildren(result.drawing ? element("div", {class: "fabric"}, fabricNode(result, rows, scale, names => choose(names, true)), fabricLegend(scale)) : "",
+  holder.replaceChildren(result.drawing ? element("div", {class: "fabric"}, fabricNode(result, rows, scale, names => choose(names, true))) : "",
+    result.drawing ? fabricLegend(scale) : "",
     !result.drawing && result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
     element("div", {class: "tools"}, words, count), element("div", {class: "scroll"}, table.node));
 }
@@ -151,7 +153,7 @@ function linksNode(result) {
   if (uses.size === 0) return null;
   select.append(...[...uses.keys()].map(name => element("option", {value: name}, name)), element("option", {value: ""}, "each link's busiest series"));
   const draw = () => linksFill(result, uses, select.value, holder), details = element("details", {class: "links"}, element("summary", {}, "Links and their use"),
-    element("p", {}, result.links ? SHARE : "The scenario of these results is not here (that of a sweep is in points/), so that only rates are known: bytes on the wire over the simulated time of a series."),
+    element("p", {}, result.links ? SHARE : "These results have no resolved.yaml that can be read here (of a sweep it is in points/), so that only rates are known: bytes on the wire over the simulated time of a series."),
     element("div", {class: "tools"}, "series", select), holder);
   select.addEventListener("change", draw);
   details.addEventListener("toggle", () => { if (details.open && !holder.hasChildNodes()) draw(); });
