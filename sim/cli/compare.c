@@ -7,6 +7,7 @@
 #include "sim/cli/cli.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
+#include "sim/kernel/text.h"
 #include "sim/report/difference.h"
 #include "sim/scenario/units.h"
 
@@ -14,6 +15,7 @@ enum { LINES_MAX = 40 }; // of a table on the terminal
 
 struct compare_options {
     const char *within, *out;
+    bool json;
 };
 
 static const struct cli_option options[] = {
@@ -21,10 +23,12 @@ static const struct cli_option options[] = {
      offsetof(struct compare_options, within)},
     {"out", "DIR", "write every number with its difference, and a plot of both, to DIR", CLI_OPTION_TEXT,
      offsetof(struct compare_options, out)},
+    {"json", NULL, "print every row and each counter that differs as one JSON object, and no text", CLI_OPTION_FLAG,
+     offsetof(struct compare_options, json)},
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim compare DIR1 DIR2 [--within PERCENT] [--out DIR]",
+    .usage = "tcasim compare DIR1 DIR2 [--within PERCENT] [--out DIR] [--json]",
     .doc = "Compares two directories that `tcasim run` or `tcasim exec --out` wrote: keys of the scenario, rows, "
            "counters.\n"
            "Exit status 1 if a number differs by more than --within, or only one directory has it. Keys do not\n"
@@ -45,6 +49,17 @@ static bool is_one_of(const char *directory, const struct cli_list *directories)
                         strcmp(own, other) == 0);
     }
     return same;
+}
+
+static void json_print(const difference_t *difference, const struct cli_list *directories)
+{
+    fputs("{\"first\":", stdout);
+    sim_text_quote(stdout, directories->items[0]);
+    fputs(",\"second\":", stdout);
+    sim_text_quote(stdout, directories->items[1]);
+    printf(",\"differ\":%zu,", difference_count(difference));
+    difference_json_write(difference, stdout);
+    puts("}");
 }
 
 static enum cli_exit directories_compare(const struct compare_options *given, const struct cli_list *directories)
@@ -69,11 +84,15 @@ static enum cli_exit directories_compare(const struct compare_options *given, co
         return CLI_EXIT_INPUT;
     }
     enum cli_exit result = difference_count(difference) > 0 ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
-    difference_print(difference, LINES_MAX, stdout);
+    if (given->json) {
+        json_print(difference, directories);
+    } else {
+        difference_print(difference, LINES_MAX, stdout);
+    }
     if (given->out != NULL && difference_write(difference, given->out, error, sizeof error) != SIM_OK) {
         cli_error("%s", error);
         result = CLI_EXIT_INPUT;
-    } else if (given->out != NULL) {
+    } else if (given->out != NULL && !given->json) {
         printf("Results: %s\n", given->out);
     }
     difference_destroy(difference);

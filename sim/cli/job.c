@@ -9,13 +9,13 @@
 
 #include "sim/cli/expectations.h"
 #include "sim/cli/interrupt.h"
+#include "sim/cli/page.h"
 #include "sim/cli/printing.h"
 #include "sim/cli/progress.h"
 #include "sim/cli/sweep.h"
 #include "sim/cli/waves.h"
 #include "sim/platform/platform.h"
 #include "sim/report/json.h"
-#include "sim/report/page.h"
 #include "sim/report/report.h"
 
 struct running {
@@ -196,7 +196,7 @@ static void page_make(const struct cli_job *job)
 {
     char path[PATH_MAX], error[2 * PATH_MAX];
     const char *directory = job->directory;
-    const struct page_request request = {.directories = &directory, .count = 1, .accuracy_path = job->paths->accuracy};
+    const struct page_request request = cli_page_request(job->paths, &directory, 1);
     bool fits = (size_t)snprintf(path, sizeof path, "%s/report.html", directory) < sizeof path;
     if (fits && page_write(&request, path, error, sizeof error) == SIM_OK) {
         printf("Page: %s\n", path);

@@ -10,7 +10,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
 #include "sim/cli/paths.h"
-#include "sim/report/page.h"
+#include "sim/cli/page.h"
 
 enum { DEPTH_MAX = 3 }; // of directories below one that has no results itself
 
@@ -27,8 +27,9 @@ static const struct cli_syntax syntax = {
     .usage = "tcasim report [RESULTS...] [--out FILE.html]",
     .doc =
         "Makes one self-contained page of directories that `tcasim run`, `explain` and `calibrate` wrote: published\n"
-        "rows, figures, sweeps, timelines, links, counters. A directory without results stands for those below it;\n"
-        "without any, `results` does.",
+        "rows, figures, sweeps, timelines, the use of links, counters, and what `tcasim compare` says of results of "
+        "one\n"
+        "name. A directory without results stands for those below it; without any, `results` does.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_max = SIZE_MAX,
@@ -111,11 +112,8 @@ static enum cli_exit page_make(const struct report_options *given, const struct 
     enum cli_exit result = CLI_EXIT_INPUT;
     cli_paths_find(&paths);
     if (directories_find(&found, directories) && cli_output_usable(out, NULL, &paths)) {
-        const struct page_request request = {
-            .directories = (const char *const *)found.directories,
-            .count = found.count,
-            .accuracy_path = paths.accuracy,
-        };
+        const struct page_request request =
+            cli_page_request(&paths, (const char *const *)found.directories, found.count);
         if (page_write(&request, out, error, sizeof error) == SIM_OK) {
             printf("%s: %zu result%s\n", out, found.count, found.count == 1 ? "" : "s");
             result = CLI_EXIT_OK;

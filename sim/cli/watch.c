@@ -14,7 +14,7 @@
 #include "sim/cli/interrupt.h"
 #include "sim/cli/load.h"
 #include "sim/cli/output.h"
-#include "sim/report/page.h"
+#include "sim/cli/page.h"
 #include "sim/report/report.h"
 
 enum { LOOK_MS = 200, ARGUMENTS = 8 };
@@ -125,12 +125,9 @@ static void page_update(const struct watch *watch)
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     const char *directory = watch->directory;
-    const struct page_request request = {
-        .directories = &directory,
-        .count = 1,
-        .accuracy_path = watch->paths.accuracy,
-        .watch = {name, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000},
-    };
+    struct page_request request = cli_page_request(&watch->paths, &directory, 1);
+    request.watch.script = name;
+    request.watch.version = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     (void)snprintf(page, sizeof page, "%s/report.html", directory);
     (void)snprintf(script, sizeof script, "%s/%s", directory, name);
     if (page_write(&request, page, error, sizeof error) != SIM_OK ||

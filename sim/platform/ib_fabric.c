@@ -28,13 +28,6 @@ static uint32_t mtu_find(const struct scn_scenario *scenario)
     return most;
 }
 
-// The name of a vertex ends at the first dot of the result.
-static void end_name(const struct scn_scenario *scenario, uint32_t vertex, char name[SCN_NAME_MAX + 8])
-{
-    snprintf(name, SCN_NAME_MAX + 8, "%s%s", scn_ib_vertex_name(scenario, vertex),
-             vertex < SCN_NODES_MAX ? ".hca" : ".ib");
-}
-
 // The LID of a node is its index plus 1.
 static void end_connect(plat_machine_t *machine, uint32_t vertex, ib_end_t *end)
 {
@@ -52,10 +45,8 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, uin
     const struct ib_port a = port_of(machine->scenario, cable->from_node),
                          b = port_of(machine->scenario, cable->to_node);
     uint64_t bytes_per_us = a.bytes_per_us < b.bytes_per_us ? a.bytes_per_us : b.bytes_per_us;
-    char from[SCN_NAME_MAX + 8], to[SCN_NAME_MAX + 8], name[sizeof from + sizeof to];
-    end_name(machine->scenario, cable->from_node, from);
-    end_name(machine->scenario, cable->to_node, to);
-    snprintf(name, sizeof name, "%s-%s", from, to);
+    char name[SCN_LINK_NAME_MAX];
+    scn_ib_cable_name(machine->scenario, index, name);
     const struct ib_link_config link = {
         .ps_per_byte = (uint32_t)(SIM_PS_PER_US / bytes_per_us),
         .flight_ps = cable->flight_ps,

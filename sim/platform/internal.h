@@ -10,6 +10,7 @@
 #include "sim/platform/device.h"
 #include "sim/platform/machine.h"
 #include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/links.h"
 #include "sim/scenario/routes.h"
 #include "verbs-shim/tca-verbs/tca_verbs.h"
 

@@ -100,9 +100,8 @@ static enum sim_status cable_create(plat_machine_t *machine, uint32_t index, str
     if (status != SIM_OK) {
         return status;
     }
-    char name[2 * SCN_NAME_MAX + 16];
-    snprintf(name, sizeof name, "%s.%s-%s.%s", from->config->name, scn_port_name(cable->from_port), to->config->name,
-             scn_port_name(cable->to_port));
+    char name[SCN_LINK_NAME_MAX];
+    scn_cable_name(machine->scenario, index, name);
     uint32_t from_mps = from->config->host.mps_bytes, to_mps = to->config->host.mps_bytes;
     uint32_t mps_bytes = from_mps < to_mps ? from_mps : to_mps;
     struct pcie_link_config link = plat_link_config(&cable->link, mps_bytes, cable_end(&from->config->board, mps_bytes),

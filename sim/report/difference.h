@@ -20,6 +20,14 @@ void difference_destroy(difference_t *difference);
 // The number of rows, columns of rows, and counters that differ.
 size_t difference_count(const difference_t *difference);
 
+// Writes members of a JSON object:
+//    "numbers"                 how many numbers were compared, with the equal counters
+//    "resolved"                whether both have a resolved.yaml, whose "keys" are compared
+//    "keys"                    [key, value, value], those that differ; null: there is none
+//    "rows", "counters"        {"columns", "rows"}; of counters only those that are not equal
+// The percentage is null if only one directory has the number, and a text if it is infinite.
+void difference_json_write(const difference_t *difference, FILE *out);
+
 // Prints tables. lines_max: lines of each table, 0 for all.
 void difference_print(const difference_t *difference, size_t lines_max, FILE *out);
 

@@ -13,6 +13,8 @@
 #include "sim/report/json.h"
 #include "sim/report/lines.h"
 #include "sim/report/notes.h"
+#include "sim/report/page_difference.h"
+#include "sim/report/page_links.h"
 #include "sim/report/page_parts.h"
 #include "sim/report/topology_folded.h"
 #include "tcasim_revision.h"
@@ -77,7 +79,9 @@ static void picture_write(struct page *page, const char *directory, const char *
 static void pictures_write(struct page *page, const char *directory, FILE *out)
 {
     char calibration[PATH_MAX];
-    picture_write(page, directory, "topology.svg", ",\n\"topology\":\"", "\"", out);
+    if (!page_links_write(page->request, directory, out)) {
+        picture_write(page, directory, "topology.svg", ",\n\"topology\":\"", "\"", out);
+    }
     if (path_make(page, directory, "sensitivity.csv", calibration) && access(calibration, R_OK) == 0) {
         picture_write(page, directory, "plot.svg", ",\n\"plot\":\"", "\"", out);
     }
@@ -134,20 +138,6 @@ static void yaml_write(struct page *page, const char *directory, const char *nam
     scn_arena_fini(&arena);
 }
 
-static const char *name_of(const char *directory, char name[NAME_MAX + 1])
-{
-    size_t length = strlen(directory);
-    while (length > 1 && directory[length - 1] == '/') {
-        length--;
-    }
-    size_t begin = length;
-    while (begin > 0 && directory[begin - 1] != '/') {
-        begin--;
-    }
-    snprintf(name, NAME_MAX + 1, "%.*s", (int)(length - begin), directory + begin);
-    return name;
-}
-
 static void data_write(struct page *page, FILE *out)
 {
     char name[NAME_MAX + 1];
@@ -159,7 +149,7 @@ static void data_write(struct page *page, FILE *out)
     for (size_t i = 0; i < page->request->count && page->status == SIM_OK; i++) {
         const char *directory = page->request->directories[i];
         fprintf(out, "%s{\"name\":", i > 0 ? ",\n" : "");
-        json_text_write(out, name_of(directory, name));
+        json_text_write(out, page_directory_name(directory, name, sizeof name));
         fputs(",\"directory\":", out);
         json_text_write(out, directory);
         tables_write(page, directory, out);
@@ -168,7 +158,8 @@ static void data_write(struct page *page, FILE *out)
         yaml_write(page, directory, "manifest.yaml", "manifest", out);
         fputc('}', out);
     }
-    fputc(']', out);
+    fputs("],\n\"differences\":", out);
+    page_differences_write(page->request, out);
     if (page->request->watch.script != NULL) {
         fputs(",\n\"watch\":{\"script\":", out);
         json_text_write(out, page->request->watch.script);
@@ -184,7 +175,7 @@ static void figures_write(struct page *page, FILE *out)
     for (size_t i = 0; i < page->request->count; i++) {
         char name[NAME_MAX + 1];
         fputs("<h2>", out);
-        topology_text_write(out, name_of(page->request->directories[i], name));
+        topology_text_write(out, page_directory_name(page->request->directories[i], name, sizeof name));
         fputs("</h2>\n", out);
         for (size_t k = 0; k < COUNT(pictures); k++) {
             picture_write(page, page->request->directories[i], pictures[k], "<p><img alt=\"a figure\" src=\"",

@@ -21,6 +21,9 @@ struct page_request {
         const char *script; // a file beside the page that knows the newest version; NULL: the page stays as it is
         uint64_t version;
     } watch;
+    const char *configs_path; // where presets are, for resolved.yaml; NULL: no capacities and no drawings
+    // The time of bytes on a PCI Express link, from which its capacity follows.
+    uint64_t (*wire_ps)(uint32_t generation, uint32_t lanes, uint64_t bytes);
     const char *accuracy_path; // the document with paragraphs on rows ("**H15, +50 %.** ..."); NULL: none
 };
 

@@ -11,6 +11,8 @@ TEXT(page_script_common, PAGE_FOLDER "/common.js");
 TEXT(page_script_table, PAGE_FOLDER "/table.js");
 TEXT(page_script_chart, PAGE_FOLDER "/chart.js");
 TEXT(page_script_timeline, PAGE_FOLDER "/timeline.js");
+TEXT(page_script_links, PAGE_FOLDER "/links.js");
+TEXT(page_script_compare, PAGE_FOLDER "/compare.js");
 TEXT(page_script_result, PAGE_FOLDER "/result.js");
 TEXT(page_script_page, PAGE_FOLDER "/page.js");
 TEXT(page_script_watch, PAGE_FOLDER "/watch.js");
@@ -18,7 +20,8 @@ TEXT(page_d3, PAGE_D3);
 TEXT(page_d3_licence, PAGE_D3_LICENCE);
 
 extern const char page_css[], page_script_common[], page_script_table[], page_script_chart[], page_script_timeline[],
-    page_script_result[], page_script_page[], page_script_watch[], page_d3[], page_d3_licence[];
+    page_script_links[], page_script_compare[], page_script_result[], page_script_page[],
+    page_script_watch[], page_d3[], page_d3_licence[];
 
 static const struct {
     const char *name, *text;
@@ -30,6 +33,8 @@ static const struct {
     {"SCRIPT", page_script_table},
     {"SCRIPT", page_script_chart},
     {"SCRIPT", page_script_timeline},
+    {"SCRIPT", page_script_links},
+    {"SCRIPT", page_script_compare},
     {"SCRIPT", page_script_result},
     {"SCRIPT", page_script_page},
     {"SCRIPT", page_script_watch},

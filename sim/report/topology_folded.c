@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/links.h"
 
 // All lengths are in SVG pixels.
 #define BOX_WIDTH     96.0
@@ -162,15 +163,42 @@ static void lay(struct folded *folded)
 
 // --- drawing -------------------------------------------------------------------------------------------------------
 
-// A line that stands for `cables` cables. Arched between two of the same row.
-static void line_draw(const struct folded *folded, double x1, double y1, double x2, double y2, uint32_t cables)
+// What is drawn for the other end of a switch's cable: a box (its number), or another switch (its number after those).
+static uint32_t other_end(const struct folded *folded, uint32_t vertex)
 {
+    return vertex < SCN_NODES_MAX ? folded->box_of[vertex] : folded->box_count + vertex - SCN_NODES_MAX;
+}
+
+// The names of the cables between a switch and what is drawn at their other end.
+static void line_names_write(const struct folded *folded, uint32_t at, uint32_t other)
+{
+    struct topology_names names = {.out = folded->out};
+    for (uint32_t port = 0; port < scn_ib_port_count(folded->ib, at); port++) {
+        const struct scn_ib_plug *plug = scn_ib_plug(folded->ib, at, port);
+        if (other_end(folded, plug->vertex) == other) {
+            char name[SCN_LINK_NAME_MAX];
+            scn_ib_cable_name(folded->scenario, plug->cable, name);
+            topology_name_write(&names, name);
+        }
+    }
+    topology_names_end(&names);
+}
+
+// A line from a switch that stands for `cables` cables. Arched between two of the same row.
+static void line_draw(const struct folded *folded, uint32_t at, uint32_t other, uint32_t cables)
+{
+    bool to_box = other < folded->box_count;
+    double x1 = folded->xs[at], y1 = folded->ys[at];
+    double x2 = to_box ? folded->boxes[other].x : folded->xs[other - folded->box_count];
+    double y2 = to_box ? folded->boxes[other].y : folded->ys[other - folded->box_count];
     double arch = y1 == y2 ? ARCH * sqrt(fabs(x2 - x1) / folded->width) : 0;
     double width = cables > 1 ? 2.0 : 1.0, x = (x1 + x2) / 2, y = (y1 + y2) / 2 - arch;
     fprintf(folded->out,
             "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\" "
-            "stroke-opacity=\"0.5\"/>\n",
+            "stroke-opacity=\"0.5\"",
             x1, y1, x, y, x2, y2, ib_colour, width);
+    line_names_write(folded, at, other);
+    fputs("/>\n", folded->out);
     if (cables > 1) {
         fprintf(folded->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"%s\">%" PRIu32 "</text>\n", x,
                 y + arch / 2, ib_colour, cables);
@@ -180,25 +208,19 @@ static void line_draw(const struct folded *folded, double x1, double y1, double 
 // The cables of one switch: to boxes, and to switches with a higher number.
 static void switch_lines_draw(const struct folded *folded, uint32_t at, uint32_t *counts)
 {
-    uint32_t boxes = folded->box_count, ports = scn_ib_port_count(folded->ib, at);
+    uint32_t ports = scn_ib_port_count(folded->ib, at);
     for (unsigned pass = 0; pass < 2; pass++) { // count, then draw once and forget
         for (uint32_t port = 0; port < ports; port++) {
             uint32_t vertex = scn_ib_plug(folded->ib, at, port)->vertex;
-            bool node = vertex < SCN_NODES_MAX;
-            uint32_t *count = &counts[node ? folded->box_of[vertex] : boxes + vertex - SCN_NODES_MAX];
+            uint32_t other = other_end(folded, vertex);
             if (pass == 0) {
-                ++*count;
-            } else if (*count > 0 && node) {
-                const struct box *box = &folded->boxes[folded->box_of[vertex]];
-                line_draw(folded, folded->xs[at], folded->ys[at], box->x, box->y, *count);
-                *count = 0;
-            } else if (*count > 0) {
-                uint32_t other = vertex - SCN_NODES_MAX;
-                if (other > at) {
-                    line_draw(folded, folded->xs[at], folded->ys[at], folded->xs[other], folded->ys[other], *count);
-                }
-                *count = 0;
+                ++counts[other];
+                continue;
             }
+            if (counts[other] > 0 && (vertex < SCN_NODES_MAX || vertex > SCN_IB_SWITCH(at))) {
+                line_draw(folded, at, other, counts[other]);
+            }
+            counts[other] = 0;
         }
     }
 }
@@ -214,10 +236,26 @@ static void switch_draw(const struct folded *folded, uint32_t index)
 {
     const char *name = folded->scenario->ib_switches[index].name;
     fprintf(folded->out,
-            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"/>\n",
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"",
             folded->xs[index] - SWITCH_WIDTH / 2, folded->ys[index] - SWITCH_HEIGHT / 2, SWITCH_WIDTH, SWITCH_HEIGHT,
             ib_colour);
+    topology_switch_links_write(folded->scenario, index, folded->out);
+    fputs("/>\n", folded->out);
     label_draw(folded, folded->xs[index], folded->ys[index], strlen(name) > 9 ? 9 : 11, name);
+}
+
+// The cables of boards, which are all inside of a box.
+static void box_names_write(const struct folded *folded, const struct box *box)
+{
+    struct topology_names names = {.out = folded->out};
+    for (uint32_t i = 0; box->boards && i < folded->scenario->cable_count; i++) {
+        if (&folded->boxes[folded->box_of[folded->scenario->cables[i].from_node]] == box) {
+            char name[SCN_LINK_NAME_MAX];
+            scn_cable_name(folded->scenario, i, name);
+            topology_name_write(&names, name);
+        }
+    }
+    topology_names_end(&names);
 }
 
 static void box_draw(const struct folded *folded, const struct box *box)
@@ -226,9 +264,11 @@ static void box_draw(const struct folded *folded, const struct box *box)
     const struct scn_node *nodes = folded->scenario->nodes;
     fprintf(folded->out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" fill=\"#f4f4f4\" stroke=\"%s\" "
-            "stroke-width=\"%d\"/>\n",
+            "stroke-width=\"%d\"",
             box->x - BOX_WIDTH / 2, box->y, BOX_WIDTH, BOX_HEIGHT, box->boards ? board_colour : "#444444",
             box->boards ? 2 : 1);
+    box_names_write(folded, box);
+    fputs("/>\n", folded->out);
     label_draw(folded, box->x, box->y + 13, 10, nodes[box->first].name);
     if (box->nodes > 1) {
         snprintf(text, sizeof text, "%" PRIu32 " nodes", box->nodes);
@@ -247,11 +287,11 @@ static void words_draw(const struct folded *folded)
             " InfiniBand switches, %" PRIu32 " InfiniBand cables</text>\n",
             folded->width / 2, scenario->node_count, scenario->cable_count, scenario->ib_switch_count,
             scenario->ib_cable_count);
-    fprintf(
-        folded->out,
-        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\">blue: nodes joined by boards; a line with a number stands for "
-        "so many InfiniBand cables</text>\n",
-        folded->width / 2, folded->height - FOOT / 2 + 6);
+    fprintf(folded->out,
+            "<text x=\"%.1f\" y=\"%.1f\" font-size=\"12\" data-note=\"colours\">blue: nodes joined by boards; a line "
+            "with a number stands for "
+            "so many InfiniBand cables</text>\n",
+            folded->width / 2, folded->height - FOOT / 2 + 6);
 }
 
 static void all_draw(const struct folded *folded, uint32_t *counts)

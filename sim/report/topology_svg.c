@@ -7,6 +7,7 @@
 
 #include "sim/report/files.h"
 #include "sim/report/topology_folded.h"
+#include "sim/scenario/links.h"
 #include "sim/scenario/routes.h"
 #include "sim/scenario/topology.h"
 
@@ -214,6 +215,33 @@ void topology_text_write(FILE *out, const char *text)
     }
 }
 
+// Names have no character that is special in an attribute (sim/scenario/names.h).
+void topology_name_write(struct topology_names *names, const char *name)
+{
+    fprintf(names->out, "%s%s", names->some ? " " : " data-links=\"", name);
+    names->some = true;
+}
+
+void topology_names_end(struct topology_names *names)
+{
+    fputs(names->some ? "\"" : "", names->out);
+}
+
+void topology_switch_links_write(const struct scn_scenario *scenario, uint32_t index, FILE *out)
+{
+    struct topology_names names = {.out = out};
+    for (uint32_t i = 0; i < scenario->ib_cable_count; i++) {
+        const struct scn_ib_cable *cable = &scenario->ib_cables[i];
+        if (cable->from_node == SCN_IB_SWITCH(index) || cable->to_node == SCN_IB_SWITCH(index)) {
+            char name[SCN_LINK_NAME_MAX];
+            scn_ib_cable_name(scenario, i, name);
+            topology_name_write(&names, name);
+        }
+    }
+    topology_names_end(&names);
+    fprintf(out, " data-name=\"%s\"", scenario->ib_switches[index].name);
+}
+
 // The point at distance `along` from one point towards another, moved to the right by `aside`.
 static struct point point_towards(struct point from, struct point to, double along, double aside)
 {
@@ -257,16 +285,22 @@ static void cable_draw(const struct drawing *drawing, uint32_t index)
     bool crossing = cable->from_port == SCN_PORT_S || cable->to_port == SCN_PORT_S;
     bool from_is_root = scn_cable_from_is_root(cable);
     const char *colour = crossing ? crossing_colour : ring_colour;
+    char name[SCN_LINK_NAME_MAX];
+    scn_cable_name(drawing->scenario, index, name);
     fprintf(drawing->out,
-            "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", from.x,
-            from.y, bend.x, bend.y, to.x, to.y, colour);
+            "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" "
+            "data-link=\"%s\"/>\n",
+            from.x, from.y, bend.x, bend.y, to.x, to.y, colour, name);
     end_draw(drawing, from, bend, cable->from_port, from_is_root, colour);
     end_draw(drawing, to, bend, cable->to_port, !from_is_root, colour);
 }
 
 // Straight between a node and a switch. Curved above two nodes and below two switches, around what is between them.
-static void ib_cable_draw(const struct drawing *drawing, const struct scn_ib_cable *cable)
+static void ib_cable_draw(const struct drawing *drawing, uint32_t index)
 {
+    const struct scn_ib_cable *cable = &drawing->scenario->ib_cables[index];
+    char name[SCN_LINK_NAME_MAX];
+    scn_ib_cable_name(drawing->scenario, index, name);
     struct point from = drawing->positions[cable->from_node], to = drawing->positions[cable->to_node];
     struct point middle = {(from.x + to.x) / 2, (from.y + to.y) / 2};
     double bow = cable->from_node < SCN_NODES_MAX ? -BOW / 2 : BOW;
@@ -274,8 +308,8 @@ static void ib_cable_draw(const struct drawing *drawing, const struct scn_ib_cab
     struct point bend = point_towards(middle, to, 0, !alike ? 0 : from.x < to.x ? bow : -bow);
     fprintf(drawing->out,
             "<path d=\"M%.1f %.1fQ%.1f %.1f %.1f %.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\" "
-            "stroke-dasharray=\"7 3\"/>\n",
-            from.x, from.y, bend.x, bend.y, to.x, to.y, ib_colour);
+            "stroke-dasharray=\"7 3\" data-link=\"%s\"/>\n",
+            from.x, from.y, bend.x, bend.y, to.x, to.y, ib_colour, name);
 }
 
 static void switch_draw(const struct drawing *drawing, uint32_t index)
@@ -284,8 +318,10 @@ static void switch_draw(const struct drawing *drawing, uint32_t index)
     struct point position = drawing->positions[SCN_IB_SWITCH(index)];
     double width = 24.0 + SWITCH_LETTER * (double)strlen(name);
     fprintf(drawing->out,
-            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"/>\n",
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"#e8f5f0\" stroke=\"%s\"",
             position.x - width / 2, position.y - SWITCH_HEIGHT / 2, width, SWITCH_HEIGHT, ib_colour);
+    topology_switch_links_write(drawing->scenario, index, drawing->out);
+    fputs("/>\n", drawing->out);
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"13\">", position.x, position.y);
     topology_text_write(drawing->out, name);
     fputs("</text>\n", drawing->out);
@@ -302,13 +338,29 @@ static void hca_draw(const struct drawing *drawing, uint32_t index)
         position.x - 15, position.y + NODE_RADIUS - 7.5, ib_colour, position.x, position.y + NODE_RADIUS);
 }
 
+static void slot_write(void *ctx, const struct scn_named_link *link)
+{
+    struct topology_names *names = ctx;
+    topology_name_write(names, link->name);
+}
+
+static void slots_write(const struct drawing *drawing, uint32_t node)
+{
+    struct topology_names names = {.out = drawing->out};
+    scn_slots_visit(drawing->scenario, node, slot_write, &names);
+    topology_names_end(&names);
+    fprintf(drawing->out, " data-name=\"%s\"", drawing->scenario->nodes[node].name);
+}
+
 static void node_draw(const struct drawing *drawing, uint32_t index)
 {
     const char *name = drawing->scenario->nodes[index].name;
     struct point position = drawing->positions[index];
     size_t length = strlen(name);
-    fprintf(drawing->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#f4f4f4\" stroke=\"#444444\"/>\n",
-            position.x, position.y, NODE_RADIUS);
+    fprintf(drawing->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#f4f4f4\" stroke=\"#444444\"", position.x,
+            position.y, NODE_RADIUS);
+    slots_write(drawing, index);
+    fputs("/>\n", drawing->out);
     fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\" dy=\".35em\" font-size=\"%d\">", position.x, position.y,
             length <= 6   ? 13
             : length <= 8 ? 10
@@ -354,14 +406,9 @@ static void words_draw(const struct drawing *drawing)
                                           : "dashed: InfiniBand");
 }
 
-static void draw(void *ctx, FILE *out)
+static void whole_draw(struct drawing *drawing, FILE *out)
 {
-    struct drawing *drawing = ctx;
     drawing->out = out;
-    if (topology_is_folded(drawing->scenario, drawing->routes)) {
-        topology_folded_draw(drawing->scenario, drawing->routes, out);
-        return;
-    }
     nodes_lay(drawing);
     switches_lay(drawing);
     fprintf(
@@ -374,7 +421,7 @@ static void draw(void *ctx, FILE *out)
         cable_draw(drawing, i);
     }
     for (uint32_t i = 0; i < drawing->scenario->ib_cable_count; i++) {
-        ib_cable_draw(drawing, &drawing->scenario->ib_cables[i]);
+        ib_cable_draw(drawing, i);
     }
     for (uint32_t i = 0; i < drawing->scenario->ib_switch_count; i++) {
         switch_draw(drawing, i);
@@ -388,12 +435,26 @@ static void draw(void *ctx, FILE *out)
     fputs("</svg>\n", drawing->out);
 }
 
-enum sim_status report_topology_write(const struct scn_scenario *scenario, const char *path, char *error,
-                                      size_t error_size)
+void topology_draw(const struct scn_scenario *scenario, FILE *out)
 {
     struct scn_routes *routes = scn_routes_find(scenario);
     struct drawing drawing = {.scenario = scenario, .routes = routes};
-    enum sim_status status = files_one_write(path, draw, &drawing, error, error_size);
+    if (topology_is_folded(scenario, routes)) {
+        topology_folded_draw(scenario, routes, out);
+    } else {
+        whole_draw(&drawing, out);
+    }
     scn_routes_free(routes);
-    return status;
+}
+
+static void file_draw(void *ctx, FILE *out)
+{
+    const struct scn_scenario *const *scenario = ctx;
+    topology_draw(*scenario, out);
+}
+
+enum sim_status report_topology_write(const struct scn_scenario *scenario, const char *path, char *error,
+                                      size_t error_size)
+{
+    return files_one_write(path, file_draw, &scenario, error, error_size);
 }

@@ -153,7 +153,9 @@ def values_check():
         in_pipe("run", f"{folder}/resolved.yaml", "--quiet", "--out", alone)
         same(f"{folder}/data.csv", f"{alone}/data.csv")
         same(f"{folder}/counters.csv", f"{alone}/counters.csv")
-    in_pipe("compare", f"{out}/values/2 s", f"{out}/values/3 s")
+    compared, = values_read(in_pipe("compare", f"{out}/values/2 s", f"{out}/values/3 s", "--json"))
+    if compared["differ"] != 0 or compared["keys"][1:] != [["time_limit", "2 s", "3 s"]] or not compared["rows"]["rows"]:
+        fail(f"compare --json: {compared}")
     parameter = ["--set", "sweep={parameters.way.value: [../up, .hidden]}", "--set", "name=odd"]
     with open(SMALLEST) as file, open(f"{SCRATCH}/odd.yaml", "w") as odd:
         odd.write(file.read() + "parameters:\n  - {name: way, value: x}\n")

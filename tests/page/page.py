@@ -9,18 +9,31 @@ import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 
 try:
+    import yaml
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
 except ImportError:
-    print('there is no Selenium (Debian: python3-selenium)')
+    print('there is no Selenium, or no YAML (Debian: python3-selenium, python3-yaml)')
     sys.exit(77)
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIGURE, SWEEP, TABLE, PATHS, ODD = 'pingpong', 'sweep', 'table', 'paths', "an odd 'one'"
+RINGS, FOLDED, FPGA, CHOSEN = 'rings', 'folded', 'fpga', 'chosen'
+CHOICE = """
+title: Panels that choose
+topology: {kind: pair, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}}, cable: pearl-gen2-x8}
+runs:
+  - {series: DMA (near), workload: pingpong, method: register, node: node0, peer: node1, bytes: [8 B, 64 B], iterations: 1}
+  - {series: PIO, workload: pingpong, method: pio, node: node0, peer: node1, bytes: [8 B, 64 B], iterations: 1}
+plot:
+  - {title: one series, y: latency_us, series: "DMA (*"}
+  - {title: one size, y: latency_us, at: 64 B}
+"""
 
 
 def results(program, folder):
@@ -37,6 +50,16 @@ def results(program, folder):
     run('run', scenarios + '/figures/sato2015-table2-atomics.yaml', '--set', 'fidelity=flow', '--out', TABLE)
     run('explain', scenarios + '/smoke/verbs-8b.yaml', '--set', 'fidelity=twin', '--out', PATHS)
     run('run', scenarios + '/smoke/smallest.yaml', '--out', PATHS + '/more', '--trace', PATHS + '/trace.csv')
+    run('run', scenarios + '/topology/two-rings-8.yaml', '--set', 'expect=[]', '--out', RINGS)
+    run('run', scenarios + '/fabric/hybrid-two-sub-clusters.yaml', '--set', 'fidelity=twin', '--set', 'expect=[]', '--out', FOLDED)
+    run('run', scenarios + '/figures/kobayashi2018-table2-latency.yaml', '--set', 'fidelity=twin', '--out', FPGA)
+    with open(os.path.join(folder, 'chosen.yaml'), 'w') as file:
+        file.write(CHOICE)
+    run('run', 'chosen.yaml', '--out', CHOSEN)
+    for options in ([], ['--within', '2 %']):
+        done = subprocess.run([program, 'compare', FIGURE, 'other/' + FIGURE, '--out', 'compared', *options], stdout=subprocess.PIPE, text=True, cwd=folder)
+        with open(os.path.join(folder, f'compared-{len(options)}.txt'), 'w') as file:
+            file.write(done.stdout)
     odd = {'data.csv': 'series,bytes,latency_us,bandwidth_GBps\n4,8,1.0,0.008\n4,16,2.0,0.008\n  <b>a</b>  b,8,1,0.008\n',
            'trace.csv': 'series,time_ps,component,point,kind\n', 'figure.yaml': '{}\n', 'manifest.yaml': 'runs: {}\n',
            'breakdown.csv': 'series,part,detail,component,begin_ps,end_ps,duration_ps\n7,a,b,c,0,5,5\n'}
@@ -44,7 +67,7 @@ def results(program, folder):
     for name, text in odd.items():
         with open(os.path.join(folder, ODD, name), 'w') as file:
             file.write(text)
-    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, '--out', 'report.html')
+    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, RINGS, FOLDED, FPGA, CHOSEN, '--out', 'report.html')
 
 
 class Page:
@@ -89,6 +112,24 @@ class Page:
     def rows(self, name):
         with open(os.path.join(self.folder, name, 'data.csv')) as file:
             return list(csv.DictReader(file))
+
+    def counters(self, name):
+        with open(os.path.join(self.folder, name, 'counters.csv')) as file:
+            return list(csv.DictReader(file))
+
+    def yaml(self, name, file):
+        with open(os.path.join(self.folder, name, file)) as text:
+            return yaml.safe_load(text)
+
+    def cells(self, table):
+        return self.browser.execute_script('return [...arguments[0].tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))', table)
+
+    def within(self, text):
+        self.one('#compare .within').clear()
+        self.one('#compare .within').send_keys(text)
+
+    def choose(self, select, text):
+        next(option for option in self.all('option', select) if option.text == text).click()
 
     def failures(self):
         self.found = [entry for entry in self.browser.get_log('browser') if entry['level'] in ('SEVERE', 'WARNING')]
@@ -262,6 +303,201 @@ def a_long_timeline_stays_fluid(page):
     assert page.failures() == [], page.found
 
 
+# --- links ----------------------------------------------------------------------------------------------------------
+
+LANE_GBps = {'Gen1': 0.25, 'Gen2': 0.5, 'Gen3': 128 / 130}  # a lane after its encoding
+
+
+def links_use(page, result, series):
+    """The counters of both ends of each link in a series, and its simulated time."""
+    use, wanted = {}, ('wire_bytes_sent', 'wire_bytes', 'tlps_sent', 'packets', 'replays')
+    for row in page.counters(result):
+        if row['series'] == series and row['name'] in wanted and row['component'][-2:] in ('.0', '.1'):
+            use.setdefault(row['component'][:-2], ({}, {}))[int(row['component'][-1])][row['name'].replace('_sent', '')] = int(row['value'])
+    ps = next(run['simulated_ps'] for run in page.yaml(result, 'manifest.yaml')['runs'] if run['series'] == series)
+    return use, ps
+
+
+def links_of(page, result):
+    return page.browser.execute_script('return results.results.find(one => one.name === arguments[0]).links', result)
+
+
+def hovering_a_link_shows_its_use(page):
+    page.open()
+    section = page.section(RINGS)
+    page.choose(page.one('.links select.series', section), '3 hops')
+    cables = page.yaml(RINGS, 'resolved.yaml')['cables']
+    use, ps = links_use(page, RINGS, '3 hops')
+    busy = [cable for cable in cables if use[f"{cable['from']}-{cable['to']}"][0]['wire_bytes'] > 0]
+    assert len(busy) >= 3
+    for cable in busy[:3]:
+        name = f"{cable['from']}-{cable['to']}"
+        tip = page.hover(page.one(f'path.hit[data-link="{name}"]', section)).split('\n')
+        capacity = LANE_GBps[cable['generation']] * int(cable['lanes'][1:])
+        assert f'{capacity:g} GB/s in each direction' in tip[0], tip
+        for i, line in enumerate(tip[1:]):
+            ends = (cable['from'], cable['to'])
+            rate = use[name][i]['wire_bytes'] / ps * 1000
+            shown = line.split(': ')[1].split(', ')
+            assert line.startswith(f'{ends[i]} → {ends[1 - i]}: '), line
+            assert abs(float(shown[0].split()[0]) - rate) <= 1e-3 * rate, (line, rate)
+            assert abs(float(shown[1].split()[0]) - 100 * rate / capacity) <= 1e-2 * 100 * rate / capacity, (line, rate)
+            assert shown[2:] == [f"{use[name][i]['tlps']:,} TLPs", f"{use[name][i]['replays']} replays"], line
+
+
+def a_busier_link_is_wider(page):
+    page.open()
+    section = page.section(RINGS)
+    use, ps = links_use(page, RINGS, page.one('.links select.series', section).get_attribute('value'))
+    widths = {}
+    for path in page.all('path.hit[data-link]', section):
+        halves = page.browser.execute_script('const a = arguments[0].previousSibling; return [a.previousSibling, a].map(one => +one.getAttribute("stroke-width"))', path)
+        for i in (0, 1):
+            widths[use[path.get_attribute('data-link')][i]['wire_bytes']] = halves[i]
+    in_order = [widths[count] for count in sorted(widths)]
+    assert len(in_order) >= 2 and in_order == sorted(in_order) and in_order[-1] > in_order[0] == 1.5, widths
+
+
+def a_folded_link_says_what_it_stands_for(page):
+    page.open()
+    section = page.section(FOLDED)
+    select = page.one('.links select.series', section)
+    use, ps = links_use(page, FOLDED, select.get_attribute('value'))
+    line = page.one('path.hit[data-links]', section)
+    names = line.get_attribute('data-links').split()
+    capacity = {link['name']: link['capacity_GBps'] for link in links_of(page, FOLDED)}
+    shares = [end['wire_bytes'] / ps * 1e5 / capacity[name] for name in names for end in use[name]]
+    assert len(names) == 4 and max(shares) > 0
+    tip = page.hover(line)
+    assert 'stands for 4 links' in tip
+    numbers = tip.split('\n')[1].replace('%', '').replace(',', '').split()
+    assert abs(float(numbers[2]) - max(shares)) <= 0.01 * max(shares), (tip, shares)
+    assert abs(float(numbers[-1]) - sum(shares) / len(shares)) <= 0.01 * max(shares), (tip, shares)
+
+
+def links_have_the_names_of_their_counters(page):
+    page.open()
+    for result in (FIGURE, RINGS, FOLDED, FPGA):
+        named = {link['name'] for link in links_of(page, result)}
+        counted = {row['component'][:-2] for row in page.counters(result)
+                   if row['name'] in ('wire_bytes', 'wire_bytes_sent') and not row['component'][:-2].endswith('.loopback')}
+        assert named == counted, (result, named ^ counted)
+
+
+def capacities_follow_from_the_scenario(page):
+    page.open()
+    for result in (RINGS, FOLDED):
+        scenario = page.yaml(result, 'resolved.yaml')
+        shown = {link['name']: link['capacity_GBps'] for link in links_of(page, result)}
+        wires = {f"{cable['from']}-{cable['to']}": cable for cable in scenario['cables']}
+        for node in scenario['nodes']:
+            wires[f"{node['name']}.slot"] = node['slot']
+            if 'hca' in node:
+                wires[f"{node['name']}.hca.slot"] = node['hca']
+        for name, wire in wires.items():
+            capacity = LANE_GBps[wire['generation']] * int(wire['lanes'][1:])
+            assert abs(shown[name] - capacity) < 1e-6 * capacity, (name, shown[name], wire)
+        infiniband = {name: rate for name, rate in shown.items() if name.endswith('.ib')}
+        assert result == RINGS or set(infiniband.values()) == {4}, infiniband  # QDR
+
+
+def a_link_and_its_row_choose_each_other(page):
+    page.open()
+    section = page.section(RINGS)
+    link = page.one('path.hit[data-link="node1.E-node2.W"]', section)
+    page.hover(link)
+    ActionChains(page.browser).click(link).perform()
+    assert [row.get_attribute('data-link') for row in page.all('.links tr.chosen', section)] == ['node1.E-node2.W']
+    page.browser.execute_script('arguments[0].click()', page.one('.links tr[data-link="node5.slot"]', section))
+    assert [shape.get_attribute('data-name') for shape in page.all('.hit.chosen', section)] == ['node5']
+    page.one('.links input[type=search]', section).send_keys('node3 slot')
+    shown = [row[0] for row in page.cells(page.one('.links table', section))]
+    assert 'node3.slot' in shown and all(name.startswith('node3.') and name.endswith('slot') for name in shown), shown
+
+
+def links_of_a_sweep_have_rates_alone(page):
+    page.open()
+    section = page.section(SWEEP)
+    page.browser.execute_script('arguments[0].click()', page.one('.links summary', section))
+    page.wait(lambda: page.all('.links tbody tr', section))
+    row = page.cells(page.one('.links table', section))[0]
+    assert float(row[2]) > 0 and row[3] == '', row
+    assert 'only rates are known' in page.one('.links p', section).text
+
+
+# --- two results ----------------------------------------------------------------------------------------------------
+
+def size(count):
+    units = ['', 'Ki', 'Mi']
+    while count >= 1024 and len(units) > 1:
+        count, units = count / 1024, units[1:]
+    return f'{count:g} {units[0]}B'
+
+
+def compared(page, name):
+    with open(os.path.join(page.folder, 'compared', name)) as file:  # with --within '2 %'
+        return list(csv.DictReader(file))
+
+
+def number_cells(row):
+    both = row['first'] and row['second']
+    percent = f"{float(row['percent']):+.3f} %" if row['percent'] else f"{'-' if row['difference'][0] == '-' else '+'}inf %" if both else ''
+    return row['first'] or '(none)', row['second'] or '(none)', percent, row['state']
+
+
+def two_results_have_the_numbers_of_compare(page):
+    page.open()
+    section = page.one('#compare')
+    page.within('2')
+    shown = page.cells(page.one('.rows table', section))
+    wanted = [(row['series'], size(int(row['bytes'])), row['descriptors'], row['column'], *number_cells(row)) for row in compared(page, 'rows.csv')]
+    seen = [(*row[:6], row[7], row[8]) for row in shown]
+    assert Counter(seen) == Counter(wanted), list((Counter(seen) - Counter(wanted)).items())[:5]
+    sizes = [abs(float(row[7].split()[0])) for row in shown]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > 0
+    shown = page.cells(page.one('.counters table', section))
+    seen = [(*row[:5], row[6], row[7]) for row in shown]
+    wanted = [(row['series'], row['component'], row['name'], *number_cells(row)) for row in compared(page, 'counters.csv') if row['state'] != 'equal']
+    assert wanted and Counter(seen) == Counter(wanted), (seen[:3], wanted[:3])
+    keys = page.cells(page.one('.keys table', section))
+    assert keys == [[row['key'], row['first'] or '(none)', row['second'] or '(none)'] for row in compared(page, 'keys.csv')]
+
+
+def two_results_have_the_verdict_of_compare(page):
+    page.open()
+    section = page.one('#compare')
+    for options, typed in ((0, '0'), (2, '2')):
+        with open(os.path.join(page.folder, f'compared-{options}.txt')) as file:
+            wanted = [line for line in file.read().split('\n') if ' numbers differ' in line]
+        page.within(typed)
+        assert [page.one('.verdict', section).text] == wanted
+
+
+def a_comparison_filters_and_draws_both(page):
+    page.open()
+    section = page.one('#compare')
+    table = page.one('.rows table', section)
+    every = page.cells(table)
+    page.one('.words', section).send_keys('pio latency_us')
+    shown = page.cells(table)
+    assert 0 < len(shown) < len(every) and all('PIO' in row[0] and 'latency_us' in row[3] for row in shown)
+    page.browser.execute_script('arguments[0].click()', page.one('.only', section))
+    shown = page.cells(table)
+    assert shown and all(row[8] == 'beyond' for row in shown)
+    figures = page.all('figure.interactive', section)
+    names = {circle.get_attribute('data-series') for circle in page.all('circle', figures[0])}
+    assert {'PIO CPU-CPU', 'PIO CPU-CPU (first)'} <= names
+    row = next(row for row in compared(page, 'rows.csv') if row['series'] == 'PIO CPU-CPU' and row['bytes'] == '64' and row['column'] == 'latency_us')
+    point = page.one('circle[data-series="PIO CPU-CPU"][data-x="64"]', figures[1])
+    assert abs(float(point.get_attribute('data-y')) - float(row['percent'])) < 1e-5
+
+
+def only_results_of_one_name_are_compared(page):
+    page.open()
+    assert [option.text for option in page.all('#compare .choice select.first option')] == [FIGURE]
+    assert [option.text for option in page.all('#compare .choice select.second option')] == ['other/' + FIGURE]
+
+
 def without_scripts_there_are_the_pictures(page):
     page.browser.get('file://' + os.path.join(page.folder, 'report.html'))
     images = page.all('main img')
@@ -294,7 +530,16 @@ def odd_results_leave_the_others_as_they_are(page):
     assert {circle.get_attribute('data-series') for circle in page.all('circle', figure)} == {'4', '  <b>a</b>  b'}
     assert page.all('p.off', section) == [] and page.all('b', section) == []
     assert len(page.all('canvas', section)) == 1 and len(page.all('rect.part', section)) == 1
-    assert len(page.all('section')) == 7 and page.failures() == []
+    assert len(page.all('section')) == 12 and page.failures() == []
+
+
+def a_panel_shows_what_it_chooses(page):
+    page.open()
+    figures = page.all('figure.interactive', page.section(CHOSEN))
+    shown = [{(circle.get_attribute('data-series'), circle.get_attribute('data-x')) for circle in page.all('circle', figure)}
+             for figure in figures]
+    assert {series for series, _ in shown[0]} == {'DMA (near)'} and len(shown[0]) == 2, shown
+    assert {series for series, _ in shown[1]} == {'DMA (near)', 'PIO'} and len(shown[1]) == 2, shown
 
 
 def a_watched_page_follows_its_file(page):
@@ -332,7 +577,11 @@ CASES = {case.__name__: case for case in (
     dragging_zooms_and_a_double_click_shows_the_whole, another_result_stands_beside, a_sweep_has_curves_and_a_surface,
     a_table_of_one_size_has_bars, a_breakdown_opens_into_its_pieces, a_timeline_finds_and_tells_times,
     a_long_timeline_stays_fluid, nothing_is_loaded_from_elsewhere,
-    a_watched_page_follows_its_file, both_colour_schemes_can_be_read, odd_results_leave_the_others_as_they_are)}
+    hovering_a_link_shows_its_use, a_busier_link_is_wider, a_folded_link_says_what_it_stands_for,
+    links_have_the_names_of_their_counters, capacities_follow_from_the_scenario, a_link_and_its_row_choose_each_other,
+    links_of_a_sweep_have_rates_alone, two_results_have_the_numbers_of_compare, two_results_have_the_verdict_of_compare,
+    a_comparison_filters_and_draws_both, only_results_of_one_name_are_compared,
+    a_panel_shows_what_it_chooses, a_watched_page_follows_its_file, both_colour_schemes_can_be_read, odd_results_leave_the_others_as_they_are)}
 CASES_WITHOUT_SCRIPTS = {case.__name__: case for case in (without_scripts_there_are_the_pictures,)}
 
 

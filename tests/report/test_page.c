@@ -181,6 +181,40 @@ TEST(Page, HasTheResultsAndIsTheSameTwice)
     fixture_destroy(&fixture);
 }
 
+TEST(Page, HasTheDifferencesOfDirectoriesOfOneName)
+{
+    static const char *const parents[] = {"a", "b", "c"};
+    static const char *const latencies[] = {"1.0", "1.5", "1.0"};
+    struct fixture fixture;
+    char error[512] = "", paths[3][256], page_path[256];
+    fixture_create(&fixture);
+    for (unsigned i = 0; i < 3; i++) {
+        char parent[256], data[128];
+        snprintf(parent, sizeof parent, "%s/%s", fixture.directory, parents[i]);
+        snprintf(paths[i], sizeof paths[i], "%s/%s/%s", fixture.directory, parents[i], i < 2 ? "same" : "other");
+        snprintf(data, sizeof data, "series,bytes,descriptors,latency_us\ns,8,1,%s\n", latencies[i]);
+        ASSERT_EQ(mkdir(parent, 0777), 0);
+        ASSERT_EQ(mkdir(paths[i], 0777), 0);
+        write_file(paths[i], "data.csv", data);
+        write_file(paths[i], "counters.csv",
+                   i == 0 ? "series,component,name,unit,value\ns,c,n,B,0\ns,c,m,B,4\n"
+                          : "series,component,name,unit,value\ns,c,n,B,7\ns,c,m,B,4\n");
+    }
+    const char *const directories[] = {paths[0], paths[1], paths[2]};
+    const struct page_request request = {.directories = directories, .count = 3};
+    snprintf(page_path, sizeof page_path, "%s/page.html", fixture.directory);
+    EXPECT_EQ(page_write(&request, page_path, error, sizeof error), SIM_OK);
+    char *page = fixture_read(&fixture, ".", "page.html");
+    ASSERT_NOT_NULL(page);
+    const char *differences =
+        strstr(page, "\"differences\":[{\"first\":0,\"second\":1,\"numbers\":3,\"resolved\":false");
+    ASSERT_NOT_NULL(differences);
+    EXPECT_CONTAINS(differences, "[\"s\",8,1,0,0,\"latency_us\",\"1.0\",\"1.5\",\"+0.5\",50]]");
+    EXPECT_CONTAINS(differences, "[\"s\",\"c\",\"n\",\"0\",\"7\",\"+7\",\"+inf\"]]}}]}"); // the equal one is left out
+    free(page);
+    fixture_destroy(&fixture);
+}
+
 TEST(Page, ADirectoryWithABrokenTableIsRefusedAndAnEarlierPageStays)
 {
     struct fixture fixture;

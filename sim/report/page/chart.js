@@ -8,7 +8,7 @@ function crosses(result, x, y) {
   return result.figure.points.filter(point => point.column === y).flatMap(point => {
     const row = all[+point.row], compared = listed.find(one => one.id === point.id && one.what === point.what);
     if (!row || !isFinite(leading(row[x]))) return [];
-    return [{x: leading(row[x]), low: point.low === undefined ? 0 : +point.low, high: point.high === undefined ? Infinity : +point.high, series: row.series, id: point.id,
+    return [{row, x: leading(row[x]), low: point.low === undefined ? 0 : +point.low, high: point.high === undefined ? Infinity : +point.high, series: row.series, id: point.id,
              text: `${point.id}: ${point.what}\n${compared ? `published ${compared.published} ${compared.unit}, simulated ${number(compared.simulated)}` : ""}`}];
   });
 }
@@ -117,7 +117,7 @@ function chartMake(options) {
       if (!state.hidden.delete(curve.name)) state.hidden.add(curve.name);
       event.currentTarget.setAttribute("aria-pressed", String(!state.hidden.has(curve.name)));
       draw();
-    }}, element("i", {style: `background:${curve.colour}`}), curve.name));
+    }}, element("i", {style: `background:${curve.dashed ? `repeating-linear-gradient(90deg,${curve.colour} 0 5px,transparent 5px 8px)` : curve.colour}`}), curve.name));
   }
   const toggle = (name, key) => element("button", {type: "button", class: "tool", onclick: () => { state[key] = !state[key]; state.zoom = null; draw(); }}, name);
   draw();

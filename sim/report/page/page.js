@@ -1,4 +1,4 @@
-// The page: the rows of all results first, then each result.
+// The page: the rows of all results first, then a comparison of two, then each result.
 
 function pageMake() {
   results.results.forEach((result, i) => {
@@ -9,10 +9,11 @@ function pageMake() {
     result.label = same ? result.directory : result.name;
   });
   document.getElementById("generator").textContent = results.generator;
-  const main = document.getElementById("main"), contents = document.getElementById("contents"), rows = publishedSection();
+  const main = document.getElementById("main"), contents = document.getElementById("contents"), rows = publishedSection(), compared = compareSection();
   if (rows) contents.append(element("a", {href: "#published"}, "Published rows"));
+  if (compared) contents.append(element("a", {href: "#compare"}, "Two results compared"));
   contents.append(...results.results.map(result => element("a", {href: `#${result.anchor}`}, result.label)));
-  main.replaceChildren(...[rows, ...results.results.map(resultSection)].filter(section => section));
+  main.replaceChildren(...[rows, compared, ...results.results.map(resultSection)].filter(section => section));
   document.documentElement.dataset.ready = "true";
 }
 pageMake();

@@ -15,8 +15,15 @@ function others(result, y) {
   return results.results.filter(one => one !== result && one.data && one.data.columns.includes(y));
 }
 
+// The rows that a panel shows: its series: is a pattern with * and ?.
+function panelRows(panel) {
+  const pattern = String(panel.series || "*").replace(/[.+^${}()|\\\]]/g, "\\$&").replace(/[*]/g, ".*").replace(/[?]/g, ".");
+  const series = new RegExp(`^(?:${pattern.replace(/\[/g, "\\[")})$`, "s");
+  return row => (!(+panel.x_max > 0) || row.bytes <= +panel.x_max) && (!(+panel.at > 0) || row.bytes === +panel.at) && series.test(row.series);
+}
+
 function panelNode(result, panel) {
-  const rows = objects(result.data).filter(row => !(+panel.x_max > 0) || row.bytes <= +panel.x_max);
+  const shown = panelRows(panel), rows = objects(result.data).filter(shown);
   const holder = element("div", {style: "flex:1 1 560px;min-width:0"}), colours = new Map();
   const beside = element("select", {class: "beside", title: "compare with another result"}, element("option", {}, "compare with ..."),
     ...others(result, panel.y).map(one => element("option", {value: results.results.indexOf(one)}, one.label)));
@@ -25,10 +32,10 @@ function panelNode(result, panel) {
     const swept = panel.x === "sweep", sizes = new Set(rows.map(row => row.bytes)).size > 1;
     const plain = swept ? rows.map(row => ({...row, series: baseSeries(row, result) + (sizes ? `, ${size(row.bytes)}` : "")})) : rows;
     const curves = curvesOf(plain, x, panel.y, false, "", colours);
-    if (other) curves.push(...curvesOf(objects(other.data), x, panel.y, true, ` (${other.label})`, colours));
+    if (other) curves.push(...curvesOf(objects(other.data).filter(shown), x, panel.y, true, ` (${other.label})`, colours));
     const alone = curves.length > 2 && curves.every(curve => curve.points.length === 1);
     holder.replaceChildren((alone ? barsMake : chartMake)({title: panel.title || panel.y, xTitle: swept ? x : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
-      marks: swept ? [] : crosses(result, x, panel.y).filter(cross => !(+panel.x_max > 0) || cross.x <= +panel.x_max), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
+      marks: swept ? [] : crosses(result, x, panel.y).filter(cross => shown(cross.row)), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
       beside.options.length > 1 ? element("div", {class: "tools"}, beside) : "");
   }
   beside.addEventListener("change", draw);
@@ -96,24 +103,6 @@ function countersNode(result) {
     {name: "value", title: "Value", number: true}, {name: "unit", title: "Unit"}], {count, most: 2000});
   words.addEventListener("input", () => table.filter(wordsFilter(words.value)));
   return element("details", {class: "counters"}, element("summary", {}, `Counters (${rows.length} that are not 0)`), element("div", {class: "tools"}, words, count), element("div", {class: "scroll"}, table.node));
-}
-
-// The links by what they carried: payload bytes over the time of the series that used them most.
-function linksNode(result) {
-  const runs = new Map(list((result.manifest || {}).runs).map(run => [run.series, +run.simulated_ps]));
-  const most = new Map();
-  for (const row of objects(result.counters)) {
-    if (row.name !== "wire_bytes_sent" && !(row.name === "wire_bytes" && /\.ib\./.test(row.component))) continue;
-    const rate = runs.get(row.series) > 0 ? row.value / runs.get(row.series) * 1000 : NaN, before = most.get(row.component);
-    if (isFinite(rate) && (!before || rate > before.rate)) most.set(row.component, {link: row.component, series: row.series, bytes: row.value, rate});
-  }
-  const rows = [...most.values()].sort((a, b) => b.rate - a.rate), top = rows.length > 0 ? rows[0].rate : 0;
-  if (rows.length === 0) return null;
-  const table = tableMake(rows, [{name: "link", title: "End of a link"}, {name: "series", title: "Series"}, {name: "bytes", title: "Bytes on the wire", number: true},
-    {name: "rate", title: "Mean rate [GB/s]", number: true, cell: row => number(row.rate, 3)},
-    {name: "bar", title: "", cell: row => element("i", {style: `display:inline-block;height:9px;background:var(--mark);width:${(row.rate / top * 160).toFixed(0)}px`}), sort: row => row.rate}], {most: 2000});
-  return element("details", {class: "links"}, element("summary", {}, "Links and their use"), result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
-    element("div", {class: "scroll"}, table.node));
 }
 
 function manifestNode(result) {

@@ -1,4 +1,6 @@
 // Tables that sort by a click on a head and show what a filter leaves. columns: {name, title, number, cell, sort}.
+// options: most: rows shown at once; count: an element for their number; note(row): paragraphs that a click opens;
+// line(row, tr): called for each row shown.
 
 function tableMake(rows, columns, options = {}) {
   const body = element("tbody"), head = element("tr");
@@ -22,6 +24,7 @@ function tableMake(rows, columns, options = {}) {
       line.append(...columns.map(column => element("td", {class: (column.number ? "number " : "") + (column.mark ? column.mark(row) : "")},
         column.cell ? column.cell(row) : number(row[column.name]))));
       if (opens) line.addEventListener("click", () => noteToggle(row, line));
+      if (options.line) options.line(row, line);
       return line;
     }));
     if (options.count) options.count.textContent = `${shown.length} of ${rows.length}`;
