@@ -7,22 +7,27 @@
 
 #include "sim/cli/agreement.h"
 #include "sim/cli/load.h"
+#include "sim/cli/progress.h"
 #include "sim/kernel/text.h"
 #include "sim/platform/platform.h"
 
 // --- results of a series --------------------------------------------------------------------------------------------
 
-struct outcome {
-    struct agreement_side side;
-    char *ending; // owned; NULL: the series could not be run
-    double seconds;
-    bool out_of_memory;
-};
-
 struct tally {
     struct agreement_rule rule;
     struct agreement agreement;
     double seconds[2];
+    struct cli_progress progress;
+    uint64_t begun, all; // runs of series
+    const char *series;  // that runs
+};
+
+struct outcome {
+    struct tally *tally;
+    struct agreement_side side;
+    char *ending; // owned; NULL: the series could not be run
+    double seconds;
+    bool out_of_memory;
 };
 
 // Grows an array by one element of size bytes; NULL: no memory.
@@ -73,6 +78,13 @@ static void outcome_free(struct outcome *outcome)
     free(outcome->ending);
 }
 
+static void progress_take(void *ctx, unsigned permille)
+{
+    struct tally *tally = ((struct outcome *)ctx)->tally;
+    unsigned all = (unsigned)(((tally->begun - 1) * 1000 + permille) / tally->all);
+    cli_progress_update(&tally->progress, all, tally->series);
+}
+
 // --- running --------------------------------------------------------------------------------------------------------
 
 static double seconds_now(void)
@@ -114,7 +126,8 @@ static enum cli_exit series_run(const char *path, struct scn_scenario *scenario,
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         scenario->nodes[i].board.fidelity = rung->fidelity;
     }
-    const struct plat_hooks hooks = {.ctx = outcome, .point = point_take, .counter = counter_take};
+    const struct plat_hooks hooks = {
+        .ctx = outcome, .point = point_take, .counter = counter_take, .progress = progress_take};
     struct plat_result result = {0};
     double begun = seconds_now();
     enum sim_status status = plat_run_series(scenario, run_index, NULL, &hooks, &result);
@@ -146,10 +159,13 @@ static void heading_print(const char *path, const char *series, bool json)
 static enum cli_exit series_check(const char *path, struct scn_scenario *scenario, uint32_t run_index,
                                   struct tally *tally)
 {
-    struct outcome outcomes[2] = {0};
+    struct outcome outcomes[2] = {{.tally = tally}, {.tally = tally}};
     enum cli_exit result = CLI_EXIT_OK;
     for (unsigned i = 0; i < 2; i++) {
+        tally->begun++;
+        tally->series = scenario->runs[run_index].series;
         result = cli_exit_worse(result, series_run(path, scenario, run_index, &tally->rule.rungs[i], &outcomes[i]));
+        cli_progress_fini(&tally->progress);
         tally->seconds[i] += outcomes[i].seconds;
     }
     if (tally->rule.estimates && scenario->runs[run_index].beside.given) {
@@ -232,6 +248,9 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     if (scenario == NULL) {
         return CLI_EXIT_INPUT;
     }
+    uint64_t points = scenario->sweep != NULL ? scenario->sweep->point_count : 1;
+    tally.all = 2 * points * scenario->run_count;
+    cli_progress_init(&tally.progress, true);
     enum cli_exit result = scenario->sweep != NULL ? sweep_check(path, paths, &options->sets, scenario->sweep, &tally)
                                                    : all_series_check(path, scenario, &tally);
     const struct agreement *all = &tally.agreement;

@@ -8,6 +8,7 @@
 #include "sim/cli/load.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
+#include "sim/cli/progress.h"
 #include "sim/platform/platform.h"
 #include "sim/report/breakdown.h"
 #include "sim/report/json.h"
@@ -133,7 +134,17 @@ struct explaining {
     uint64_t bytes_max;
     breakdown_t *breakdown;
     enum cli_exit result;
+    struct cli_progress progress;
+    const char *series;  // that runs
+    unsigned begun, all; // of the chosen ones
 };
+
+static void progress_take(void *ctx, unsigned permille)
+{
+    struct explaining *explaining = ctx;
+    unsigned all = ((explaining->begun - 1) * 1000 + permille) / explaining->all;
+    cli_progress_update(&explaining->progress, all, explaining->series);
+}
 
 static void path_take(void *ctx, const struct plat_point *point, const char *node, const struct sim_piece *pieces,
                       size_t count)
@@ -153,9 +164,13 @@ static void path_take(void *ctx, const struct plat_point *point, const char *nod
 
 static enum cli_exit series_explain(struct explaining *explaining, const struct scn_scenario *scenario, uint32_t index)
 {
-    const struct plat_hooks hooks = {.ctx = explaining, .path = path_take, .path_bytes_max = explaining->bytes_max};
+    const struct plat_hooks hooks = {
+        .ctx = explaining, .path = path_take, .path_bytes_max = explaining->bytes_max, .progress = progress_take};
     struct plat_result result = {0};
+    explaining->begun++;
+    explaining->series = scenario->runs[index].series;
     enum sim_status status = plat_run_series(scenario, index, NULL, &hooks, &result);
+    cli_progress_fini(&explaining->progress);
     if (result.causes_full) {
         char limit[SCN_QUANTITY_MAX];
         scn_quantity_format(SCN_QUANTITY_SIZE, explaining->bytes_max, limit);
@@ -235,6 +250,10 @@ static enum cli_exit scenario_explain(const struct explain_options *given, const
         return CLI_EXIT_INPUT;
     }
     enum cli_exit result = CLI_EXIT_OK;
+    cli_progress_init(&explaining.progress, !given->quiet);
+    for (uint32_t i = 0; i < scenario->run_count; i++) {
+        explaining.all += is_chosen(given, &scenario->runs[i]) ? 1 : 0;
+    }
     for (uint32_t i = 0; i < scenario->run_count && result == CLI_EXIT_OK; i++) {
         if (is_chosen(given, &scenario->runs[i])) {
             result = series_explain(&explaining, scenario, i);
