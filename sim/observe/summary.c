@@ -9,8 +9,7 @@
 struct summing {
     FILE *out;
     const observe_process_t *process;
-    const char *indent; // of the YAML
-    bool hints;
+    unsigned idle; // queue pairs without requests that were executed
 };
 
 static uint64_t calls(const observe_process_t *process, enum journal_call call)
@@ -100,15 +99,25 @@ static void hints_print(const struct observe_object *object, FILE *out)
 
 // --- text -----------------------------------------------------------------------------------------------------------
 
+// MPI makes a queue pair for each peer, and uses few.
+static bool is_idle(const struct observe_qp *qp)
+{
+    return qp->send.posted == 0 && qp->receive.completed == 0 && qp->rnr_naks == 0;
+}
+
 static void qp_print(void *ctx, struct observe_object *object)
 {
-    const struct summing *summing = ctx;
+    struct summing *summing = ctx;
     FILE *out = summing->out;
     char bytes[32], time[48];
     if (object->kind != OBSERVE_QP) {
         return;
     }
     const struct observe_qp *qp = &object->qp;
+    if (is_idle(qp)) {
+        summing->idle++;
+        return;
+    }
     const struct observe_object *peer = observe_peer(object),
                                 *device = observe_object_find(object->process, OBSERVE_CONTEXT, object->context, 0);
     fprintf(out, "  %s qp %u %s", device != NULL ? device->device.device : "?", object->number,
@@ -173,6 +182,10 @@ static void process_print(const observe_process_t *process, FILE *out)
     }
     struct summing summing = {.out = out, .process = process};
     observe_objects_visit(process, qp_print, &summing);
+    if (summing.idle > 0) {
+        fprintf(out, "  %u queue pair%s sent nothing and completed no receive request\n", summing.idle,
+                summing.idle == 1 ? "" : "s");
+    }
 }
 
 void observe_summary_print(const observe_t *observe, FILE *out)

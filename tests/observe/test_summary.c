@@ -56,6 +56,18 @@ TEST(VerbsSummary, CountsTheRetriesOfItsOwnNode)
     fixture_close(&fixture);
 }
 
+TEST(VerbsSummary, CountsQueuePairsWithoutTrafficInOneLine)
+{
+    char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    summarised();
+    observe_summary_print(fixture.observe, out);
+    fclose(out);
+    EXPECT_CONTAINS(text, "  1 queue pair sent nothing and completed no receive request\n");
+    EXPECT_LACKS(text, "completions of sends");
+    fixture_close(&fixture);
+}
+
 // The message is of the library that posted its buffer, which it takes from a shared queue.
 TEST(VerbsSummary, CountsMessagesInTheBuffersOfALibrarysSharedQueue)
 {
