@@ -47,7 +47,9 @@ def commands_page():
 
 def counters_page():
     scenarios = [os.path.join(TOP, path) for path in ('scenarios/topology/ha-pacs-tca-64.yaml',
-                                                      'tests/platform/all_devices.yaml')]
+                                                      'tests/platform/all_devices.yaml',
+                                                      'scenarios/faults/cable-pulled-verbs.yaml',
+                                                      'scenarios/faults/cable-pulled.yaml')]
     return ('# Counters\n\nWhat each component counts, as `tcasim counters --markdown FILE.yaml` prints it. Names of nodes and '
             'switches are `NODE` and `SWITCH`, numbers of devices `N`. [Results](../results.md#counterscsv) says more about '
             'some of them.\n\n' + program_prints('counters', '--markdown', *scenarios))

@@ -1,8 +1,8 @@
 // Streams (models/flow): the long part of a DMA transfer without packets, and streams of other boards that pass.
 //
 // A channel whose transfer has a long contiguous rest hands all of it but the last segment to a stream. The last segment
-// follows as packets, with all that comes after them: the order, the end of the transfer, its status word. Of a
-// descriptor that has others behind it, a stream carries all: nobody waits for its end.
+// follows as packets, with all that comes after them: the order, the end of the transfer, its status word. A stream
+// carries the whole descriptor if another long one follows, because nothing waits for its end.
 #include "models/peach2/twin_internal.h"
 
 // From the first beat of a packet at an input to its first beat at an output, and the same from the reader's decision to

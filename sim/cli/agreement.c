@@ -93,7 +93,9 @@ static void point_compare(const struct plat_point *rtl, const struct plat_point 
 // One side has more of something than the other.
 static void count_differs(struct agreement *agreement, size_t first, size_t second, const char *what, FILE *out)
 {
-    if (!agreement->json) {
+    if (agreement->json) {
+        fprintf(out, ",\"%s_differ\":[%zu,%zu]", what, first, second);
+    } else {
         fprintf(out, "  %zu %s on %s, %zu on %s  DIFFERS\n", first, what, agreement->rule->rungs[0].name, second,
                 agreement->rule->rungs[1].name);
     }

@@ -36,7 +36,10 @@ static const struct cli_option options[] = {
      offsetof(struct calibrate_options, json)},
 };
 
+static const char *const exclusive[] = {"quiet", "json", NULL};
+
 static const struct cli_syntax syntax = {
+    .exclusive = exclusive,
     .usage = "tcasim calibrate FILE.yaml [--fidelity FIDELITY] [--check FIDELITY] [--points N] [--out DIR]\n"
              "                  [--jobs N] [--quiet | --json]",
     .doc =

@@ -24,7 +24,10 @@ static const struct cli_option options[] = {
      offsetof(struct counters_options, sets)},
 };
 
+static const char *const exclusive[] = {"markdown", "json", NULL};
+
 static const struct cli_syntax syntax = {
+    .exclusive = exclusive,
     .usage = "tcasim counters FILE.yaml... [--markdown | --json] [--set PATH=VALUE]...",
     .doc = "Lists every counter of the components of scenarios: its unit and meaning. Names of nodes and switches are\n"
            "NODE and SWITCH, numbers of devices N; components that count the same are one entry. Runs nothing.",
@@ -94,7 +97,7 @@ static void pattern_make(const struct scn_scenario *scenario, const char *compon
         } else {
             pattern[to++] = *component++;
         }
-        begins = component[-1] == '-' || component[-1] == '.';
+        begins = component[-1] == '-';
     }
     pattern[to] = '\0';
 }

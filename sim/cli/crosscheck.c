@@ -254,7 +254,12 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     enum cli_exit result = scenario->sweep != NULL ? sweep_check(path, paths, &options->sets, scenario->sweep, &tally)
                                                    : all_series_check(path, scenario, &tally);
     const struct agreement *all = &tally.agreement;
-    if (!options->json) {
+    if (options->json) {
+        fputs("{\"scenario\":", stdout);
+        sim_text_quote(stdout, path);
+        printf(",\"points\":%zu,\"latency_percent\":%.4f,\"bandwidth_percent\":%.4f,\"counters\":%zu,\"differ\":%zu}\n",
+               all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong);
+    } else {
         printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu "
                "differ; "
                "%s %.2f s, %s %.2f s\n",
@@ -276,7 +281,7 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
          offsetof(struct options, against)},
         {"within", "PERCENT", "limit of the differences of latencies and bandwidths, instead of the usual one",
          CLI_OPTION_TEXT, offsetof(struct options, within)},
-        {"json", NULL, "print each series as a JSON object, and no text", CLI_OPTION_FLAG,
+        {"json", NULL, "print a JSON object for each series, and one with the sums", CLI_OPTION_FLAG,
          offsetof(struct options, json)},
     };
     const struct cli_syntax syntax = {

@@ -40,7 +40,10 @@ static const struct cli_option options[] = {
     {"json", NULL, "print the pieces as JSON, and no text", CLI_OPTION_FLAG, offsetof(struct explain_options, json)},
 };
 
+static const char *const exclusive[] = {"quiet", "json", NULL};
+
 static const struct cli_syntax syntax = {
+    .exclusive = exclusive,
     .usage = "tcasim explain FILE.yaml [--series NAME]... [--bytes SIZE] [--memory SIZE] [--out DIR]\n"
              "                  [--timeline FILE.json] [--set PATH=VALUE]... [--quiet | --json]",
     .doc = "Runs each series once for one size, after its warm-up, and follows the critical path of the measured time\n"

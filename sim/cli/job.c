@@ -191,14 +191,17 @@ static struct cli_judging judging_make(const struct running *running, enum cli_e
                                 .prefix = ""};
 }
 
-// The results as a page. They are complete without it.
-static void page_make(const struct cli_job *job)
+// The results as a page, if something is printed. They are complete without it.
+static void page_make(const struct cli_job *job, bool wanted)
 {
     char path[PATH_MAX], error[2 * PATH_MAX];
     const char *directory = job->directory;
-    const struct page_request request = cli_page_request(job->paths, &directory, 1);
+    struct page_request request = cli_page_request(job->paths, &directory, 1);
     bool fits = (size_t)snprintf(path, sizeof path, "%s/report.html", directory) < sizeof path;
-    if (fits && page_write(&request, path, error, sizeof error) == SIM_OK) {
+    request.name = job->scenario->name;
+    if (fits && !wanted) {
+        (void)unlink(path); // one of an earlier run would show other numbers
+    } else if (fits && page_write(&request, path, error, sizeof error) == SIM_OK) {
         printf("Page: %s\n", path);
     } else {
         cli_error("%s", fits ? error : "the directory's name is too long for a page");
@@ -228,10 +231,10 @@ static enum cli_exit results_publish(const struct running *running, enum cli_exi
         report_print(running->report, stdout);
         if (report_point_count(running->report) > 0) {
             printf("\nResults: %s\n", job->directory);
-            page_make(job);
         }
-        fflush(stdout);
     }
+    page_make(job, !job->quiet && !job->json && report_point_count(running->report) > 0);
+    fflush(stdout);
     const struct cli_judging judging = judging_make(running, so_far);
     return cli_expectations_judge(&judging, running->report);
 }

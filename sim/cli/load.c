@@ -31,9 +31,11 @@ static bool is_program(const char *path)
 {
     char head[4] = "";
     struct stat about;
+    const char *dot = strrchr(path, '.'); // a scenario may begin with "#!", which is a comment
+    bool is_yaml = dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
     FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rbe") : NULL;
     bool program = file != NULL && fread(head, 1, sizeof head, file) >= 2 &&
-                   (memcmp(head, "\177ELF", sizeof head) == 0 || memcmp(head, "#!", 2) == 0);
+                   (memcmp(head, "\177ELF", sizeof head) == 0 || (memcmp(head, "#!", 2) == 0 && !is_yaml));
     if (file != NULL) {
         (void)fclose(file);
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sim/cli/options.h"
+#include "sim/cli/reproduction.h"
 
 enum { RING_MAX = 16 };
 
@@ -51,8 +52,7 @@ static const struct cli_syntax syntax = {
 #define FIDELITY                                                                                                       \
     "fidelity: twin    # rtl: the board's Verilog, the same times and slower; flow: faster, long transfers "           \
     "estimated\n"
-#define BOARDS(shape, year, comment)                                                                                   \
-    "topology: {" shape ", preset: ha-pacs-tca-" year ", cable: pearl-gen2-x8}" comment "\n"
+#define BOARDS(shape, year) "topology: {" shape ", preset: ha-pacs-tca-" year ", cable: pearl-gen2-x8}\n"
 #define HCAS                                                                                                           \
     "nodes:\n"                                                                                                         \
     "  - {name: node, count: 2, host: {preset: xeon-e5-2680v2}, hca: {preset: connectx3-qdr}}\n"                       \
@@ -65,30 +65,30 @@ static const struct cli_syntax syntax = {
 #define BANDWIDTH "  - {title: Bandwidth, x: bytes, y: bandwidth_GBps}\n"
 
 static const char pair_text[] = QUESTION "title: A ping-pong between two boards\n" FIDELITY BOARDS(
-    "kind: pair", "2013",
-    "") "runs:\n"
-        "  - {series: DMA, workload: pingpong, method: register, node: node0, peer: node1,\n"
-        "     bytes: {from: 8 B, to: 512 KiB, factor: 4}, iterations: 10}\n"
-        "  - {series: PIO, workload: pingpong, method: pio, node: node0, peer: node1,\n"
-        "     bytes: {from: 8 B, to: 2 KiB, factor: 4}, iterations: 10}\n" WHAT_IF(
-            "#   nodes.*.board.dmac_read_tags: [2, 4, 8, 16]\n"
-            "#   cables.*.flight: [5 ns, 15 ns, 35 ns]\n") "expect:\n"
-                                                           "  - name: stores of the processor are faster for 8 B\n"
-                                                           "    value: {series: PIO, column: latency_us, at: 8 B}\n"
-                                                           "    over: {series: DMA, column: latency_us, at: 8 B}\n"
-                                                           "    max: 1\n"
-                                                           "plot:\n" LATENCY BANDWIDTH;
+    "kind: pair",
+    "2013") "runs:\n"
+            "  - {series: DMA, workload: pingpong, method: register, node: node0, peer: node1,\n"
+            "     bytes: {from: 8 B, to: 512 KiB, factor: 4}, iterations: 10}\n"
+            "  - {series: PIO, workload: pingpong, method: pio, node: node0, peer: node1,\n"
+            "     bytes: {from: 8 B, to: 2 KiB, factor: 4}, iterations: 10}\n" WHAT_IF(
+                "#   nodes.*.board.dmac_read_tags: [2, 4, 8, 16]\n"
+                "#   cables.*.flight: [5 ns, 15 ns, 35 ns]\n") "expect:\n"
+                                                               "  - name: stores of the processor are faster for 8 B\n"
+                                                               "    value: {series: PIO, column: latency_us, at: 8 B}\n"
+                                                               "    over: {series: DMA, column: latency_us, at: 8 B}\n"
+                                                               "    max: 1\n"
+                                                               "plot:\n" LATENCY BANDWIDTH;
 
 static const char ring_text[] = QUESTION "title: Neighbours on a ring of @ nodes exchange messages\n" FIDELITY BOARDS(
-    "kind: ring, nodes: @", "2013",
-    "") "runs:\n"
-        "  - {series: chain, workload: ring-exchange, method: chain-board, node: node0,\n"
-        "     bytes: {from: 8 B, to: 128 KiB, factor: 4}, iterations: 3, warmup: 1}\n" WHAT_IF(
-            "#   topology.nodes: [4, 8, 16]\n"
-            "#   cables.*.lanes: [x4, x8]\n") "expect:\n"
-                                              "  - {name: each TLP is delivered once, counter: \"*.tlps_sent\", "
-                                              "equals: \"*.tlps_received\"}\n"
-                                              "plot:\n" LATENCY BANDWIDTH;
+    "kind: ring, nodes: @",
+    "2013") "runs:\n"
+            "  - {series: chain, workload: ring-exchange, method: chain-board, node: node0,\n"
+            "     bytes: {from: 8 B, to: 128 KiB, factor: 4}, iterations: 3, warmup: 1}\n" WHAT_IF(
+                "#   topology.nodes: [4, 8, 16]\n"
+                "#   cables.*.lanes: [x4, x8]\n") "expect:\n"
+                                                  "  - {name: each TLP is delivered once, counter: \"*.tlps_sent\", "
+                                                  "equals: \"*.tlps_received\"}\n"
+                                                  "plot:\n" LATENCY BANDWIDTH;
 
 #define VERBS_RUNS(device)                                                                                             \
     "runs:\n"                                                                                                          \
@@ -104,9 +104,8 @@ static const char ring_text[] = QUESTION "title: Neighbours on a ring of @ nodes
 
 static const char verbs_ibsim0_text[] = QUESTION "title: Messages over InfiniBand\n" FIDELITY HCAS VERBS_RUNS("ibsim0")
     WHAT_IF("#   nodes.*.hca.generation: [Gen2, Gen3]\n") VERBS_EXPECT;
-static const char verbs_tca0_text[] =
-    QUESTION "title: Messages over TCA Verbs\n" FIDELITY BOARDS("kind: pair", "2014", "") VERBS_RUNS("tca0")
-        WHAT_IF("#   nodes.*.board.clock: [125 MHz, 250 MHz]\n") VERBS_EXPECT;
+static const char verbs_tca0_text[] = QUESTION "title: Messages over TCA Verbs\n" FIDELITY BOARDS("kind: pair", "2014")
+    VERBS_RUNS("tca0") WHAT_IF("#   nodes.*.board.clock: [125 MHz, 250 MHz]\n") VERBS_EXPECT;
 
 // perftest's line for 8 B has the typical latency in its fifth column.
 #define PROGRAMS                                                                                                       \
@@ -124,7 +123,7 @@ static const char programs_ibsim0_text[] =
     QUESTION "title: Two programs over InfiniBand\n" HCAS PROGRAMS
              "  - {name: no packet is sent again, counter: node1.hca.packets_resent, max: 0}\n";
 static const char programs_tca0_text[] =
-    QUESTION "title: Two programs over TCA Verbs\n" FIDELITY BOARDS("kind: pair", "2014", "") PROGRAMS;
+    QUESTION "title: Two programs over TCA Verbs\n" FIDELITY BOARDS("kind: pair", "2014") PROGRAMS;
 
 // --- the choice -----------------------------------------------------------------------------------------------------
 
@@ -200,8 +199,10 @@ enum cli_exit cli_new(int argc, char **argv)
         const char *text = text_choose(&given, &nodes);
         result = text != NULL ? file_write(files.items[0], text, nodes) : CLI_EXIT_INPUT;
         if (result == CLI_EXIT_OK) {
-            printf("%s is written; next: tcasim %s %s\n", files.items[0], given.programs != NULL ? "exec" : "watch",
-                   files.items[0]);
+            printf("%s is written; next: tcasim %s %s", files.items[0], given.programs != NULL ? "exec" : "watch",
+                   files.items[0][0] == '-' ? "-- " : "");
+            cli_word_print(files.items[0], stdout);
+            putchar('\n');
         }
     }
     cli_list_free(&files);

@@ -206,6 +206,23 @@ static bool operands_right(const struct cli_syntax *syntax, const struct cli_lis
     return true;
 }
 
+static bool exclusive_right(const struct cli_syntax *syntax, const void *values)
+{
+    const char *first = NULL;
+    for (const char *const *name = syntax->exclusive; name != NULL && *name != NULL; name++) {
+        for (size_t i = 0; i < syntax->option_count; i++) {
+            const struct cli_option *option = &syntax->options[i];
+            bool given = strcmp(option->name, *name) == 0 && *((const bool *)values + option->offset);
+            if (given && first != NULL) {
+                cli_error("--%s and --%s exclude each other", first, *name);
+                return false;
+            }
+            first = given ? *name : first;
+        }
+    }
+    return true;
+}
+
 enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, char **argv, void *values,
                                   struct cli_list *operands)
 {
@@ -227,7 +244,7 @@ enum cli_parsed cli_options_parse(const struct cli_syntax *syntax, int argc, cha
             right = option_read(syntax, argc, argv, &i, values) && right;
         }
     }
-    right = right && operands_right(syntax, operands);
+    right = right && operands_right(syntax, operands) && exclusive_right(syntax, values);
     return right ? CLI_PARSED_RUN : CLI_PARSED_WRONG;
 }
 

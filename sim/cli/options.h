@@ -42,6 +42,7 @@ struct cli_syntax {
     size_t operands_min, operands_max;
     bool (*is_value)(const char *word); // for options with an optional value; NULL: there are none
     const char *operand;                // describes an operand in messages: "a scenario file"
+    const char *const *exclusive;       // flags of which at most one may be given; ends with NULL; NULL: there are none
     const struct cli_renamed *renamed;  // ends with a NULL; NULL: no option was renamed
 };
 

@@ -27,7 +27,9 @@ static const struct cli_option options[] = {
 
 enum cli_exit cli_params(int argc, char **argv)
 {
+    static const char *const exclusive[] = {"markdown", "json", NULL};
     const struct cli_syntax syntax = {
+        .exclusive = exclusive,
         .usage = "tcasim params [WORD] [--markdown | --json]",
         .doc = "Prints every key with its unit, default, range and meaning, and its value and source in each preset.\n"
                "With WORD only keys that have it, or a word that means the same, in their name, meaning, choices or\n"

@@ -57,10 +57,12 @@ static bool found_add(struct found *found, const char *directory)
     return true;
 }
 
-// "points" has the rows of a sweep's points, which the sweep's own directory has as well.
+// "points" and "values" have the rows of a sweep's points, which the sweep's own directory has as well; "watch" has what a
+// scenario gave while it was edited.
 static int is_shown(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.' && strcmp(entry->d_name, "points") != 0;
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, "points") != 0 && strcmp(entry->d_name, "values") != 0 &&
+           strcmp(entry->d_name, "watch") != 0;
 }
 
 // Adds the directory, or those below it in the order of their names.

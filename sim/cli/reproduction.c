@@ -54,7 +54,7 @@ void cli_reproduction_free(char **words)
     free(words);
 }
 
-static void word_print(const char *word, FILE *out)
+void cli_word_print(const char *word, FILE *out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
     if (word[0] != '\0' && word[strspn(word, plain)] == '\0') {
@@ -77,10 +77,10 @@ void cli_reproduction_print(char *const *words, FILE *out)
         name[bytes] = '\0';
         (void)fclose(line);
     }
-    word_print(name, out);
+    cli_word_print(name, out);
     for (size_t i = 0; words[i] != NULL; i++) {
         fputc(' ', out);
-        word_print(words[i], out);
+        cli_word_print(words[i], out);
     }
     fputc('\n', out);
 }

@@ -9,5 +9,7 @@
 char **cli_reproduction(char *const *argv, uint64_t seed);
 void cli_reproduction_free(char **words);
 
+// Prints a word as a shell reads it.
+void cli_word_print(const char *word, FILE *out);
 // Prints it as a line for a shell, beginning with the name by which this program was started.
 void cli_reproduction_print(char *const *words, FILE *out);

@@ -67,7 +67,10 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, trace_rtl)},
 };
 
+static const char *const exclusive[] = {"quiet", "json", NULL};
+
 static const struct cli_syntax syntax = {
+    .exclusive = exclusive,
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet | --json]\n"
              "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]\n"
              "                  [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"

@@ -30,7 +30,7 @@ static const struct cli_option options[] = {
      CLI_OPTION_TEXT, offsetof(struct topo_options, out)},
     {"full", NULL, "print every node, cable and register also of more than 16 nodes", CLI_OPTION_FLAG,
      offsetof(struct topo_options, full)},
-    {"json", NULL, "print all of it as one JSON object, and draw nothing unless --out is given", CLI_OPTION_FLAG,
+    {"json", NULL, "print nodes, cables, switches and hops as one JSON object; draw only with --out", CLI_OPTION_FLAG,
      offsetof(struct topo_options, json)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct topo_options, sets)},

@@ -26,7 +26,7 @@ struct watch_options {
 
 static const struct cli_option options[] = {
     {"fidelity", "F", "twin (the default), flow or rtl", CLI_OPTION_TEXT, offsetof(struct watch_options, fidelity)},
-    {"out", "DIR", "write the results and the page to DIR (default: results/<scenario name>)", CLI_OPTION_TEXT,
+    {"out", "DIR", "write the results and the page to DIR (default: results/watch/<scenario name>)", CLI_OPTION_TEXT,
      offsetof(struct watch_options, out)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct watch_options, sets)},
@@ -51,6 +51,7 @@ struct watch {
     char fidelity[64];
     struct cli_list sets; // the fidelity, and the user's
     char directory[PATH_MAX];
+    char name[SCN_NAME_MAX]; // of the scenario
 };
 
 // --- the file -------------------------------------------------------------------------------------------------------
@@ -79,8 +80,7 @@ static pid_t run_start(const struct watch *watch)
     if (arguments == NULL) {
         return -1;
     }
-    char *const first[] = {"tcasim", "run", (char *)(uintptr_t)watch->file, "--out",
-                           (char *)(uintptr_t)watch->directory};
+    char *const first[] = {"tcasim", "run", "--out", (char *)(uintptr_t)watch->directory};
     for (; count < sizeof first / sizeof first[0]; count++) {
         arguments[count] = first[count];
     }
@@ -88,6 +88,8 @@ static pid_t run_start(const struct watch *watch)
         arguments[count++] = "--set";
         arguments[count++] = (char *)(uintptr_t)watch->sets.items[i];
     }
+    arguments[count++] = "--";
+    arguments[count] = (char *)(uintptr_t)watch->file;
     (void)fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -126,6 +128,7 @@ static void page_update(const struct watch *watch)
     (void)clock_gettime(CLOCK_REALTIME, &now);
     const char *directory = watch->directory;
     struct page_request request = cli_page_request(&watch->paths, &directory, 1);
+    request.name = watch->name;
     request.watch.script = name;
     request.watch.version = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
     (void)snprintf(page, sizeof page, "%s/report.html", directory);
@@ -146,8 +149,9 @@ static bool directory_choose(struct watch *watch)
     if (scenario != NULL && watch->given->out != NULL) {
         length = snprintf(watch->directory, sizeof watch->directory, "%s", watch->given->out);
     } else if (scenario != NULL) {
-        length = snprintf(watch->directory, sizeof watch->directory, "results/%s", scenario->name);
+        length = snprintf(watch->directory, sizeof watch->directory, "results/watch/%s", scenario->name);
     }
+    (void)snprintf(watch->name, sizeof watch->name, "%s", scenario != NULL ? scenario->name : "");
     bool good = scenario != NULL && length < (int)sizeof watch->directory;
     scn_free(scenario);
     return good && cli_output_directory_usable(watch->directory);
@@ -169,7 +173,7 @@ static void once(struct watch *watch)
 static enum cli_exit file_watch(struct watch *watch)
 {
     if (stat(watch->file, &watch->seen) != 0 || !S_ISREG(watch->seen.st_mode)) {
-        cli_error("%s: it is no file that can be watched", watch->file);
+        cli_error("%s is not a regular file", watch->file);
         return CLI_EXIT_INPUT;
     }
     for (;;) { // until a signal

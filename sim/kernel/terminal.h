@@ -10,6 +10,6 @@ enum sim_colour { SIM_COLOUR_PLAIN, SIM_COLOUR_BOLD, SIM_COLOUR_RED, SIM_COLOUR_
 // 0: it is no terminal.
 unsigned sim_terminal_columns(FILE *out);
 
-// What switches to the colour; PLAIN ends it. "" without a terminal, with NO_COLOR in the environment (no-color.org), or
-// with TERM=dumb.
+// What switches to the colour; PLAIN ends it. "" without a terminal, with a NO_COLOR in the environment that is not empty
+// (no-color.org), without TERM, or with TERM=dumb.
 const char *sim_terminal_colour(FILE *out, enum sim_colour colour);

@@ -9,7 +9,7 @@
 struct summing {
     FILE *out;
     const observe_process_t *process;
-    unsigned idle; // queue pairs without requests that were executed
+    char idle[256]; // queue pairs without requests that were executed
 };
 
 static uint64_t calls(const observe_process_t *process, enum journal_call call)
@@ -105,6 +105,21 @@ static bool is_idle(const struct observe_qp *qp)
     return qp->send.posted == 0 && qp->receive.completed == 0 && qp->rnr_naks == 0;
 }
 
+// "3 (8 receive requests posted), 4": a program may wait on one of them.
+static void idle_add(struct summing *summing, const struct observe_object *object)
+{
+    size_t length = strlen(summing->idle), room = sizeof summing->idle - length;
+    uint64_t posted = object->qp.receive.posted;
+    int more = snprintf(summing->idle + length, room, "%s%u", length > 0 ? ", " : "", object->number);
+    if (posted > 0 && more < (int)room) {
+        more += snprintf(summing->idle + length + more, room - (size_t)more, " (%" PRIu64 " receive request%s posted)",
+                         posted, posted == 1 ? "" : "s");
+    }
+    if (more >= (int)room) { // no room for it: the list ends
+        snprintf(summing->idle + (length < sizeof summing->idle - 4 ? length : sizeof summing->idle - 4), 4, "...");
+    }
+}
+
 static void qp_print(void *ctx, struct observe_object *object)
 {
     struct summing *summing = ctx;
@@ -115,7 +130,7 @@ static void qp_print(void *ctx, struct observe_object *object)
     }
     const struct observe_qp *qp = &object->qp;
     if (is_idle(qp)) {
-        summing->idle++;
+        idle_add(summing, object);
         return;
     }
     const struct observe_object *peer = observe_peer(object),
@@ -182,9 +197,8 @@ static void process_print(const observe_process_t *process, FILE *out)
     }
     struct summing summing = {.out = out, .process = process};
     observe_objects_visit(process, qp_print, &summing);
-    if (summing.idle > 0) {
-        fprintf(out, "  %u queue pair%s sent nothing and completed no receive request\n", summing.idle,
-                summing.idle == 1 ? "" : "s");
+    if (summing.idle[0] != '\0') {
+        fprintf(out, "  sent nothing and completed no receive request: qp %s\n", summing.idle);
     }
 }
 

@@ -1,23 +1,24 @@
-// Of a sweep, a folder for each point, named by its value: its rows, its counters, its scenario, as if it were no sweep.
+// Writes a folder for each point of a sweep: its rows, its counters and its scenario, as if it had been run alone.
 #include "sim/report/by_value.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/kernel/text.h"
+#include "sim/report/csv.h"
 #include "sim/report/files.h"
 #include "sim/report/lines.h"
 #include "sim/report/points.h"
 #include "sim/report/results.h"
+#include "sim/report/table.h"
 #include "sim/report/write.h"
 
 enum { NAME_BYTES = 200 };
 
 #define FOLDER "values"
+#define INDEX  FOLDER "/index.csv"
 
 // --- names ----------------------------------------------------------------------------------------------------------
 
@@ -53,54 +54,34 @@ static void folder_make(const struct scn_sweep *sweep, uint32_t point, char name
 
 // --- the files of a point -------------------------------------------------------------------------------------------
 
-// "DMA, 125 MHz" of the point 125 MHz is "DMA". NULL: no series of the point. To be freed.
-static char *bare_series(const char *series, const char *curve)
-{
-    size_t length = strlen(series), more = strlen(curve);
-    if (more == 0) {
-        return strdup(series);
-    }
-    bool ends = length > more + 2 && strcmp(series + length - more, curve) == 0 &&
-                memcmp(series + length - more - 2, ", ", 2) == 0;
-    return ends ? strndup(series, length - more - 2) : NULL;
-}
-
-// Other points of the sweep have series of the same names: which counters are whose is not known.
-static bool shares_series(const struct scn_sweep *sweep, uint32_t point)
-{
-    bool shares = false;
-    for (uint32_t i = 0; i < sweep->point_count; i++) {
-        shares = shares || (i != point && strcmp(sweep->points[i].curve, sweep->points[point].curve) == 0);
-    }
-    return shares;
-}
-
-// Rows and counters of the point, with texts of their own.
+// Rows and counters of the point, under the series' own names.
 static report_t *part_make(const report_t *report, struct scn_scenario *scenario, uint32_t point)
 {
     const struct scn_sweep *sweep = report->scenario->sweep;
-    const char *curve = sweep->points[point].curve;
+    size_t label = strlen(", ") + strlen(sweep->points[point].label);
     report_t *part = NULL;
     if (report_part_create(scenario, &part) != SIM_OK) {
         return NULL;
     }
     for (size_t i = 0; i < report->point_count; i++) {
         struct report_point row = report->points[i];
-        char *series = row.sweep == point + 1 ? bare_series(row.series, curve) : NULL;
-        if (series != NULL) {
+        char series[SCN_NAME_MAX];
+        if (row.sweep == point + 1) {
+            (void)snprintf(series, sizeof series, "%s", row.series);
+            scn_sweep_series_cut(sweep, row.sweep, series);
             row.series = series;
             row.sweep = 0;
             report_add_point(part, &row);
         }
-        free(series);
     }
-    for (size_t i = 0; i < report->counter_count && !shares_series(sweep, point); i++) {
+    for (size_t i = 0; i < report->counter_count; i++) {
         const struct report_counter *counter = &report->counters[i];
-        char *series = bare_series(counter->series, curve);
-        if (series != NULL) {
+        size_t length = strlen(counter->series);
+        if (counter->sweep == point + 1 && length >= label) {
+            char series[2 * SCN_NAME_MAX];
+            (void)snprintf(series, sizeof series, "%.*s", (int)(length - label), counter->series);
             report_add_counter(part, series, counter->component, counter->name, counter->unit, counter->value);
         }
-        free(series);
     }
     return part;
 }
@@ -138,10 +119,13 @@ static enum sim_status scenario_copy(const report_t *report, uint32_t point, con
                                 .label = report->scenario->sweep->points[point].label};
     if (snprintf(from, sizeof from, "%s/points/%s.yaml", directory, hash) >= (int)sizeof from ||
         files_path(folder, "resolved.yaml", to, sizeof to) != SIM_OK) {
+        (void)snprintf(error, error_size, "%s: the name is too long", folder);
         return SIM_ERR_RANGE;
     }
     enum sim_status status = lines_file_read(from, &resolved.text, &resolved.length);
-    if (status == SIM_OK) {
+    if (status != SIM_OK) {
+        (void)snprintf(error, error_size, "%s cannot be read: %s", from, sim_status_text(status));
+    } else {
         status = files_one_write(to, resolved_write, &resolved, error, error_size);
     }
     free(resolved.text);
@@ -170,34 +154,89 @@ static enum sim_status point_write(const report_t *report, struct scn_scenario *
     return status;
 }
 
-// --- earlier folders ------------------------------------------------------------------------------------------------
+// --- the list of folders --------------------------------------------------------------------------------------------
 
-// Of an earlier sweep with other values. Files that are none of ours, and their folders, stay.
-static void old_remove(const char *directory)
+struct listing {
+    const report_t *report;
+};
+
+static void index_write(void *ctx, FILE *out)
+{
+    const report_t *report = ((const struct listing *)ctx)->report;
+    fputs("value,folder\n", out);
+    for (uint32_t i = 0; i < report->hash_count; i++) {
+        if (report->hashes[i][0] != '\0') {
+            char name[NAME_BYTES + 16];
+            folder_make(report->scenario->sweep, i, name);
+            csv_text_write(out, report->scenario->sweep->points[i].label);
+            fputc(',', out);
+            csv_text_write(out, name);
+            fputc('\n', out);
+        }
+    }
+}
+
+static void folder_remove(const char *directory, const char *name)
 {
     static const char *const names[] = {"data.csv", "counters.csv", "resolved.yaml"};
-    char folder[PATH_MAX];
-    (void)snprintf(folder, sizeof folder, "%s/" FOLDER, directory);
-    DIR *all = opendir(folder);
-    for (const struct dirent *entry = all != NULL ? readdir(all) : NULL; entry != NULL; entry = readdir(all)) {
-        char path[PATH_MAX];
-        bool own = entry->d_name[0] != '.';
-        for (size_t i = 0; own && i < sizeof names / sizeof names[0]; i++) {
-            if (snprintf(path, sizeof path, "%s/%s/%s", folder, entry->d_name, names[i]) < (int)sizeof path) {
-                (void)unlink(path);
-            }
-        }
-        if (own && snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path) {
-            (void)rmdir(path);
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (snprintf(path, sizeof path, "%s/" FOLDER "/%s/%s", directory, name, names[i]) < (int)sizeof path) {
+            (void)unlink(path);
         }
     }
-    if (all != NULL) {
-        (void)closedir(all);
+    if (snprintf(path, sizeof path, "%s/" FOLDER "/%s", directory, name) < (int)sizeof path) {
+        (void)rmdir(path); // unless the user has put something into it
     }
+}
+
+// The folders that the list of an earlier sweep names, and the list. Other folders stay.
+static void old_remove(const char *directory)
+{
+    char path[PATH_MAX], error[PATH_MAX + 64];
+    struct table table;
+    if (snprintf(path, sizeof path, "%s/" INDEX, directory) >= (int)sizeof path ||
+        table_read(path, &table, error, sizeof error) != SIM_OK) {
+        return;
+    }
+    size_t column = table_column(&table, "folder");
+    for (size_t row = 0; column < table.columns && row + 1 < table.rows; row++) {
+        const char *name = table_field(&table, row, column);
+        if (name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL) {
+            folder_remove(directory, name);
+        }
+    }
+    table_free(&table);
+    (void)unlink(path);
+    if (snprintf(path, sizeof path, "%s/" FOLDER, directory) < (int)sizeof path) {
+        (void)rmdir(path);
+    }
+}
+
+static enum sim_status points_write(const report_t *report, struct scn_scenario *scenario, const char *directory,
+                                    char *error, size_t error_size)
+{
+    struct listing listing = {report};
+    char path[PATH_MAX];
+    enum sim_status status = SIM_OK;
+    for (uint32_t i = 0; i < report->hash_count && status == SIM_OK; i++) {
+        if (report->hashes[i][0] != '\0') {
+            status = point_write(report, scenario, directory, i, error, error_size);
+        }
+    }
+    if (status == SIM_OK && access(directory, W_OK) == 0 &&
+        snprintf(path, sizeof path, "%s/" INDEX, directory) < (int)sizeof path) {
+        status = files_one_write(path, index_write, &listing, error, error_size);
+    }
+    return status;
 }
 
 enum sim_status report_by_value_write(const report_t *report, const char *directory, char *error, size_t error_size)
 {
+    old_remove(directory);
+    if (report->scenario->sweep == NULL) {
+        return SIM_OK;
+    }
     struct scn_scenario *scenario = malloc(sizeof *scenario);
     if (scenario == NULL) {
         (void)snprintf(error, error_size, "no memory for the points of the sweep");
@@ -205,13 +244,7 @@ enum sim_status report_by_value_write(const report_t *report, const char *direct
     }
     *scenario = *report->scenario;
     scenario->sweep = NULL;
-    enum sim_status status = SIM_OK;
-    old_remove(directory);
-    for (uint32_t i = 0; i < report->hash_count && status == SIM_OK; i++) {
-        if (report->hashes[i][0] != '\0') {
-            status = point_write(report, scenario, directory, i, error, error_size);
-        }
-    }
+    enum sim_status status = points_write(report, scenario, directory, error, error_size);
     free(scenario);
     return status;
 }

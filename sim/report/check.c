@@ -1,13 +1,13 @@
 // Checks a scenario before the run against the tables known here. Checks after the run are in expect.c.
 #include "sim/report/results.h"
 
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/report/printed.h"
 #include "sim/report/value.h"
+#include "sim/scenario/sum.h"
 
 struct checking {
     const struct scn_scenario *scenario;
@@ -116,15 +116,15 @@ static void panel_series_check(struct checking *checking, const struct scn_panel
     bool fits = panel->series[0] == '\0';
     const char *series;
     for (uint32_t i = 0; !fits && (series = scn_series(checking->scenario, i)) != NULL; i++) {
-        fits = fnmatch(panel->series, series, 0) == 0;
+        fits = scn_pattern_fits(panel->series, series);
         for (uint32_t k = 0; !fits && sweep != NULL && k < sweep->point_count; k++) {
             char name[2 * SCN_NAME_MAX];
             (void)snprintf(name, sizeof name, "%s, %s", series, sweep->points[k].curve);
-            fits = fnmatch(panel->series, name, 0) == 0;
+            fits = scn_pattern_fits(panel->series, name);
         }
     }
     if (!fits) {
-        complain(checking, panel->line, panel->column, "'%s': series: '%s' is no series that is measured", panel->title,
+        complain(checking, panel->line, panel->column, "'%s': series: '%s' matches no measured series", panel->title,
                  panel->series);
     }
 }

@@ -149,9 +149,10 @@ static void data_write(struct page *page, FILE *out)
     for (size_t i = 0; i < page->request->count && page->status == SIM_OK; i++) {
         const char *directory = page->request->directories[i];
         fprintf(out, "%s{\"name\":", i > 0 ? ",\n" : "");
-        json_text_write(out, page_directory_name(directory, name, sizeof name));
+        const char *own = page->request->name;
+        json_text_write(out, own != NULL ? own : page_directory_name(directory, name, sizeof name));
         fputs(",\"directory\":", out);
-        json_text_write(out, directory);
+        json_text_write(out, own != NULL ? "." : directory);
         tables_write(page, directory, out);
         pictures_write(page, directory, out);
         yaml_write(page, directory, "figure.yaml", "figure", out);
@@ -175,7 +176,9 @@ static void figures_write(struct page *page, FILE *out)
     for (size_t i = 0; i < page->request->count; i++) {
         char name[NAME_MAX + 1];
         fputs("<h2>", out);
-        topology_text_write(out, page_directory_name(page->request->directories[i], name, sizeof name));
+        topology_text_write(out, page->request->name != NULL
+                                     ? page->request->name
+                                     : page_directory_name(page->request->directories[i], name, sizeof name));
         fputs("</h2>\n", out);
         for (size_t k = 0; k < COUNT(pictures); k++) {
             picture_write(page, page->request->directories[i], pictures[k], "<p><img alt=\"a figure\" src=\"",

@@ -17,6 +17,8 @@ struct page_request {
     const char *const
         *directories; // of results: data.csv, compare.csv, breakdown.csv, sensitivity.csv; at least one each
     size_t count;
+    const char
+        *name; // of a page in the only directory, instead of the directory's: results have the same bytes anywhere
     struct {
         const char *script; // a file beside the page that knows the newest version; NULL: the page stays as it is
         uint64_t version;

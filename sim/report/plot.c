@@ -26,7 +26,7 @@ static bool published_find(const report_t *report, const struct scn_panel *panel
                            struct report_comparison *comparison)
 {
     return strcmp(check->value.column, panel->y) == 0 && report_comparison_point(report, check, comparison) &&
-           plot_row_shown(panel, comparison->taken.row);
+           plot_row_shown(report, panel, comparison->taken.row);
 }
 
 // The ends of a published value in the column's unit. A bound has one end, used for both.

@@ -26,9 +26,9 @@ void plot_string_write(FILE *out, const char *text)
     fputc('\'', out);
 }
 
-bool plot_row_shown(const struct scn_panel *panel, const struct report_point *point)
+bool plot_row_shown(const report_t *report, const struct scn_panel *panel, const struct report_point *point)
 {
-    return plot_row_chosen(panel, point) &&
+    return plot_row_chosen(report, panel, point) &&
            (panel->x_max == 0 || report_column_value(report_column_find(panel->x), point) <= (double)panel->x_max);
 }
 
@@ -45,7 +45,7 @@ static struct extent extent_of(const report_t *report, const struct scn_panel *p
     struct extent extent = {INFINITY, 0.0};
     for (size_t i = 0; i < report->point_count; i++) {
         double value = report_column_value(column, &report->points[i]);
-        if (plot_row_shown(panel, &report->points[i]) && (!log || value > 0.0)) {
+        if (plot_row_shown(report, panel, &report->points[i]) && (!log || value > 0.0)) {
             extent.low = fmin(extent.low, value);
             extent.high = fmax(extent.high, value);
         }
@@ -74,7 +74,7 @@ static unsigned rows_under(const report_t *report, const struct scn_panel *panel
     unsigned count = 0;
     for (size_t i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->points[i];
-        if (!plot_row_shown(panel, point)) {
+        if (!plot_row_shown(report, panel, point)) {
             continue;
         }
         bool log = panel->x_log && !plot_is_over_sweep(report, panel);

@@ -23,7 +23,7 @@ struct plot_frame plot_frame_make(const report_t *report, const struct scn_panel
 void plot_axes_write(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame, FILE *out);
 
 // False for rows beyond the panel's x_max.
-bool plot_row_shown(const struct scn_panel *panel, const struct report_point *point);
+bool plot_row_shown(const report_t *report, const struct scn_panel *panel, const struct report_point *point);
 
 // Writes a single-quoted gnuplot string.
 void plot_string_write(FILE *out, const char *text);

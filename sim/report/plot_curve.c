@@ -1,6 +1,6 @@
 #include "sim/report/plot_curve.h"
+#include "sim/scenario/sum.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +40,16 @@ static bool same_size(const struct report_point *a, const struct report_point *b
     return a->bytes * b->descriptors == b->bytes * a->descriptors;
 }
 
-bool plot_row_chosen(const struct scn_panel *panel, const struct report_point *point)
+bool plot_row_chosen(const report_t *report, const struct scn_panel *panel, const struct report_point *point)
 {
-    return (panel->series[0] == '\0' || fnmatch(panel->series, point->series, 0) == 0) &&
-           (panel->at == 0 || point->bytes == panel->at);
+    char bare[SCN_NAME_MAX];
+    bool chosen = scn_pattern_fits(panel->series, point->series);
+    if (!chosen && report->scenario->sweep != NULL) {
+        snprintf(bare, sizeof bare, "%s", point->series);
+        scn_sweep_series_cut(report->scenario->sweep, point->sweep, bare);
+        chosen = scn_pattern_fits(panel->series, bare);
+    }
+    return (panel->series[0] == '\0' || chosen) && (panel->at == 0 || point->bytes == panel->at);
 }
 
 static size_t family_find(struct grouping *grouping, const struct report_point *point)
@@ -70,7 +76,7 @@ static void families_make(struct grouping *grouping)
     const report_t *report = grouping->report;
     for (size_t row = 0; row < report->point_count; row++) {
         const struct report_point *point = &report->points[row];
-        if (!plot_row_chosen(grouping->panel, point)) {
+        if (!plot_row_chosen(report, grouping->panel, point)) {
             continue;
         }
         grouping->of_row[row] = family_find(grouping, point);
@@ -128,7 +134,7 @@ void plot_curves_init(struct plot_curves *curves, const report_t *report, const 
     families_make(&grouping);
     for (size_t row = 0; row < report->point_count; row++) {
         unsigned i = 0;
-        if (!plot_row_chosen(panel, &report->points[row])) {
+        if (!plot_row_chosen(report, panel, &report->points[row])) {
             curves->of_row[row] = PLOT_NO_CURVE;
             continue;
         }

@@ -25,7 +25,7 @@ struct plot_curves {
 void plot_curves_init(struct plot_curves *curves, const report_t *report, const struct scn_panel *panel);
 void plot_curves_fini(struct plot_curves *curves);
 
-// Do the panel's series: and at: take the row?
-bool plot_row_chosen(const struct scn_panel *panel, const struct report_point *point);
+// Do the panel's series: and at: take the row? The name of a series of a sweep also fits without its value.
+bool plot_row_chosen(const report_t *report, const struct scn_panel *panel, const struct report_point *point);
 // Is the panel's x axis the swept value?
 bool plot_is_over_sweep(const report_t *report, const struct scn_panel *panel);

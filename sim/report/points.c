@@ -76,9 +76,10 @@ static void path_make(const char *directory, const char *name, const char *suffi
 
 bool report_point_exists(const char *directory, const char *name)
 {
-    char path[PATH_MAX];
-    path_make(directory, name, ".csv", path);
-    return access(path, R_OK) == 0;
+    char data[PATH_MAX], scenario[PATH_MAX];
+    path_make(directory, name, ".csv", data);
+    path_make(directory, name, ".yaml", scenario);
+    return access(data, R_OK) == 0 && access(scenario, R_OK) == 0;
 }
 
 // The program that a point's file names; "" if it names none.
@@ -278,6 +279,7 @@ static void record_add(report_t *sweep, char *const *fields, size_t count, uint3
         report_add_point(sweep, &point);
     } else if (strcmp(fields[0], "counter") == 0 && count == 6) {
         report_add_counter(sweep, series, fields[2], fields[3], fields[4], number(fields[5]));
+        sweep->counters[sweep->counter_count - 1].sweep = number_of_point;
     } else if (strcmp(fields[0], "fault") == 0 && count == FIELDS_MAX) {
         fault_add(sweep, series, fields);
     }

@@ -218,7 +218,7 @@ void report_add_counter(report_t *report, const char *series, const char *compon
 {
     report->counters = grow(report->counters, report->counter_count, &report->counter_room, sizeof *report->counters);
     report->counters[report->counter_count++] =
-        (struct report_counter){copy(series), copy(component), copy(name), copy(unit), value};
+        (struct report_counter){copy(series), copy(component), copy(name), copy(unit), value, 0};
 }
 
 void report_add_run(report_t *report, const char *series, uint64_t simulated_ps, uint64_t events, uint64_t rtl_cycles)

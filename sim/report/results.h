@@ -13,6 +13,7 @@
 struct report_counter {
     char *series, *component, *name, *unit;
     uint64_t value;
+    uint32_t sweep; // number of the point, from 1; 0: no sweep
 };
 
 struct report_text {

@@ -214,7 +214,7 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     if (status == SIM_OK && !drawn) {
         old_plot_remove(directory);
     }
-    if (status == SIM_OK && report->scenario->sweep != NULL) {
+    if (status == SIM_OK) {
         status = report_by_value_write(report, directory, error, error_size);
     }
     return status;

@@ -94,8 +94,11 @@ static bool complain_missed(struct scn_loader *loader, const struct scn_key *key
         (void)snprintf(low, sizeof low, "%" PRIu64, last);
         (void)snprintf(high, sizeof high, "%" PRIu64, beyond);
     }
-    (void)snprintf(why, sizeof why, "to: is not reached from from: by these steps; %s%s%s %s", low,
-                   beyond != 0 ? " and " : "", beyond != 0 ? high : "", beyond != 0 ? "are" : "is");
+    if (beyond != 0) {
+        (void)snprintf(why, sizeof why, "the steps from from: give %s and then %s, but not to:", low, high);
+    } else {
+        (void)snprintf(why, sizeof why, "the steps from from: end at %s, before to:", low);
+    }
     return complain(loader, key, tree->location, why);
 }
 

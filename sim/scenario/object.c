@@ -62,12 +62,12 @@ void scn_object_complain_unknown(struct scn_loader *loader, const struct scn_kin
     if (strchr(name, ':') != NULL) {
         scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' in %s: a space is missing after the ':'",
                          name, kind->name);
+    } else if (nearest != NULL) {
+        scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' (did you mean '%s'?)", name, nearest);
     } else if (strpbrk(name, " /") != NULL) {
         scn_mistakes_add(&loader->mistakes, location,
                          "unknown key '%.80s' in %s: inside {} or [], a text with a comma needs quotes", name,
                          kind->name);
-    } else if (nearest != NULL) {
-        scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' (did you mean '%s'?)", name, nearest);
     } else {
         scn_mistakes_add(&loader->mistakes, location, "unknown key '%.80s' in %s", name, kind->name);
     }

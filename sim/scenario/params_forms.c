@@ -149,7 +149,9 @@ static void json_key_print(FILE *out, const struct params_key *key)
     fputs("{\"name\":", out);
     sim_text_quote(out, key->key->name);
     member_print(out, "unit", scn_unit_text(key->key->unit));
-    member_print(out, "default", strcmp(key->fallback, "-") != 0 ? key->fallback : NULL);
+    bool required = key->key->fallback == NULL;
+    fputs(required ? ",\"required\":true" : "", out);
+    member_print(out, "default", required || strcmp(key->fallback, "-") == 0 ? NULL : key->fallback);
     member_print(out, "range", strcmp(key->range, "-") != 0 ? key->range : NULL);
     member_print(out, "meaning", key->key->doc);
     fputs(",\"presets\":[", out);

@@ -1,6 +1,5 @@
 #include "sim/scenario/sum.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +57,27 @@ bool scn_sum_is_valid(const char *text)
     return valid;
 }
 
+bool scn_pattern_fits(const char *pattern, const char *text)
+{
+    const char *star = NULL, *after = NULL; // the last star, and where what stands for it ends
+    while (*text != '\0') {
+        if (*pattern == '*') {
+            star = pattern++;
+            after = text;
+        } else if (*pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star != NULL) {
+            pattern = star + 1;
+            text = ++after; // one more character for the star
+        } else {
+            return false;
+        }
+    }
+    return pattern[strspn(pattern, "*")] == '\0';
+}
+
 bool scn_term_matches(const struct scn_term *term, const char *name)
 {
-    return strchr(term->name, '*') != NULL ? fnmatch(term->name, name, 0) == 0 : strcmp(term->name, name) == 0;
+    return scn_pattern_fits(term->name, name);
 }

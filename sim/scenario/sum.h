@@ -23,4 +23,6 @@ bool scn_sum_next(const char **cursor, struct scn_term *term);
 bool scn_sum_is_valid(const char *text);
 
 // Whether the name of a counter, COMPONENT.COUNTER, is one of those that a term names.
+// Does the text fit the pattern, in which a star stands for any text and everything else for itself?
+bool scn_pattern_fits(const char *pattern, const char *text);
 bool scn_term_matches(const struct scn_term *term, const char *name);

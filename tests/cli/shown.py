@@ -111,9 +111,9 @@ def json_check():
     table_check(twice[0]["compare"], twice[0]["results"] + "/compare.csv")
     explained, = values_read(in_pipe("explain", SMALLEST, "--json", "--out", out))
     table_check(explained["breakdown"], f"{out}/breakdown.csv")
-    checked, = values_read(in_pipe("crosscheck", SMALLEST, "--json"))
+    checked, sums = values_read(in_pipe("crosscheck", SMALLEST, "--json"))
     point, = checked["points"]
-    if point["rtl_us"] != point["twin_us"] or point["latency_percent"] != 0 or not point["holds"]:
+    if point["rtl_us"] != point["twin_us"] or point["latency_percent"] != 0 or not point["holds"] or sums["differ"] != 0:
         fail(f"crosscheck --json: {checked}")
     fabric, = values_read(in_pipe("topo", SMALLEST, "--json"))
     if fabric["hops"] != [[0, 1], [1, 0]] or fabric["cables"][0]["root"] != "node1.W":
@@ -144,24 +144,41 @@ def same(one, two):
 def values_check():
     out, alone = f"{SCRATCH}/sweep", f"{SCRATCH}/alone"
     shutil.rmtree(out, ignore_errors=True)
-    for values in ["1 s", "2 s"], ["2 s", "3 s"]:
-        in_pipe("run", SMALLEST, "--quiet", "--out", out, "--set", f"sweep={{time_limit: [{', '.join(values)}]}}")
-        if sorted(os.listdir(f"{out}/values")) != values:
+    key = "cables.*.flight"
+    for values in ["5 ns", "100 ns"], ["100 ns", "1 us"]:
+        in_pipe("run", SMALLEST, "--quiet", "--out", out, "--set", f"sweep={{{key}: [{', '.join(values)}]}}")
+        if sorted(os.listdir(f"{out}/values")) != sorted(values + ["index.csv"]):
             fail(f"the folders of {values}: {os.listdir(f'{out}/values')}")
     for value in values:
         folder = f"{out}/values/{value}"
         in_pipe("run", f"{folder}/resolved.yaml", "--quiet", "--out", alone)
         same(f"{folder}/data.csv", f"{alone}/data.csv")
         same(f"{folder}/counters.csv", f"{alone}/counters.csv")
-    compared, = values_read(in_pipe("compare", f"{out}/values/2 s", f"{out}/values/3 s", "--json"))
-    if compared["differ"] != 0 or compared["keys"][1:] != [["time_limit", "2 s", "3 s"]] or not compared["rows"]["rows"]:
+    compared, = values_read(in_pipe("compare", f"{out}/values/100 ns", f"{out}/values/1 us", "--json", status=1))
+    if compared["keys"][1:] != [["cables.0.flight", "100 ns", "1 us"]] or not compared["differ"]:
         fail(f"compare --json: {compared}")
-    parameter = ["--set", "sweep={parameters.way.value: [../up, .hidden]}", "--set", "name=odd"]
+    odd_values_check(out)
+    copy = f"{out}/values/mine"
+    shutil.copytree(f"{out}/values/_hidden, 8", copy)
+    in_pipe("run", SMALLEST, "--quiet", "--out", out)
+    if os.listdir(f"{out}/values") != ["mine"] or len(os.listdir(copy)) != 3:
+        fail(f"without a sweep: {os.listdir(f'{out}/values')}")
+
+
+def odd_values_check(out):
+    """Values that are no names of folders, points that differ in the bytes of a parameter, and values within values."""
     with open(SMALLEST) as file, open(f"{SCRATCH}/odd.yaml", "w") as odd:
-        odd.write(file.read() + "parameters:\n  - {name: way, value: x}\n")
-    in_pipe("run", f"{SCRATCH}/odd.yaml", "--quiet", "--out", out, *parameter)
-    if sorted(os.listdir(f"{out}/values")) != ["_.-up", "_hidden"]:
-        fail(f"folders of odd values: {os.listdir(f'{out}/values')}")
+        odd.write(file.read() + "parameters:\n  - {name: way, value: x}\n  - {name: bytes, value: 8}\n")
+    sweep = "sweep={parameters.way.value: [../up, .hidden], parameters.bytes.value: [8, 16]}"
+    in_pipe("run", f"{SCRATCH}/odd.yaml", "--quiet", "--out", out, "--set", sweep)
+    folders = sorted(os.listdir(f"{out}/values"))
+    if folders != sorted(["_.-up, 8", "_.-up, 16", "_hidden, 8", "_hidden, 16", "index.csv"]):
+        fail(f"folders of odd values: {folders}")
+    for folder in folders[:-1]:
+        with open(f"{out}/values/{folder}/counters.csv", newline="") as file:
+            series = {row["series"] for row in csv.DictReader(file)}
+        if series != {"DMA"}:
+            fail(f"{folder}: counters of {series}")
 
 
 os.makedirs(SCRATCH, exist_ok=True)

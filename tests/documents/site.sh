@@ -13,4 +13,5 @@ for page in index start tutorials/first-what-if reference/keys reference/command
         exit 1
     }
 done
-! grep -rlE '(src|href)="(https?:)?//(fonts|unpkg|cdn)' --include='*.html' "$2"
+# Links may lead outside; scripts, pictures and styles may not come from there.
+! grep -rlE 'src="(https?:)?//|<link[^>]+rel="(stylesheet|preload|preconnect)"[^>]+href="(https?:)?//|<link[^>]+href="(https?:)?//[^>]+rel="(stylesheet|preload|preconnect)"' --include='*.html' "$2"

@@ -11,11 +11,23 @@ doxygen "$settings"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# rendered <text of a header>
+rendered() {
+    printf '/// @file\n/// A header.\n%s\n' "$1" >"$work/header.h"
+    { cat "$settings"; printf 'INPUT = "%s/header.h"\nOUTPUT_DIRECTORY = "%s"\n' "$work" "$work"; } >"$work/Doxyfile"
+    doxygen "$work/Doxyfile" >"$work/log" 2>&1
+}
+rendered '/// One.
+/// @param a the first
+/// @return 0
+int one(int a);' || {
+    cat "$work/log"
+    echo 'FAILED: a header with all comments is refused'
+    exit 1
+}
 # refused <what> <text of a header>
 refused() {
-    printf '/// @file\n/// A header.\n%s\n' "$2" >"$work/header.h"
-    { cat "$settings"; printf 'INPUT = "%s/header.h"\nOUTPUT_DIRECTORY = "%s"\n' "$work" "$work"; } >"$work/Doxyfile"
-    ! doxygen "$work/Doxyfile" >"$work/log" 2>&1 || {
+    ! rendered "$2" || {
         echo "FAILED: $1 without a comment is accepted"
         exit 1
     }

@@ -56,14 +56,14 @@ TEST(VerbsSummary, CountsTheRetriesOfItsOwnNode)
     fixture_close(&fixture);
 }
 
-TEST(VerbsSummary, CountsQueuePairsWithoutTrafficInOneLine)
+TEST(VerbsSummary, NamesQueuePairsWithoutTrafficInOneLine)
 {
     char text[8192];
     FILE *out = fmemopen(text, sizeof text, "w");
     summarised();
     observe_summary_print(fixture.observe, out);
     fclose(out);
-    EXPECT_CONTAINS(text, "  1 queue pair sent nothing and completed no receive request\n");
+    EXPECT_CONTAINS(text, "  sent nothing and completed no receive request: qp 1\n");
     EXPECT_LACKS(text, "completions of sends");
     fixture_close(&fixture);
 }

@@ -121,6 +121,16 @@ TEST(ScenarioCheck, RefusesAPanelOfNoColumn)
     fixture_destroy(&fixture);
 }
 
+TEST(ScenarioCheck, RefusesAPanelOfNoSeries)
+{
+    struct fixture fixture;
+    fixture_create(&fixture);
+    fixture_panel_add(&fixture, "bytes", "latency_us");
+    snprintf(fixture.scenario->panels[0].series, sizeof fixture.scenario->panels[0].series, "[p]*");
+    mistake_is(&fixture, "x.yaml:0:0: 'latency_us's panel': series: '[p]*' matches no measured series");
+    fixture_destroy(&fixture);
+}
+
 TEST(ScenarioCheck, ReportsEveryMistakeAtOnce)
 {
     struct fixture fixture;

@@ -110,7 +110,7 @@ TEST(Params, AreJson)
 {
     char *text = form_printed(FIXTURE_CONFIGS, "host.mps", SCN_PARAMS_JSON, SIM_OK);
     EXPECT_CONTAINS(text, "{\"kinds\":[\n{\"name\":\"host\",");
-    EXPECT_CONTAINS(text, "{\"name\":\"mps\",\"unit\":\"size\",\"default\":\"required\",");
+    EXPECT_CONTAINS(text, "{\"name\":\"mps\",\"unit\":\"size\",\"required\":true,");
     EXPECT_CONTAINS(text, "{\"preset\":\"xeon-e5-2670\",\"value\":\"256 B\",\"source\":\"hanawa2013 table 2");
     free(text);
 }

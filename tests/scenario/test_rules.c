@@ -225,9 +225,9 @@ TEST(ListRules, SweepsEndAtTheirLastValue)
 {
     accept_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 72 B, factor: 3}");
     refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 64 B, factor: 3}",
-               "bytes: to: is not reached from from: by these steps; 24 B and 72 B are");
+               "bytes: the steps from from: give 24 B and then 72 B, but not to:");
     refuse_run("series: s, workload: local-dma, method: register, node: a, bytes: {from: 8 B, to: 60 B, step: 8 B}",
-               "bytes: to: is not reached from from: by these steps; 56 B and 64 B are");
+               "bytes: the steps from from: give 56 B and then 64 B, but not to:");
 }
 
 TEST(ValueRules, SeriesMustBeMeasured)

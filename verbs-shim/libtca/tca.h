@@ -6,7 +6,7 @@
 ///
 /// Errors: calls return tcaSuccess or one of enum tcaError, and do not touch the board after a refusal. tcaStrError
 /// says what to do about a code, tcaLastMessage what was wrong with the last refused call. Before tcaInit, every call
-/// that returns a code returns tcaErrorNotInitialized, except tcaInit and tcaCreateHandleGPU.
+/// that returns a code returns tcaErrorNotInitialized, except tcaInit, tcaCreateHandleGPU and tcaDestroyHandle.
 ///
 /// GPU memory is CUDA device memory (cuda_runtime_api.h) of the current device, pinned into the GPU's window so that
 /// boards reach it. The window of the fabric has room for the first two GPUs of each node, 8 GiB each. cudaFree of
@@ -226,7 +226,7 @@ int tcaCreateHandleList(tcaHandle **list, int nranks, void *ptr, size_t size);
 typedef struct tcaDesc tcaDesc;
 
 /// A descriptor without copies. The caller releases it with tcaDescFree.
-/// @return NULL: before tcaInit, or no memory; see tcaLastMessage
+/// @return NULL: before tcaInit, or no memory
 tcaDesc *tcaDescNew(void);
 /// Releases a descriptor, also one that is set on a channel.
 /// @param desc of tcaDescNew

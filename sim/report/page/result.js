@@ -15,15 +15,17 @@ function others(result, y) {
   return results.results.filter(one => one !== result && one.data && one.data.columns.includes(y));
 }
 
-// The rows that a panel shows: its series: is a pattern with * and ?.
-function panelRows(panel) {
-  const pattern = String(panel.series || "*").replace(/[.+^${}()|\\\]]/g, "\\$&").replace(/[*]/g, ".*").replace(/[?]/g, ".");
-  const series = new RegExp(`^(?:${pattern.replace(/\[/g, "\\[")})$`, "s");
-  return row => (!(+panel.x_max > 0) || row.bytes <= +panel.x_max) && (!(+panel.at > 0) || row.bytes === +panel.at) && series.test(row.series);
+// The rows that a panel shows. In its series: a star stands for any text; the name of a sweep's series also fits without
+// its value.
+function panelRows(result, panel) {
+  const pattern = String(panel.series || "*").replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/[*]/g, ".*");
+  const series = new RegExp(`^(?:${pattern})$`, "s");
+  return row => (!(+panel.x_max > 0) || row.bytes <= +panel.x_max) && (!(+panel.at > 0) || row.bytes === +panel.at) &&
+                (series.test(row.series) || series.test(baseSeries(row, result)));
 }
 
 function panelNode(result, panel) {
-  const shown = panelRows(panel), rows = objects(result.data).filter(shown);
+  const shown = panelRows(result, panel), rows = objects(result.data).filter(shown);
   const holder = element("div", {style: "flex:1 1 560px;min-width:0"}), colours = new Map();
   const beside = element("select", {class: "beside", title: "compare with another result"}, element("option", {}, "compare with ..."),
     ...others(result, panel.y).map(one => element("option", {value: results.results.indexOf(one)}, one.label)));
