@@ -12,6 +12,7 @@
 
 struct observe_line {
     uint64_t at_ps, order, took_ps;
+    uint32_t number, cause; // in the trace
     char component[104];
     char *text; // a sentence, owned; NULL: the line is a call
     struct journal_record record;
@@ -110,12 +111,23 @@ static void form_fill(const struct field *field, uint64_t value, struct sim_trac
     }
 }
 
+static void line_pass(const observe_t *observe, const struct observe_line *line, const struct sim_trace_point *point,
+                      const uint64_t *values)
+{
+    observe->options.trace(observe->options.trace_ctx, &(struct sim_trace_record){.time_ps = line->at_ps,
+                                                                                  .component = line->component,
+                                                                                  .point = point,
+                                                                                  .values = values,
+                                                                                  .number = line->number,
+                                                                                  .cause = line->cause});
+}
+
 static void sentence_write(const observe_t *observe, const struct observe_line *line)
 {
     const char *const text = line->text;
     const struct sim_trace_field field = {"text", SIM_TRACE_NAME, &text};
     const struct sim_trace_point point = {"diagnosis", &field, 1, "what is said of it"};
-    observe->options.trace(observe->options.trace_ctx, line->at_ps, line->component, &point, (const uint64_t[]){0});
+    line_pass(observe, line, &point, (const uint64_t[]){0});
 }
 
 static void line_write(const observe_t *observe, const struct observe_line *line)
@@ -136,7 +148,7 @@ static void line_write(const observe_t *observe, const struct observe_line *line
         count++;
     }
     const struct sim_trace_point point = {observe_call_name(line->record.call), fields, count, "a call of the program"};
-    observe->options.trace(observe->options.trace_ctx, line->at_ps, line->component, &point, values);
+    line_pass(observe, line, &point, values);
 }
 
 // --- the heap -------------------------------------------------------------------------------------------------------
@@ -223,6 +235,21 @@ void observe_trace_flush(observe_t *observe)
     lines_write(observe, UINT64_MAX);
 }
 
+// A call that waited follows from what ended its wait, otherwise from what the thread did before. The next call of the
+// thread gets its number now.
+static void line_number(const observe_t *observe, struct observe_upcoming *upcoming, struct observe_line *line)
+{
+    uint32_t own;
+    if (upcoming->number == 0) {
+        upcoming->number = sim_trace_reserve(observe->sim, &upcoming->cause);
+    }
+    uint32_t cause = sim_trace_cause(observe->sim);
+    line->number = upcoming->number;
+    line->cause = cause != upcoming->number ? cause : upcoming->cause;
+    upcoming->number = sim_trace_reserve(observe->sim, &own);
+    upcoming->cause = line->number;
+}
+
 void observe_trace_note(observe_process_t *process, const struct observe_call *call,
                         const struct journal_record *record)
 {
@@ -230,6 +257,9 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
     struct observe_line line = {
         .at_ps = call->at_ps, .order = observe->line_order++, .took_ps = call->took_ps, .record = *record};
     snprintf(line.component, sizeof line.component, "%s.verbs", call->thread);
+    if (observe->options.trace_causes && call->upcoming != NULL) {
+        line_number(observe, call->upcoming, &line);
+    }
     push(observe, &line);
 }
 
