@@ -10,14 +10,16 @@ TEXT(page_css, PAGE_FOLDER "/page.css");
 TEXT(page_script_common, PAGE_FOLDER "/common.js");
 TEXT(page_script_table, PAGE_FOLDER "/table.js");
 TEXT(page_script_chart, PAGE_FOLDER "/chart.js");
+TEXT(page_script_causes, PAGE_FOLDER "/causes.js");
+TEXT(page_script_lanes, PAGE_FOLDER "/lanes.js");
 TEXT(page_script_timeline, PAGE_FOLDER "/timeline.js");
 TEXT(page_script_result, PAGE_FOLDER "/result.js");
 TEXT(page_script_page, PAGE_FOLDER "/page.js");
 TEXT(page_d3, PAGE_D3);
 TEXT(page_d3_licence, PAGE_D3_LICENCE);
 
-extern const char page_css[], page_script_common[], page_script_table[], page_script_chart[], page_script_timeline[],
-    page_script_result[], page_script_page[], page_d3[], page_d3_licence[];
+extern const char page_css[], page_script_common[], page_script_table[], page_script_chart[], page_script_causes[],
+    page_script_lanes[], page_script_timeline[], page_script_result[], page_script_page[], page_d3[], page_d3_licence[];
 
 static const struct {
     const char *name, *text;
@@ -28,6 +30,8 @@ static const struct {
     {"SCRIPT", page_script_common},
     {"SCRIPT", page_script_table},
     {"SCRIPT", page_script_chart},
+    {"SCRIPT", page_script_causes},
+    {"SCRIPT", page_script_lanes},
     {"SCRIPT", page_script_timeline},
     {"SCRIPT", page_script_result},
     {"SCRIPT", page_script_page},
