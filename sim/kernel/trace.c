@@ -36,9 +36,8 @@ void sim_trace(sim_t *sim, const char *component, const struct sim_trace_point *
     }
 }
 
-uint32_t sim_trace_reserve(sim_t *sim, uint32_t *cause_out)
+uint32_t sim_trace_reserve(sim_t *sim)
 {
-    *cause_out = sim_trace_cause(sim);
     if (sim->causes == NULL) {
         return 0;
     }

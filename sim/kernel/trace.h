@@ -50,8 +50,8 @@ void sim_trace(sim_t *sim, const char *component, const struct sim_trace_point *
 void sim_trace_between(sim_t *sim, const char *component, const struct sim_trace_point *point, const uint64_t *values,
                        uint32_t from, uint32_t to);
 // The number of a record that the caller will pass to the sink later: what follows from the running code from now on
-// follows from that record. *cause_out: the record's cause, as far as known now. 0 if causes are not recorded.
-uint32_t sim_trace_reserve(sim_t *sim, uint32_t *cause_out);
+// follows from that record. 0 if causes are not recorded.
+uint32_t sim_trace_reserve(sim_t *sim);
 // The number of the nearest record on the critical path to the running code; 0: none.
 uint32_t sim_trace_cause(sim_t *sim);
 // Numbers continue after this one, if several simulations write into one trace.

@@ -144,6 +144,9 @@ static void trace_sink(void *ctx, const struct sim_trace_record *record)
     }
     if (observe->options.trace != NULL) {
         observe_trace_write_due(observe);
+        if (observe->options.trace_causes) {
+            observe_trace_follow(observe, record->number, record->cause, record->time_ps);
+        }
         observe->options.trace(observe->options.trace_ctx, record);
     }
 }

@@ -235,19 +235,74 @@ void observe_trace_flush(observe_t *observe)
     lines_write(observe, UINT64_MAX);
 }
 
-// A call that waited follows from what ended its wait, otherwise from what the thread did before. The next call of the
-// thread gets its number now.
-static void line_number(const observe_t *observe, struct observe_upcoming *upcoming, struct observe_line *line)
+// --- numbers --------------------------------------------------------------------------------------------------------
+
+struct observe_traced {
+    uint64_t at_ps;
+    uint32_t cause;
+    bool is_upcoming; // of a call that has not returned; at_ps is the time since when it may have begun
+};
+
+static void traced_set(observe_t *observe, uint32_t number, const struct observe_traced *traced)
 {
-    uint32_t own;
-    if (upcoming->number == 0) {
-        upcoming->number = sim_trace_reserve(observe->sim, &upcoming->cause);
+    if (number >= observe->traced_room) {
+        size_t room = 2 * (size_t)number + 1024;
+        struct observe_traced *larger = realloc(observe->traced, room * sizeof *larger);
+        if (larger == NULL) {
+            sim_panic("observe", "no memory for the causes of the trace");
+        }
+        memset(larger + observe->traced_room, 0, (room - observe->traced_room) * sizeof *larger);
+        observe->traced = larger;
+        observe->traced_room = room;
     }
-    uint32_t cause = sim_trace_cause(observe->sim);
+    observe->traced[number] = *traced;
+}
+
+void observe_trace_follow(observe_t *observe, uint32_t number, uint32_t cause, uint64_t at_ps)
+{
+    traced_set(observe, number, &(struct observe_traced){at_ps, cause, false});
+}
+
+// Gives the next call of the thread its number. cause: what it follows from unless it waits.
+static void upcoming_reserve(observe_t *observe, struct observe_upcoming *upcoming, uint32_t cause)
+{
+    upcoming->number = sim_trace_reserve(observe->sim);
+    upcoming->cause = cause;
+    traced_set(observe, upcoming->number, &(struct observe_traced){sim_now_ps(observe->sim), upcoming->cause, true});
+}
+
+// Whether the record follows from another one that began at began_ps: all between them are not earlier.
+static bool follows(const observe_t *observe, uint32_t number, uint32_t from, uint64_t began_ps)
+{
+    while (number != 0 && number != from && number < observe->traced_room &&
+           observe->traced[number].at_ps >= began_ps) {
+        number = observe->traced[number].cause;
+    }
+    return number == from;
+}
+
+// Another thread that woke this one did so before its next call, as far as is known.
+static uint32_t cause_settle(const observe_t *observe, uint32_t cause, uint32_t own)
+{
+    while (cause != own && cause < observe->traced_room && observe->traced[cause].is_upcoming) {
+        cause = observe->traced[cause].cause;
+    }
+    return cause;
+}
+
+// A call that waited follows from what ended its wait, unless that is its own doing; otherwise from what the thread did
+// before.
+static void line_number(observe_t *observe, struct observe_upcoming *upcoming, struct observe_line *line)
+{
+    if (upcoming->number == 0) {
+        upcoming_reserve(observe, upcoming, cause_settle(observe, sim_trace_cause(observe->sim), 0));
+    }
+    uint32_t cause = cause_settle(observe, sim_trace_cause(observe->sim), upcoming->number);
+    uint64_t began_ps = line->at_ps - (line->took_ps < line->at_ps ? line->took_ps : line->at_ps);
     line->number = upcoming->number;
-    line->cause = cause != upcoming->number ? cause : upcoming->cause;
-    upcoming->number = sim_trace_reserve(observe->sim, &own);
-    upcoming->cause = line->number;
+    line->cause = follows(observe, cause, line->number, began_ps) ? upcoming->cause : cause;
+    observe_trace_follow(observe, line->number, line->cause, line->at_ps);
+    upcoming_reserve(observe, upcoming, line->number);
 }
 
 void observe_trace_note(observe_process_t *process, const struct observe_call *call,
@@ -269,4 +324,5 @@ void observe_trace_free(observe_t *observe)
         free(observe->lines[i].text);
     }
     free(observe->lines);
+    free(observe->traced);
 }

@@ -16,6 +16,7 @@ static const struct {
 struct taken {
     struct events_counted counted;
     uint32_t number, cause, series; // of series: that of simulations with numbers of their own
+    uint32_t before;                // the number of the record before it on its lane; 0: none
     uint64_t begin_ps, end_ps;
     char *name, *args;
     events_slice_t slice;
@@ -27,6 +28,8 @@ struct events_trace {
     char *last_series;
     uint32_t series;
     events_t *events;
+    uint32_t *last; // by lane: the number of its last record
+    size_t last_room;
     bool lacks_memory;
 };
 
@@ -47,6 +50,7 @@ void events_trace_destroy(events_trace_t *trace)
         events_destroy(trace->events);
         free(trace->records);
         free(trace->last_series);
+        free(trace->last);
     }
     free(trace);
 }
@@ -68,6 +72,7 @@ static void value_write(FILE *out, const struct sim_trace_field *field, uint64_t
     }
 }
 
+// The rest of the arguments, after number and cause.
 static char *args_make(const struct sim_trace_record *record)
 {
     char *text = NULL;
@@ -76,7 +81,6 @@ static char *args_make(const struct sim_trace_record *record)
     if (out == NULL) {
         return NULL;
     }
-    fprintf(out, "{\"number\":%" PRIu32 ",\"cause\":%" PRIu32, record->number, record->cause);
     for (unsigned i = 0; i < record->point->field_count; i++) {
         if (record->values[i] != SIM_TRACE_ABSENT) {
             fprintf(out, ",\"%s\":", record->point->fields[i].name);
@@ -101,6 +105,25 @@ static char *name_make(const struct sim_trace_record *record)
     char *name = NULL;
     int length = asprintf(&name, "%s%s%s", record->point->name, kind != NULL ? " " : "", kind != NULL ? kind : "");
     return length < 0 ? NULL : name;
+}
+
+// Notes the record as the last one of its lane. Returns the number of the one before.
+static uint32_t last_exchange(events_trace_t *trace, uint32_t lane, uint32_t number)
+{
+    if (lane >= trace->last_room) {
+        size_t room = 2 * (size_t)lane + 64;
+        uint32_t *larger = realloc(trace->last, room * sizeof *larger);
+        if (larger == NULL) {
+            trace->lacks_memory = true;
+            return 0;
+        }
+        memset(larger + trace->last_room, 0, (room - trace->last_room) * sizeof *larger);
+        trace->last = larger;
+        trace->last_room = room;
+    }
+    uint32_t before = trace->last[lane];
+    trace->last[lane] = number;
+    return before;
 }
 
 void events_trace_add(events_trace_t *trace, const char *series, const struct sim_trace_record *record, uint32_t cause)
@@ -132,6 +155,7 @@ void events_trace_add(events_trace_t *trace, const char *series, const struct si
                             .name = name_make(record),
                             .args = args_make(record)};
     taken->counted = events_counted_of(record, events_lane(trace->events, process, record->component));
+    taken->before = last_exchange(trace, taken->counted.lane, record->number);
     uint64_t took_ps = taken->counted.took_ps;
     taken->begin_ps = record->time_ps - (took_ps < record->time_ps ? took_ps : record->time_ps);
     trace->lacks_memory = trace->lacks_memory || taken->name == NULL || taken->args == NULL;
@@ -185,16 +209,34 @@ static void pairs_join(events_trace_t *trace, const struct index *index)
     }
 }
 
+// What a program stores between two calls has the number of the later call as its cause (sim/observe/trace.c), which begins
+// after it: it follows from the call before.
+static void causes_settle(events_trace_t *trace, const struct index *index)
+{
+    for (size_t i = 0; i < trace->count; i++) {
+        struct taken *effect = &trace->records[i];
+        const struct taken *cause = find(index, effect->series, effect->cause);
+        while (cause != NULL && cause->begin_ps > effect->end_ps) {
+            effect->cause = cause->before;
+            cause = find(index, effect->series, effect->cause);
+        }
+    }
+}
+
 static void events_make(events_trace_t *trace, const struct index *index)
 {
     for (size_t i = 0; i < trace->count; i++) {
         struct taken *taken = &trace->records[i];
+        char *args = NULL;
+        trace->lacks_memory |= asprintf(&args, "{\"number\":%" PRIu32 ",\"cause\":%" PRIu32 "%s", taken->number,
+                                        taken->cause, taken->args) < 0;
         taken->slice = events_slice_add(trace->events, &(struct events_slice){.lane = taken->counted.lane,
                                                                               .begin_ps = taken->begin_ps,
                                                                               .end_ps = taken->end_ps,
                                                                               .name = taken->name,
                                                                               .category = taken->counted.point,
-                                                                              .args = taken->args});
+                                                                              .args = args});
+        free(args);
     }
     for (size_t i = 0; i < trace->count; i++) {
         const struct taken *effect = &trace->records[i], *cause = find(index, effect->series, effect->cause);
@@ -222,9 +264,10 @@ enum sim_status events_trace_write(events_trace_t *trace, FILE *out)
     struct index index = {0};
     bool good = !trace->lacks_memory && index_make(trace, &index);
     if (good) {
+        causes_settle(trace, &index);
         pairs_join(trace, &index);
         events_make(trace, &index);
-        good = counters_make(trace);
+        good = !trace->lacks_memory && counters_make(trace);
     }
     free(index.first);
     free(index.by_number);

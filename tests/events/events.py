@@ -119,9 +119,30 @@ def mistakes(document):
         return [f'displayTimeUnit is {document.get("displayTimeUnit")!r}']
     events = document['traceEvents']
     found = list(members(events))
-    for rule in (order, names, flows, overlaps) if not found else ():
+    for rule in (order, names, flows, overlaps, causes) if not found else ():
         found += rule(events)
     return found
+
+
+# tcasim's own: records have numbers and causes, by process name up to ": " (the series). No record follows from itself, or
+# from one that begins after it ends.
+def causes(events):
+    series = {event['pid']: event['args']['name'].split(': ')[0] for event in events if event['ph'] == 'M' and event['name'] == 'process_name'}
+    records = {(series[event['pid']], event['args']['number']): event for event in events
+               if event['ph'] == 'X' and event.get('args', {}).get('number')}
+    known = {}
+    for key in records:
+        way = []
+        while key in records and key not in known:
+            known[key] = False  # on the way
+            way.append(key)
+            cause = (key[0], records[key]['args'].get('cause'))
+            if cause in records and records[cause]['ts'] > records[key]['ts'] + records[key]['dur']:
+                yield f'record {key[1]} follows from {cause[1]}, which begins after it ends'
+            key = cause
+        if known.get(key) is False:
+            yield f'record {key[1]} follows from itself'
+        known.update(dict.fromkeys(way, True))
 
 
 def read(path):
@@ -172,6 +193,8 @@ SPOILT = {
     'a flow that ends twice': lambda events: events.append(dict(events[7])),
     'a flow beside slices': lambda events: events[7].update(ts=Decimal('5.000000')),
     'slices that overlap': lambda events: events[2].update(dur=Decimal('1.500000')),
+    'a record that follows from itself': lambda events: [events[2].update(args={'number': 1, 'cause': 2}), events[4].update(args={'number': 2, 'cause': 1})],
+    'a record that follows from a later one': lambda events: [events[2].update(args={'number': 1, 'cause': 2}, dur=Decimal('0.500000')), events[4].update(args={'number': 2})],
     'metadata without a name': lambda events: events[0].update(args={})}
 
 

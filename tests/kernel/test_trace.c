@@ -160,10 +160,9 @@ TEST(Trace, DoesNotTakeSiblingsForCauses)
 static void reserve(void *ctx)
 {
     struct numbered *n = ctx;
-    uint32_t cause;
     trace_once(n->sim);
-    EXPECT_EQ(sim_trace_reserve(n->sim, &cause), 2);
-    EXPECT_EQ(cause, 1);
+    EXPECT_EQ(sim_trace_cause(n->sim), 1);
+    EXPECT_EQ(sim_trace_reserve(n->sim), 2);
     schedule_only(n);
 }
 

@@ -101,6 +101,34 @@ TEST(VerbsTrace, ConnectsCallsWithWhatTheyCauseAndWhatTheyWaitFor)
     fixture_close(&fixture);
 }
 
+static void command_run(void *ctx)
+{
+    struct program *program = ctx;
+    static const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
+    sim_thread_sleep(fixture.sim, 100);
+    call_note(program, JOURNAL_OPEN_DEVICE);
+    sim_event_schedule(fixture.sim, &program->answer, 50);
+    (void)sim_condition_wait(fixture.sim, &program->answered, SIM_NEVER_PS, &reason);
+    const struct journal_record record = {.call = JOURNAL_REG_MR};
+    observe_note(fixture.node0,
+                 &(struct observe_call){.thread = "t", .at_ps = 150, .took_ps = 50, .upcoming = &program->upcoming},
+                 &record);
+}
+
+TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
+{
+    struct program program = {0};
+    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
+    sim_condition_init(&program.answered);
+    sim_event_init(&program.answer, answer_run, &program);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", command_run, &program), SIM_OK);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=3 cause=2\n");
+    EXPECT_CONTAINS(fixture.traced, "took_ps=50 number=2 cause=1\n");
+    fixture_close(&fixture);
+}
+
 TEST(VerbsTrace, ShowsTheRegionThatEndsAsItShowedItsBeginning)
 {
     struct journal_record record = {.call = JOURNAL_REG_MR,

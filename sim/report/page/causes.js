@@ -34,7 +34,7 @@ function arrowTimes(cause, effect) {
 // From the record back to what began it; a record that begins something itself goes back to the one before.
 function chainBack(record) {
   const chain = [record];
-  for (let at = record.cause; at; at = at.cause) {
+  for (let at = record.cause; at && at !== record; at = at.cause) {
     chain.push(at);
     if (at.starts) break;
   }

@@ -113,20 +113,28 @@ function startsOf(row, cause) {
 }
 
 function traceRecords(table) {
-  const kinds = [], rows = objects(table), byNumber = new Map(), hidden = ["number", "cause"];
+  const kinds = [], rows = objects(table), byNumber = new Map(), last = new Map(), hidden = ["number", "cause"];
   const records = rows.map(row => {
     const kind = row.kind || row.point, took = /(?:^| )took_ps=(\d+)/.exec(row.details);
     if (!kinds.includes(kind)) kinds.push(kind);
     const details = table.columns.slice(3).filter(name => row[name] !== "" && !hidden.includes(name)).map(name => name === "details" || name === "point" ? row[name] : `${name}=${row[name]}`).join(" ");
     const record = {lane: String(row.component), begin: row.time_ps - (took ? +took[1] : 0), end: row.time_ps, series: row.series, cause: null, effects: [], starts: false,
       colour: COLOURS[kinds.indexOf(kind) % COLOURS.length], text: `${row.component}: ${details}`};
-    if (row.number) byNumber.set(`${row.series} ${row.number}`, [record, row]);
+    const lane = `${row.series} ${row.component}`, found = [record, row, last.get(lane)]; // and the one before on its lane
+    last.set(lane, found);
+    if (row.number) byNumber.set(`${row.series} ${row.number}`, found);
     return record;
   });
+  // What is stored between two calls has the later one as its cause, which begins after it: it follows from the one before.
+  function causeOf(row, end) {
+    let found = row.cause ? byNumber.get(`${row.series} ${row.cause}`) : null;
+    while (found && found[0].begin > end) found = found[2];
+    return found || [null];
+  }
   rows.forEach((row, i) => {
-    const [cause, from] = row.cause ? byNumber.get(`${row.series} ${row.cause}`) || [null] : [null];
+    const [cause, from] = causeOf(row, records[i].end);
     records[i].starts = startsOf(row, from);
-    if (!cause || cause.begin > records[i].end) return;
+    if (!cause || cause === records[i]) return;
     causeSet(records[i], cause);
     if (ENDS[row.point] === from.point && cause.end === cause.begin) cause.end = records[i].begin;
   });
