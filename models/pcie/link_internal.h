@@ -136,7 +136,7 @@ struct pcie_inbound {
 // The receiver's half (clauses 3.5.3 and 2.6.1.2).
 struct pcie_receiver {
     PCIE_LINE uint64_t update_due_ps[PCIE_UPDATES]; // SIM_NEVER_PS: that event is not pending
-    struct pcie_ring dllps;                     // struct pcie_dllp
+    struct pcie_ring dllps;                         // struct pcie_dllp
     bool ack_due, nak_due;
     bool update_due[PCIE_CLASS_COUNT];
     PCIE_LINE struct pcie_ring arriving; // struct pcie_arriving
@@ -194,16 +194,18 @@ static inline bool pcie_transmitter_is_prompt(const pcie_end_t *end)
 
 void pcie_link_streams_interrupt(pcie_link_t *link); // stream.c: something happens to the link
 
-// trace.c: a TLP at one of the link's two trace points; no cost without a listener.
+// trace.c: a TLP at one of the link's two trace points, between two causes; no cost without a listener.
 enum { PCIE_TRACE_FIELD_COUNT = 6 };
 extern const struct sim_trace_field pcie_trace_fields[PCIE_TRACE_FIELD_COUNT];
 #define PCIE_TRACE_FIELDS pcie_trace_fields, PCIE_TRACE_FIELD_COUNT
-void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp);
+void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp,
+                     sim_cause_t from, sim_cause_t to);
 
-static inline void pcie_trace_tlp(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp)
+static inline void pcie_trace_tlp(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp,
+                                  sim_cause_t from, sim_cause_t to)
 {
     if (sim_trace_wanted(end->sim)) {
-        pcie_trace_emit(end, point, tlp);
+        pcie_trace_emit(end, point, tlp, from, to);
     }
 }
 
@@ -260,7 +262,7 @@ static inline bool pcie_update_claim(pcie_end_t *end, enum pcie_late which)
 void pcie_end_settle(pcie_end_t *end);
 
 void pcie_transmitter_init(pcie_end_t *end);
-void pcie_transmitter_clear(pcie_end_t *end); // drops what is queued and kept
+void pcie_transmitter_clear(pcie_end_t *end);   // drops what is queued and kept
 void pcie_transmitter_restart(pcie_end_t *end); // the link comes up: the first sequence number, the peer's free buffers
 void pcie_transmitter_fini(pcie_end_t *end);
 void pcie_transmitter_room_notify(pcie_end_t *end); // notifies the owner when its room changed
@@ -274,7 +276,7 @@ void pcie_receiver_init(pcie_end_t *end);
 // The link is down: drops what has not arrived by now; what has arrived is still delivered.
 void pcie_receiver_cut(pcie_end_t *end);
 uint32_t pcie_receiver_flush(pcie_end_t *end); // drops all that is arriving; returns the number of accepted TLPs
-void pcie_receiver_restart(pcie_end_t *end); // the link comes up: expects the first sequence number
+void pcie_receiver_restart(pcie_end_t *end);   // the link comes up: expects the first sequence number
 void pcie_receiver_fini(pcie_end_t *end);
 // A TLP is in flight to this end, with a reference of its own. at_once: the data link layer must check it as soon as it
 // arrives.
@@ -285,7 +287,7 @@ void pcie_receiver_ack_mark(pcie_end_t *end); // for ack_event
 void pcie_credits_init(pcie_end_t *end);
 void pcie_credits_clear(pcie_end_t *end);   // the link is down: counts announced releases, and reports none
 void pcie_credits_restart(pcie_end_t *end); // the link comes up: advertises what is free
-void pcie_credits_take(pcie_end_t *end);                           // update phase: counts what was released by now
+void pcie_credits_take(pcie_end_t *end);    // update phase: counts what was released by now
 void pcie_credits_granted(pcie_end_t *end, enum pcie_class class); // the free credits have been reported
 void pcie_credits_free_mark(pcie_end_t *end);                      // for free_event
 void pcie_credits_update_mark(pcie_end_t *end);                    // for update_event

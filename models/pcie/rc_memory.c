@@ -3,10 +3,16 @@
 #include "models/pcie/completer.h"
 #include "models/pcie/rc_internal.h"
 #include "sim/adversary/adversary.h"
+#include "sim/kernel/trace.h"
 
 static const struct sim_work written = {"memory", "write becomes visible", false};
 static const struct sim_work waited = {"memory", "wait for other reads", false};
 static const struct sim_work fetched = {"memory", "read", false};
+
+static const struct sim_trace_field written_fields[] = {{"address", SIM_TRACE_HEX, NULL},
+                                                        {"length_bytes", SIM_TRACE_DECIMAL, NULL}};
+static const struct sim_trace_point memory_written = {"memory_written", written_fields, 2,
+                                                      "a device's write becomes visible in host memory"};
 
 static void commit_event_run(void *ctx);
 static void read_event_run(void *ctx);
@@ -92,6 +98,8 @@ static void commit_due(pcie_rc_t *rc)
         pcie_ring_pop(&rc->commits);
         sim_cause_arrive(rc->sim, commit.cause);
         if (pcie_tlp_class(commit.tlp) == PCIE_POSTED) {
+            sim_trace(rc->sim, rc->name, &memory_written,
+                      (const uint64_t[]){commit.tlp->address, pcie_tlp_payload_bytes(commit.tlp)});
             write_apply(rc, commit.tlp);
         } else {
             pcie_rc_cpu_complete(commit.port, commit.tlp);

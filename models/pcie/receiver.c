@@ -150,7 +150,7 @@ static void deliver(pcie_end_t *end, pcie_tlp_t *tlp)
     rx->classes[class].received.data += pcie_tlp_data_credits(tlp);
     end->counters[PCIE_COUNT_TLPS_RECEIVED]++;
     pcie_credits_watch(end, class);
-    pcie_trace_tlp(end, &tlp_received, tlp);
+    pcie_trace_tlp(end, &tlp_received, tlp, sim_cause_now(end->sim), sim_cause_now(end->sim));
     if (end->ops == NULL) {
         sim_panic(end->name, "a TLP arrived and nobody is attached");
     }

@@ -11,7 +11,8 @@ const struct sim_trace_field pcie_trace_fields[PCIE_TRACE_FIELD_COUNT] = {
     {"requester", SIM_TRACE_HEX, NULL}, {"tag", SIM_TRACE_DECIMAL, NULL}, {"status", SIM_TRACE_NAME, statuses},
 };
 
-void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp)
+void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point, const pcie_tlp_t *tlp,
+                     sim_cause_t from, sim_cause_t to)
 {
     bool request = tlp->kind == PCIE_TLP_MRD || tlp->kind == PCIE_TLP_MWR;
     const uint64_t values[PCIE_TRACE_FIELD_COUNT] = {
@@ -22,5 +23,5 @@ void pcie_trace_emit(const pcie_end_t *end, const struct sim_trace_point *point,
         tlp->kind == PCIE_TLP_MWR ? SIM_TRACE_ABSENT : tlp->tag,
         request ? SIM_TRACE_ABSENT : tlp->cpl_status,
     };
-    sim_trace(end->sim, end->name, point, values);
+    sim_trace_between(end->sim, end->name, point, values, from, to);
 }

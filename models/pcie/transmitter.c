@@ -291,7 +291,8 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
     uint32_t bytes = pcie_tlp_wire_bytes(tlp);
     uint64_t sent_ps = pcie_wire_send(&tx->wire, sim_now_ps(end->sim), bytes);
     end->counters[PCIE_COUNT_WIRE_BYTES] += bytes;
-    pcie_trace_tlp(end, &tlp_sent, tlp);
+    sim_cause_t arrives = sim_causes_recorded(end->sim) ? flight_explain(end, cause, ready_ps, sent_ps) : 0;
+    pcie_trace_tlp(end, &tlp_sent, tlp, cause, arrives);
     bool corrupt = corruption_due(tx, end->link->config.corrupt_every_tlps, spare);
     end->counters[PCIE_COUNT_TLPS_CORRUPTED] += corrupt;
     if (tx->replay.count == 1 || tx->resend_begins) {
@@ -306,8 +307,7 @@ static void tlp_transmit(pcie_end_t *end, pcie_tlp_t *tlp, uint64_t sequence, bo
         return;
     }
     pcie_tlp_ref(tlp);
-    cause = sim_causes_recorded(end->sim) ? flight_explain(end, cause, ready_ps, sent_ps) : 0;
-    const struct pcie_arriving arriving = {tlp, sent_ps + end->link->config.flight_ps, sequence, corrupt, cause};
+    const struct pcie_arriving arriving = {tlp, sent_ps + end->link->config.flight_ps, sequence, corrupt, arrives};
     pcie_receiver_send_towards(end->peer, &arriving, pcie_transmitter_is_prompt(end));
 }
 

@@ -46,6 +46,7 @@ static void fetch_read(peach2_twin_t *twin, unsigned index, uint64_t edge)
     sim_cause_t cause = sim_cause_now(twin->sim);
     twin_fetch_taken(fetch, edge);
     sim_cause_mark(twin->sim, twin->name, &fetch_begins);
+    twin_fetch_trace(fetch, address, bytes / PEACH2_DESCRIPTOR_BYTES);
     request_offer(twin, tag, address, bytes, edge);
     twin_streams_beside_read(twin, bytes);
     sim_cause_arrive(twin->sim, cause);

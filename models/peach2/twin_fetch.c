@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "models/peach2/twin_internal.h"
+#include "sim/kernel/trace.h"
 
 enum { DESCRIPTORS_PER_PAGE = 4096 / PEACH2_DESCRIPTOR_BYTES };
 
@@ -180,6 +181,15 @@ static void wait_begin(struct twin_fetch *fetch, uint32_t due, uint64_t edge)
 
 // --- host memory ----------------------------------------------------------------------------------------------------
 
+void twin_fetch_trace(const struct twin_fetch *fetch, uint64_t address, uint32_t count)
+{
+    static const struct sim_trace_field fields[] = {
+        {"channel", SIM_TRACE_DECIMAL, NULL}, {"address", SIM_TRACE_HEX, NULL}, {"count", SIM_TRACE_DECIMAL, NULL}};
+    static const struct sim_trace_point requested = {"descriptors_requested", fields, 3,
+                                                     "of host memory, or of the board's by its offset"};
+    sim_trace(fetch->twin->sim, fetch->twin->name, &requested, (const uint64_t[]){fetch->channel, address, count});
+}
+
 void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge)
 {
     wait_begin(fetch, twin_fetch_burst(fetch), edge);
@@ -260,6 +270,7 @@ static void memory_run(void *ctx)
         port->owner = twin_round_robin(candidates, port->owner);
         port->free_from = edge + 2;
         struct twin_fetch *fetch = &twin->fetches[port->owner];
+        twin_fetch_trace(fetch, fetch->next, 1);
         memcpy(words, &twin->memory[fetch->next], sizeof words);
         wait_begin(fetch, 1, edge);
         arrive(fetch, words, edge + 1);

@@ -179,6 +179,8 @@ uint64_t twin_fetch_settled(const struct twin_fetch *fetch);
 uint64_t twin_fetch_wants(const struct twin_fetch *fetch);
 uint32_t twin_fetch_burst(const struct twin_fetch *fetch);
 void twin_fetch_taken(struct twin_fetch *fetch, uint64_t edge); // the read is sent
+// A trace point: it requests so many descriptors now.
+void twin_fetch_trace(const struct twin_fetch *fetch, uint64_t address, uint32_t count);
 // A completion for a descriptor read, its header at edge `from`. false: unexpected.
 bool twin_fetch_complete(peach2_twin_t *twin, pcie_tlp_t *tlp, enum peach2_dma_error answer, uint64_t from);
 struct twin_descriptor *twin_fetch_front(struct twin_fetch *fetch); // NULL: none

@@ -36,6 +36,7 @@ struct attach_run_options {
     uint64_t silence_limit_ms;    // functional: how long the run may go without an attach call; 0: without limit
     sim_counter_visit_fn counter; // after the run; may be NULL
     sim_trace_sink_fn trace;      // may be NULL
+    bool trace_causes;            // its records name their causes
     void (*diagnosis)(void *ctx, const char *line); // refused calls and completions in error; NULL: not reported
     bool summary;                                   // counts of verbs calls
     bool check;                                     // mistakes that a real device cannot see, reported as diagnoses

@@ -47,8 +47,8 @@ struct attach_watching {
     unsigned count;
     unsigned copies;    // count, and the terminals in sets that the thread waits for
     unsigned terminals; // how many of them may be terminals
-    bool ready; // one of them is ready
-    bool blind; // not all could be watched: the thread is woken whenever anything may have changed
+    bool ready;         // one of them is ready
+    bool blind;         // not all could be watched: the thread is woken whenever anything may have changed
 };
 
 // Waits that the observer does not know of yet, by enum observe_wait.
@@ -74,6 +74,7 @@ struct attach_thread {
     uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time
     struct attach_asks asks;
     struct attach_waits waits;
+    struct observe_upcoming upcoming;
     uint64_t announces; // the child that it is about to announce; 0: none
     bool exits;         // it has requested its end, and waits for nothing
 };
@@ -111,8 +112,8 @@ struct attach_process {
     bool leaving;       // it has announced its end or an exec
     bool ended;
     uint64_t signals_seen; // that end it and were pending at the last look (settle.c)
-    uint64_t alarm_ps;  // no wait goes beyond this time
-    uint64_t scheduled; // scheduling slots of its threads, and of processes that share memory with it
+    uint64_t alarm_ps;     // no wait goes beyond this time
+    uint64_t scheduled;    // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
     struct host_watch watch;
     struct host_owner owner;      // owner of memory that is not pinned

@@ -79,6 +79,7 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
     const struct observe_call call = {.thread = thread->name,
                                       .at_ps = at_ps,
                                       .took_ps = took_ps(notes, note, at_ps),
+                                      .upcoming = &thread->upcoming,
                                       .frames = process->server->options->check ? note->frames : NULL};
     waits_report(thread, note->record.call, observe_is_wait(note->record.call) ? call.took_ps : 0);
     observe_note(process->observed, &call, &note->record);

@@ -48,7 +48,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .compute_scale = config->host.compute == SCN_COMPUTE_SCALED ? config->host.compute_scale : 0,
         .has_board = config->board.given,
         .journal_all = server->notes_all,
-        .journal_polls = server->options->explain,
+        .journal_polls = server->options->explain || server->options->trace_causes,
         .checks = server->options->check,
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,

@@ -172,6 +172,7 @@ static observe_t *observer_create(struct attach_server *server)
     const struct attach_run_options *options = server->options;
     return observe_create(server->sim, &(struct observe_options){.trace = options->trace,
                                                                  .trace_ctx = options->ctx,
+                                                                 .trace_causes = options->trace_causes,
                                                                  .line = options->diagnosis,
                                                                  .line_ctx = options->ctx,
                                                                  .receives = attach_receives,

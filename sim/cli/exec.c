@@ -33,8 +33,11 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, out)},
     {"ipc-trace", "FILE", "write a line for every attach call of a program to FILE, to compare two runs",
      CLI_OPTION_TEXT, offsetof(struct exec_options, ipc_trace)},
-    {"trace", "FILE.csv", "write every TLP, packet and verbs call in the order of simulated time", CLI_OPTION_TEXT,
-     offsetof(struct exec_options, observing.trace)},
+    {"trace", "FILE.csv",
+     "write every TLP, packet and verbs call in the order of simulated time; FILE.json: as trace events for Perfetto",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, observing.trace)},
+    {"trace-causes", NULL, "also write a number for each record of the trace, and that of its cause", CLI_OPTION_FLAG,
+     offsetof(struct exec_options, observing.trace_causes)},
     {"trace-only", "GLOB", "trace only matching components or points ('*.verbs', tlp_sent); may be given several times",
      CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
     {"explain", "SELECT",
@@ -77,7 +80,8 @@ static const struct cli_renamed renamed[] = {{"crossings", "ipc-trace"}, {NULL, 
 static const struct cli_syntax syntax = {
     .renamed = renamed,
     .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
-             "                   [--trace FILE.csv [--trace-only GLOB]...] [--summary] [--check] [--quiet-diagnosis]\n"
+             "                   [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...] [--summary] [--check]\n"
+             "                   [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--adversarial SEED | --seeds A..B [--jobs N]]\n"
              "                   [--ipc-trace FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
@@ -164,10 +168,9 @@ static void schedule_once(void *ctx)
     cli_captures_show(exec->captures);
 }
 
-static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void trace_take(void *ctx, const struct sim_trace_record *record)
 {
-    cli_observing_trace(((struct cli_exec *)ctx)->observing, time_ps, component, point, values);
+    cli_observing_trace(((struct cli_exec *)ctx)->observing, record);
 }
 
 static void diagnosis_take(void *ctx, const char *line)
@@ -198,6 +201,7 @@ static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_
     run->counter = wanted ? counter_take : NULL;
     run->scheduled = exec->captures->any ? schedule_once : NULL;
     run->trace = observing->tracing ? trace_take : NULL;
+    run->trace_causes = observing->tracing && observing->trace.causes;
     bool quiet = observing->given->quiet_diagnosis && !observing->given->check;
     run->diagnosis = quiet ? NULL : diagnosis_take;
     run->summary = run->summary || exec->job.directory != NULL;

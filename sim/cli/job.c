@@ -55,11 +55,10 @@ static void counter_take(void *ctx, const char *component, const struct sim_coun
     report_add_counter(running->report, series_of(running), component, desc->name, desc->unit, value);
 }
 
-static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void trace_take(void *ctx, const struct sim_trace_record *record)
 {
     struct running *running = ctx;
-    cli_trace_write(running->job->trace, time_ps, component, point, values);
+    cli_trace_write(running->job->trace, record);
 }
 
 static void fault_take(void *ctx, const struct plat_fault *fault)
@@ -163,6 +162,7 @@ static enum cli_exit series_run(struct running *running)
         .counter = counter_take,
         .fault = fault_take,
         .trace = job->trace != NULL ? trace_take : NULL,
+        .trace_causes = job->trace != NULL && job->trace->causes,
         .progress = progress_take,
     };
     struct plat_result result = {0};

@@ -14,9 +14,13 @@ static bool trace_begin(struct cli_observing *observing, const char *scenario_pa
         cli_error("--trace-only needs --trace FILE.csv");
         return false;
     }
+    if (given->trace == NULL && given->trace_causes) {
+        cli_error("--trace-causes needs --trace FILE.csv");
+        return false;
+    }
     if (given->trace != NULL) {
         observing->tracing = cli_output_usable(given->trace, scenario_path, paths) &&
-                             cli_trace_open(&observing->trace, given->trace, &given->trace_only);
+                             cli_trace_open(&observing->trace, given->trace, &given->trace_only, given->trace_causes);
         observing->trace.series = "exec";
     }
     return observing->tracing || given->trace == NULL;
@@ -90,10 +94,9 @@ bool cli_observing_end(struct cli_observing *observing, const char *directory)
     return (!observing->tracing || cli_trace_close(&observing->trace, true)) && good;
 }
 
-void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
-                         const struct sim_trace_point *point, const uint64_t *values)
+void cli_observing_trace(struct cli_observing *observing, const struct sim_trace_record *record)
 {
-    cli_trace_write(&observing->trace, time_ps, component, point, values);
+    cli_trace_write(&observing->trace, record);
 }
 
 void cli_observing_diagnosis(struct cli_observing *observing, const char *line)

@@ -11,6 +11,7 @@
 struct cli_observing_options {
     const char *trace; // a file; NULL: none
     struct cli_list trace_only;
+    bool trace_causes;
     const char *explain;  // the selection; "": all; NULL: none
     const char *timeline; // a file; NULL: none
     bool summary, quiet_diagnosis, check;
@@ -36,8 +37,7 @@ bool cli_observing_begin(struct cli_observing *observing, const struct cli_obser
 // Completes the trace, prints the breakdown and writes it into the directory (NULL: not written). false: printed why.
 bool cli_observing_end(struct cli_observing *observing, const char *directory);
 
-void cli_observing_trace(struct cli_observing *observing, uint64_t time_ps, const char *component,
-                         const struct sim_trace_point *point, const uint64_t *values);
+void cli_observing_trace(struct cli_observing *observing, const struct sim_trace_record *record);
 void cli_observing_diagnosis(struct cli_observing *observing, const char *line); // observing NULL: only printed
 // Adds the findings of checks as a testcase; nothing if there were no checks.
 void cli_observing_judge(const struct cli_observing *observing, unsigned findings, junit_t *junit);

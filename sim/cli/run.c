@@ -22,6 +22,7 @@ struct run_options {
     struct cli_list sets;
     const char *trace;
     struct cli_list trace_only;
+    bool trace_causes;
     const char *jobs;
     uint32_t job_count; // of --jobs
     struct cli_engine_settings engine;
@@ -56,8 +57,10 @@ static const struct cli_option options[] = {
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
     {"json", NULL, "print the tables of each scenario as one JSON object, and no text", CLI_OPTION_FLAG,
      offsetof(struct run_options, json)},
-    {"trace", "FILE.csv", "write every TLP at every end of a link", CLI_OPTION_TEXT,
-     offsetof(struct run_options, trace)},
+    {"trace", "FILE.csv", "write every TLP at every end of a link; FILE.json: as trace events for Perfetto",
+     CLI_OPTION_TEXT, offsetof(struct run_options, trace)},
+    {"trace-causes", NULL, "also write a number for each record of the trace, and that of its cause", CLI_OPTION_FLAG,
+     offsetof(struct run_options, trace_causes)},
     {"trace-only", "GLOB", "trace only matching components or points ('node0.*', tlp_sent); may be given several times",
      CLI_OPTION_LIST, offsetof(struct run_options, trace_only)},
     {"junit", "FILE.xml", "write the test results as JUnit XML", CLI_OPTION_TEXT, offsetof(struct run_options, junit)},
@@ -72,8 +75,8 @@ static const char *const exclusive[] = {"quiet", "json", NULL};
 static const struct cli_syntax syntax = {
     .exclusive = exclusive,
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet | --json]\n"
-             "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-only GLOB]...] [--trace-rtl]\n"
-             "                  [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
+             "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...]\n"
+             "                  [--trace-rtl] [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
              "                  [--engine local|slurm [--partition P] [--array-size N] [--time T]\n"
              "                   [--detach|--resume]]",
     .doc = "Runs each scenario, writes its results and prints them. Without a file it runs the ping-pong of\n"
@@ -163,7 +166,7 @@ static enum cli_exit jobs_run(struct cli_job *jobs, size_t count, const struct r
         return cli_side_run(jobs, count, given->job_count);
     }
     const char *trace_path = given->trace;
-    if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only)) {
+    if (trace_path != NULL && !cli_trace_open(&trace, trace_path, &given->trace_only, given->trace_causes)) {
         return CLI_EXIT_INPUT;
     }
     enum cli_exit worst = CLI_EXIT_OK;
@@ -224,6 +227,10 @@ static bool options_right(struct run_options *given, size_t files)
     }
     if (given->trace == NULL && given->trace_only.count > 0) {
         cli_error("--trace-only needs --trace FILE.csv");
+        return false;
+    }
+    if (given->trace == NULL && given->trace_causes) {
+        cli_error("--trace-causes needs --trace FILE.csv");
         return false;
     }
     if (given->trace != NULL && files > 1) {

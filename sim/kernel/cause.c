@@ -10,6 +10,7 @@ struct record {
     const char *component;
     const struct sim_work *work;
     sim_cause_t from;
+    uint32_t number; // of the record of a trace that is here, or that a search from here has found; 0: none
 };
 
 struct reading {
@@ -63,6 +64,9 @@ void sim_causes_record(sim_t *sim, uint64_t bytes_max)
 
 void sim_causes_record_last(sim_t *sim, uint32_t count)
 {
+    if (sim->causes != NULL) {
+        return;
+    }
     sim->causes = calloc(1, sizeof *sim->causes);
     if (sim->causes == NULL) {
         sim_panic("kernel", "no memory to record causes");
@@ -111,7 +115,7 @@ sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const c
     if (causes->is_ring) {
         sim_cause_t cause = causes->count;
         causes->count = cause == UINT32_MAX ? 1 : cause + 1;
-        causes->records[cause & (causes->capacity - 1)] = (struct record){end_ps, component, work, from};
+        causes->records[cause & (causes->capacity - 1)] = (struct record){end_ps, component, work, from, 0};
         return cause;
     }
     if (!has_room(sim, sizeof *causes->records)) {
@@ -124,7 +128,7 @@ sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const c
         causes->capacity = causes->capacity == 0 ? 1u << 16 : causes->capacity * 2;
         causes->records = grown(causes->records, causes->capacity, sizeof *causes->records);
     }
-    causes->records[causes->count] = (struct record){end_ps, component, work, from};
+    causes->records[causes->count] = (struct record){end_ps, component, work, from, 0};
     return causes->count++;
 }
 
@@ -180,6 +184,31 @@ void sim_cause_arrive(sim_t *sim, sim_cause_t cause)
 void sim_cause_mark(sim_t *sim, const char *component, const struct sim_work *mark)
 {
     sim_cause_follow(sim, sim->cause, component, mark);
+}
+
+// --- records of a trace ----------------------------------------------------------------------------------------------
+
+void sim_cause_number(sim_t *sim, sim_cause_t cause, uint32_t number)
+{
+    struct record *record = record_at(sim->causes, cause);
+    if (cause != 0 && record != &sim->causes->origin) {
+        record->number = number;
+    }
+}
+
+// A search leaves its result on its way, so that the next one from there on is short.
+uint32_t sim_cause_numbered(sim_t *sim, sim_cause_t cause)
+{
+    struct sim_causes *causes = sim->causes;
+    sim_cause_t at = cause;
+    while (at != 0 && record_at(causes, at)->number == 0) {
+        at = record_at(causes, at)->from;
+    }
+    uint32_t number = at != 0 ? record_at(causes, at)->number : 0;
+    for (sim_cause_t passed = cause; number != 0 && passed != at; passed = record_at(causes, passed)->from) {
+        record_at(causes, passed)->number = number;
+    }
+    return number;
 }
 
 void sim_cause_clock_read(sim_t *sim)

@@ -38,6 +38,7 @@ void sim_causes_record(sim_t *sim, uint64_t bytes_max);
 // The same, but only the last `count` records are kept (a power of two); the run continues, and a path ends where its
 // records have been overwritten.
 void sim_causes_record_last(sim_t *sim, uint32_t count);
+#define SIM_CAUSES_LAST (1u << 22) // an ample count; 32 B each
 bool sim_causes_full(const sim_t *sim);
 bool sim_causes_recorded(const sim_t *sim);
 

@@ -132,6 +132,7 @@ struct sim {
     struct sim_counters counters;
     sim_trace_sink_fn trace_sink;
     void *trace_ctx;
+    uint32_t trace_count; // records of the trace that have a number
 };
 
 void sim_counters_fini(sim_t *sim);
@@ -140,6 +141,9 @@ void sim_causes_fini(sim_t *sim);
 // Adds a record, while causes are recorded.
 sim_cause_t sim_cause_add(sim_t *sim, sim_cause_t from, uint64_t end_ps, const char *component,
                           const struct sim_work *work);
+// While causes are recorded: a record of a trace is at this cause; the nearest one at or before it, 0: none.
+void sim_cause_number(sim_t *sim, sim_cause_t cause, uint32_t number);
+uint32_t sim_cause_numbered(sim_t *sim, sim_cause_t cause);
 
 // Nanoseconds, with picoseconds after the point if there are any: "12", "12.345". Returns buffer.
 enum { SIM_NS_TEXT_BYTES = 32 };

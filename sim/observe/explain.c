@@ -293,11 +293,7 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
 
 bool observe_explain_begin(observe_t *observe)
 {
-    enum { RECORDS = 1 << 22 }; // 32 B each
     observe->explained = calloc(1, sizeof *observe->explained);
-    if (observe->explained != NULL) {
-        sim_causes_record_last(observe->sim, RECORDS);
-    }
     return observe->explained != NULL;
 }
 

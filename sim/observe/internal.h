@@ -122,6 +122,8 @@ struct observe {
     struct observe_line *lines;          // a heap, in the order of time, of lines to write (trace.c)
     size_t line_count, line_room;
     uint64_t line_order;
+    struct observe_traced *traced; // by the numbers of records: what they follow from (trace.c)
+    size_t traced_room;
     unsigned findings; // of checks
     uint64_t datagrams;
     uint64_t changes;  // of objects; starts at 1
@@ -207,6 +209,8 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
 // A sentence about what the process did: of a diagnosis or a check.
 void observe_trace_say(observe_process_t *process, uint64_t at_ps, const char *text);
 void observe_trace_free(observe_t *observe);
+// Notes which record a record follows from, by their numbers.
+void observe_trace_follow(observe_t *observe, uint32_t number, uint32_t cause, uint64_t at_ps);
 void observe_trace_write_due(observe_t *observe); // writes the lines whose time has come
 
 // --- explain.c ------------------------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@
 
 #include "sim/observe/internal.h"
 
-static void trace_sink(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values);
+static void trace_sink(void *ctx, const struct sim_trace_record *record);
 
 observe_t *observe_create(sim_t *sim, const struct observe_options *options)
 {
@@ -22,6 +21,9 @@ observe_t *observe_create(sim_t *sim, const struct observe_options *options)
         if (options->explain && !observe_explain_begin(observe)) {
             free(observe);
             return NULL;
+        }
+        if (options->explain || options->trace_causes) {
+            sim_causes_record_last(sim, SIM_CAUSES_LAST);
         }
     }
     return observe;
@@ -114,18 +116,18 @@ void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t
 }
 
 // Counts what an adapter did for a queue pair, in whichever process of its node owns it.
-static void point_count(observe_t *observe, const char *component, const struct sim_trace_point *point,
-                        const uint64_t *values)
+static void point_count(observe_t *observe, const struct sim_trace_record *record)
 {
-    bool rnr = strcmp(point->name, "rnr_nak") == 0;
-    if (!rnr && strcmp(point->name, "retry") != 0) {
+    const char *component = record->component;
+    bool rnr = strcmp(record->point->name, "rnr_nak") == 0;
+    if (!rnr && strcmp(record->point->name, "retry") != 0) {
         return;
     }
     for (const observe_process_t *process = observe->processes; process != NULL; process = process->next) {
         size_t length = strlen(process->node);
         bool here = strncmp(component, process->node, length) == 0 && component[length] == '.';
         for (uint32_t i = 0; here && observe_object_find(process, OBSERVE_CONTEXT, i, 0) != NULL; i++) {
-            struct observe_object *qp = observe_object_find(process, OBSERVE_QP, i, (uint32_t)values[0]);
+            struct observe_object *qp = observe_object_find(process, OBSERVE_QP, i, (uint32_t)record->values[0]);
             if (qp != NULL && !qp->ended) {
                 qp->qp.rnr_naks += rnr;
                 qp->qp.retries += !rnr;
@@ -134,15 +136,17 @@ static void point_count(observe_t *observe, const char *component, const struct 
     }
 }
 
-static void trace_sink(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void trace_sink(void *ctx, const struct sim_trace_record *record)
 {
     observe_t *observe = ctx;
     if (observe->options.summary) {
-        point_count(observe, component, point, values);
+        point_count(observe, record);
     }
     if (observe->options.trace != NULL) {
         observe_trace_write_due(observe);
-        observe->options.trace(observe->options.trace_ctx, time_ps, component, point, values);
+        if (observe->options.trace_causes) {
+            observe_trace_follow(observe, record->number, record->cause, record->time_ps);
+        }
+        observe->options.trace(observe->options.trace_ctx, record);
     }
 }

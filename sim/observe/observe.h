@@ -45,6 +45,7 @@ struct observe_selection {
 struct observe_options {
     sim_trace_sink_fn trace; // NULL: no trace
     void *trace_ctx;
+    bool trace_causes;                         // records of the trace name their causes (sim/kernel/trace.h)
     void (*line)(void *ctx, const char *text); // receives diagnoses, without a newline; NULL: none
     void *line_ctx;
     // Queries the receive requests of a queue pair (of a context, by its number) of the process with this tag. Returns
@@ -77,6 +78,12 @@ struct observe_identity {
 observe_process_t *observe_process_begin(observe_t *observe, const struct observe_identity *identity);
 void observe_process_end(observe_process_t *process, uint64_t at_ps);
 
+// The number that the next call of a thread will have in the trace. What the thread does before that call returns, such
+// as the store that rings a doorbell, follows from it.
+struct observe_upcoming {
+    uint32_t number, cause; // 0: none; cause: what the call follows from if it does not wait
+};
+
 #define OBSERVE_FRAMES 12u
 // A call of a program. thread: its name in traces. at_ps: when it ended. frames: the return addresses of its call
 // frames, the innermost first, 0 after the last; NULL: not known.
@@ -84,6 +91,7 @@ struct observe_call {
     const char *thread;
     uint64_t at_ps, took_ps;
     const uint64_t *frames;
+    struct observe_upcoming *upcoming; // the thread's; NULL: its calls are not connected with causes
 };
 void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
 // The process is about to exit by itself; its memory can still be read.

@@ -12,6 +12,7 @@
 
 struct observe_line {
     uint64_t at_ps, order, took_ps;
+    uint32_t number, cause; // in the trace
     char component[104];
     char *text; // a sentence, owned; NULL: the line is a call
     struct journal_record record;
@@ -110,12 +111,23 @@ static void form_fill(const struct field *field, uint64_t value, struct sim_trac
     }
 }
 
+static void line_pass(const observe_t *observe, const struct observe_line *line, const struct sim_trace_point *point,
+                      const uint64_t *values)
+{
+    observe->options.trace(observe->options.trace_ctx, &(struct sim_trace_record){.time_ps = line->at_ps,
+                                                                                  .component = line->component,
+                                                                                  .point = point,
+                                                                                  .values = values,
+                                                                                  .number = line->number,
+                                                                                  .cause = line->cause});
+}
+
 static void sentence_write(const observe_t *observe, const struct observe_line *line)
 {
     const char *const text = line->text;
     const struct sim_trace_field field = {"text", SIM_TRACE_NAME, &text};
     const struct sim_trace_point point = {"diagnosis", &field, 1, "what is said of it"};
-    observe->options.trace(observe->options.trace_ctx, line->at_ps, line->component, &point, (const uint64_t[]){0});
+    line_pass(observe, line, &point, (const uint64_t[]){0});
 }
 
 static void line_write(const observe_t *observe, const struct observe_line *line)
@@ -136,7 +148,7 @@ static void line_write(const observe_t *observe, const struct observe_line *line
         count++;
     }
     const struct sim_trace_point point = {observe_call_name(line->record.call), fields, count, "a call of the program"};
-    observe->options.trace(observe->options.trace_ctx, line->at_ps, line->component, &point, values);
+    line_pass(observe, line, &point, values);
 }
 
 // --- the heap -------------------------------------------------------------------------------------------------------
@@ -223,6 +235,76 @@ void observe_trace_flush(observe_t *observe)
     lines_write(observe, UINT64_MAX);
 }
 
+// --- numbers --------------------------------------------------------------------------------------------------------
+
+struct observe_traced {
+    uint64_t at_ps;
+    uint32_t cause;
+    bool is_upcoming; // of a call that has not returned; at_ps is the time since when it may have begun
+};
+
+static void traced_set(observe_t *observe, uint32_t number, const struct observe_traced *traced)
+{
+    if (number >= observe->traced_room) {
+        size_t room = 2 * (size_t)number + 1024;
+        struct observe_traced *larger = realloc(observe->traced, room * sizeof *larger);
+        if (larger == NULL) {
+            sim_panic("observe", "no memory for the causes of the trace");
+        }
+        memset(larger + observe->traced_room, 0, (room - observe->traced_room) * sizeof *larger);
+        observe->traced = larger;
+        observe->traced_room = room;
+    }
+    observe->traced[number] = *traced;
+}
+
+void observe_trace_follow(observe_t *observe, uint32_t number, uint32_t cause, uint64_t at_ps)
+{
+    traced_set(observe, number, &(struct observe_traced){at_ps, cause, false});
+}
+
+// Gives the next call of the thread its number. cause: what it follows from unless it waits.
+static void upcoming_reserve(observe_t *observe, struct observe_upcoming *upcoming, uint32_t cause)
+{
+    upcoming->number = sim_trace_reserve(observe->sim);
+    upcoming->cause = cause;
+    traced_set(observe, upcoming->number, &(struct observe_traced){sim_now_ps(observe->sim), upcoming->cause, true});
+}
+
+// Whether the record follows from another one that began at began_ps: all between them are not earlier.
+static bool follows(const observe_t *observe, uint32_t number, uint32_t from, uint64_t began_ps)
+{
+    while (number != 0 && number != from && number < observe->traced_room &&
+           observe->traced[number].at_ps >= began_ps) {
+        number = observe->traced[number].cause;
+    }
+    return number == from;
+}
+
+// Another thread that woke this one did so before its next call, as far as is known.
+static uint32_t cause_settle(const observe_t *observe, uint32_t cause, uint32_t own)
+{
+    while (cause != own && cause < observe->traced_room && observe->traced[cause].is_upcoming) {
+        cause = observe->traced[cause].cause;
+    }
+    return cause;
+}
+
+// A call that waited follows from what ended its wait, unless that is its own doing; otherwise from what the thread did
+// before.
+static void line_number(observe_t *observe, struct observe_upcoming *upcoming, struct observe_line *line)
+{
+    if (upcoming->number == 0) {
+        upcoming_reserve(observe, upcoming, cause_settle(observe, sim_trace_cause(observe->sim), 0));
+    }
+    uint32_t cause = cause_settle(observe, sim_trace_cause(observe->sim), upcoming->number);
+    uint64_t began_ps = line->at_ps - (line->took_ps < line->at_ps ? line->took_ps : line->at_ps);
+    line->number = upcoming->number;
+    line->cause = follows(observe, cause, line->number, began_ps) ? upcoming->cause : cause;
+    observe_trace_follow(observe, line->number, line->cause, line->at_ps);
+    upcoming_reserve(observe, upcoming, line->number);
+}
+
 void observe_trace_note(observe_process_t *process, const struct observe_call *call,
                         const struct journal_record *record)
 {
@@ -230,6 +312,9 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
     struct observe_line line = {
         .at_ps = call->at_ps, .order = observe->line_order++, .took_ps = call->took_ps, .record = *record};
     snprintf(line.component, sizeof line.component, "%s.verbs", call->thread);
+    if (observe->options.trace_causes && call->upcoming != NULL) {
+        line_number(observe, call->upcoming, &line);
+    }
     push(observe, &line);
 }
 
@@ -239,4 +324,5 @@ void observe_trace_free(observe_t *observe)
         free(observe->lines[i].text);
     }
     free(observe->lines);
+    free(observe->traced);
 }

@@ -40,14 +40,19 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
     plat_series_init(&series, scenario, &scenario->runs[run_index], ranks_index, hooks, machine);
     if (hooks->trace != NULL) {
         sim_trace_set_sink(sim, hooks->trace, hooks->ctx);
+        sim_trace_count_set(sim, result->traced);
     }
     if (hooks->path != NULL) {
         sim_causes_record(sim, hooks->path_bytes_max);
+    }
+    if (hooks->trace_causes) {
+        sim_causes_record_last(sim, SIM_CAUSES_LAST);
     }
     result->outcome = plat_machine_run(machine);
     result->simulated_ps += sim_now_ps(sim);
     result->events += sim_events_run(sim);
     result->rtl_cycles += plat_machine_rtl_cycles(machine);
+    result->traced = sim_trace_count(sim);
     outcome_describe(machine, result);
     result->causes_full = sim_causes_full(sim);
     plat_chip_counters_read(machine);

@@ -45,6 +45,7 @@ struct plat_hooks {
     sim_counter_visit_fn counter;                             // after the series; may be NULL
     void (*fault)(void *ctx, const struct plat_fault *fault); // after the series, for each fault; may be NULL
     sim_trace_sink_fn trace;                                  // may be NULL
+    bool trace_causes; // records of the trace name their causes, unless those are SIM_CAUSES_LAST events ago
     // The critical path of a point that the node measured: the pieces of the time between begin and end of the
     // measurement (sim/kernel/cause.h). No pieces: the program did not measure the point in one interval. NULL: paths
     // are not recorded, which saves time and memory.
@@ -69,6 +70,7 @@ struct plat_result {
     uint64_t simulated_ps;
     uint64_t events;
     uint64_t rtl_cycles; // evaluated, of all boards
+    uint32_t traced;     // records of the trace that have a number
     char text[2048];     // stuck: who waits, and for what; a program failed: its message
     bool causes_full;    // stopped: the records for paths would have taken more than path_bytes_max
     bool failed;         // a workload found an error of its own (wrong data, error status)

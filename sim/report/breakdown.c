@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/kernel/text.h"
 #include "sim/report/breakdown_internal.h"
 #include "sim/report/csv.h"
+#include "sim/report/events.h"
 #include "sim/report/files.h"
 #include "sim/report/plot.h"
 
@@ -45,15 +45,6 @@ void breakdown_destroy(breakdown_t *breakdown)
 
 // --- rows ----------------------------------------------------------------------------------------------------------
 
-// The node of a component is the part before its first dot; for end 1 of a cable "node0.E-node1.W.1" it is node1.
-static void node_find(const char *component, char node[SCN_NAME_MAX])
-{
-    const char *rest = component + strcspn(component, "."), *last = strrchr(component, '.');
-    const char *dash = strchr(rest, '-');
-    const char *begin = dash != NULL && strcmp(last, ".1") == 0 ? dash + 1 : component;
-    snprintf(node, SCN_NAME_MAX, "%.*s", (int)strcspn(begin, "."), begin);
-}
-
 static enum breakdown_part part_find(const char *name)
 {
     for (enum breakdown_part part = 0; part < PARTS; part++) {
@@ -77,7 +68,7 @@ static struct breakdown_row row_make(const struct breakdown_case *of, const stru
         snprintf(row.detail, sizeof row.detail, "%s", piece->work != NULL ? piece->work->what : "no label");
     }
     snprintf(row.component, sizeof row.component, "%s", piece->component != NULL ? piece->component : "");
-    node_find(row.component, row.node);
+    events_node_find(row.component, row.node, sizeof row.node);
     if (row.part == PART_LIBRARY && strcmp(row.node, of->node) != 0) {
         row.part = PART_REMOTE_LIBRARY;
     }
@@ -274,34 +265,4 @@ void breakdown_remove(const char *directory)
             (void)unlink(path);
         }
     }
-}
-
-// --- the timeline --------------------------------------------------------------------------------------------------
-
-static void timeline_write(void *ctx, FILE *out)
-{
-    const breakdown_t *breakdown = ctx;
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
-    for (size_t i = 0; i < breakdown->row_count; i++) {
-        const struct breakdown_row *row = &breakdown->rows[i];
-        const struct breakdown_series *series = &breakdown->series[row->series];
-        uint64_t took_ps = row->end_ps - row->begin_ps;
-        fputs(i == 0 ? "\n{\"ph\":\"X\",\"name\":" : ",\n{\"ph\":\"X\",\"name\":", out);
-        sim_text_quote(out, row->detail);
-        fprintf(out, ",\"cat\":\"%s\",\"ts\":%" PRIu64 ".%06u,\"dur\":%" PRIu64 ".%06u,\"pid\":",
-                breakdown_part_names[row->part], row->begin_ps / PS_PER_US, (unsigned)(row->begin_ps % PS_PER_US),
-                took_ps / PS_PER_US, (unsigned)(took_ps % PS_PER_US));
-        char process[2 * SCN_NAME_MAX + 8];
-        snprintf(process, sizeof process, "%s: %s", series->name, row->node);
-        sim_text_quote(out, process);
-        fputs(",\"tid\":", out);
-        sim_text_quote(out, row->component);
-        fputc('}', out);
-    }
-    fputs("\n]}\n", out);
-}
-
-enum sim_status breakdown_timeline_write(const breakdown_t *breakdown, const char *path, char *error, size_t error_size)
-{
-    return files_one_write(path, timeline_write, (void *)(uintptr_t)breakdown, error, error_size);
 }

@@ -32,6 +32,6 @@ enum sim_status breakdown_write(const breakdown_t *breakdown, const char *direct
                                 size_t error_size);
 // Removes the files of an earlier run from the directory, which could be mistaken for this run's.
 void breakdown_remove(const char *directory);
-// The rows as trace events for chrome://tracing and Perfetto: each node is a process, each component a thread.
+// The rows as trace events for chrome://tracing and Perfetto (events.h), with a flow along each path.
 enum sim_status breakdown_timeline_write(const breakdown_t *breakdown, const char *path, char *error,
                                          size_t error_size);

@@ -10,6 +10,8 @@ TEXT(page_css, PAGE_FOLDER "/page.css");
 TEXT(page_script_common, PAGE_FOLDER "/common.js");
 TEXT(page_script_table, PAGE_FOLDER "/table.js");
 TEXT(page_script_chart, PAGE_FOLDER "/chart.js");
+TEXT(page_script_causes, PAGE_FOLDER "/causes.js");
+TEXT(page_script_lanes, PAGE_FOLDER "/lanes.js");
 TEXT(page_script_timeline, PAGE_FOLDER "/timeline.js");
 TEXT(page_script_links, PAGE_FOLDER "/links.js");
 TEXT(page_script_compare, PAGE_FOLDER "/compare.js");
@@ -19,9 +21,9 @@ TEXT(page_script_watch, PAGE_FOLDER "/watch.js");
 TEXT(page_d3, PAGE_D3);
 TEXT(page_d3_licence, PAGE_D3_LICENCE);
 
-extern const char page_css[], page_script_common[], page_script_table[], page_script_chart[], page_script_timeline[],
-    page_script_links[], page_script_compare[], page_script_result[], page_script_page[],
-    page_script_watch[], page_d3[], page_d3_licence[];
+extern const char page_css[], page_script_common[], page_script_table[], page_script_chart[], page_script_causes[],
+    page_script_lanes[], page_script_timeline[], page_script_links[], page_script_compare[], page_script_result[],
+    page_script_page[], page_script_watch[], page_d3[], page_d3_licence[];
 
 static const struct {
     const char *name, *text;
@@ -32,6 +34,8 @@ static const struct {
     {"SCRIPT", page_script_common},
     {"SCRIPT", page_script_table},
     {"SCRIPT", page_script_chart},
+    {"SCRIPT", page_script_causes},
+    {"SCRIPT", page_script_lanes},
     {"SCRIPT", page_script_timeline},
     {"SCRIPT", page_script_links},
     {"SCRIPT", page_script_compare},

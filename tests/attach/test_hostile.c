@@ -6,12 +6,14 @@
 
 #include "tests/support/attach_fixture.h"
 
-static void nothing_traced(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                           const uint64_t *values)
+static void nothing_traced(void *ctx, const struct sim_trace_record *record)
 {
+    const struct sim_trace_point *point = record->point;
+    const uint64_t *values = record->values;
     for (unsigned i = 0; i < point->field_count; i++) {
         bool named = point->fields[i].form == SIM_TRACE_NAME && values[i] != SIM_TRACE_ABSENT;
-        *(size_t *)ctx += named ? strlen(point->fields[i].names[values[i]]) : strlen(component) + (size_t)time_ps % 2;
+        *(size_t *)ctx +=
+            named ? strlen(point->fields[i].names[values[i]]) : strlen(record->component) + (size_t)record->time_ps % 2;
     }
 }
 

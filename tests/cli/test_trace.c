@@ -41,6 +41,35 @@ TEST(TraceOption, TellsWhatEachTlpWas)
     process_fini(&process);
 }
 
+// The columns before the number are those of a trace without causes.
+TEST(TraceOption, NumbersRecordsAndNamesTheirCauses)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run small.yaml --quiet --trace trace.csv --trace-causes");
+    EXPECT_EQ(process.status, 0);
+    char *trace = process_file_read(&process, "trace.csv");
+    EXPECT_CONTAINS(trace, ",requester,tag,status,details,number,cause\n");
+    EXPECT_CONTAINS(trace, "dma,385000,node0.slot.0,tlp_sent,MRd,0x4000000000,4,0x0,32,,,1,\n");
+    EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_received,MRd,0x4000000000,4,0x0,32,,,3,1\n");
+    EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_sent,CplD,,4,0x0,32,SC,,5,3\n");
+    EXPECT_CONTAINS(trace, ",node0.slot.0,tlp_received,CplD,,4,0x0,32,SC,,7,5\n");
+    free(trace);
+    process_fini(&process);
+}
+
+TEST(TraceOption, NamesTheNearestCauseThatIsWritten)
+{
+    struct process process;
+    start(&process);
+    process_run(&process, "run small.yaml --quiet --trace trace.csv --trace-causes --trace-only *p?sent");
+    EXPECT_EQ(process.status, 0);
+    char *trace = process_file_read(&process, "trace.csv");
+    EXPECT_CONTAINS(trace, ",node0.slot.1,tlp_sent,CplD,,4,0x0,32,SC,,5,1\n");
+    free(trace);
+    process_fini(&process);
+}
+
 TEST(TraceOption, KeepsToThePatternsGiven)
 {
     struct process process;
@@ -84,6 +113,7 @@ TEST(TraceOption, RefusesAtOnceWhatCannotBeWritten)
     refused("run small.yaml --trace /tmp", "cannot write /tmp: it is a directory");
     refused("run small.yaml --trace none/trace.csv", "cannot write none/trace.csv: its folder does not exist");
     refused("run small.yaml --trace-only x", "--trace-only needs --trace");
+    refused("run small.yaml --trace-causes", "--trace-causes needs --trace");
     refused("run small.yaml other.yaml --trace t.csv", "--trace takes one scenario at a time");
 }
 

@@ -20,12 +20,13 @@ static void line_take(void *ctx, const char *text)
     append(fixture->lines, sizeof fixture->lines, "\n");
 }
 
-static void trace_take(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void trace_take(void *ctx, const struct sim_trace_record *record)
 {
+    const struct sim_trace_point *point = record->point;
+    const uint64_t *values = record->values;
     struct fixture *fixture = ctx;
     char text[256];
-    snprintf(text, sizeof text, "%llu %s %s", (unsigned long long)time_ps, component, point->name);
+    snprintf(text, sizeof text, "%llu %s %s", (unsigned long long)record->time_ps, record->component, point->name);
     append(fixture->traced, sizeof fixture->traced, text);
     for (unsigned i = 0; i < point->field_count; i++) {
         const struct sim_trace_field *field = &point->fields[i];
@@ -34,6 +35,10 @@ static void trace_take(void *ctx, uint64_t time_ps, const char *component, const
         } else {
             snprintf(text, sizeof text, " %s=%llu", field->name, (unsigned long long)values[i]);
         }
+        append(fixture->traced, sizeof fixture->traced, text);
+    }
+    if (record->number != 0) {
+        snprintf(text, sizeof text, " number=%u cause=%u", record->number, record->cause);
         append(fixture->traced, sizeof fixture->traced, text);
     }
     append(fixture->traced, sizeof fixture->traced, "\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
+#include "sim/kernel/thread.h"
 #include "tests/shim/test.h"
 
 static struct fixture fixture;
@@ -42,6 +43,89 @@ TEST(VerbsTrace, IsInTheOrderOfSimulatedTimeHoweverTheCallsBecomeKnown)
     EXPECT_LT(second, third);
     EXPECT_LT(third, last);
     EXPECT_CONTAINS(fixture.traced, "100 t.verbs ibv_post_send qp=1 wr_id=2 opcode=SEND length_bytes=64");
+    fixture_close(&fixture);
+}
+
+// A program that opens a device, rings a doorbell in ibv_post_send, and polls until the device has answered.
+struct program {
+    sim_event_t answer;
+    sim_condition_t answered;
+    struct observe_upcoming upcoming;
+};
+
+static const struct sim_trace_point doorbell = {"doorbell", NULL, 0, "a store arrived"};
+
+static void answer_run(void *ctx)
+{
+    struct program *program = ctx;
+    sim_trace(fixture.sim, "device", &doorbell, NULL);
+    sim_condition_signal(fixture.sim, &program->answered);
+}
+
+static void call_note(struct program *program, uint32_t call)
+{
+    const struct journal_record record = {.call = call};
+    observe_note(
+        fixture.node0,
+        &(struct observe_call){.thread = "t", .at_ps = sim_now_ps(fixture.sim), .upcoming = &program->upcoming},
+        &record);
+}
+
+static void program_run(void *ctx)
+{
+    struct program *program = ctx;
+    static const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
+    sim_thread_sleep(fixture.sim, 100);
+    call_note(program, JOURNAL_OPEN_DEVICE);
+    sim_event_schedule(fixture.sim, &program->answer, 50); // the store of the call that is noted next
+    sim_thread_sleep(fixture.sim, 10);
+    call_note(program, JOURNAL_POST_SEND);
+    (void)sim_condition_wait(fixture.sim, &program->answered, SIM_NEVER_PS, &reason);
+    call_note(program, JOURNAL_POLL_CQ);
+}
+
+TEST(VerbsTrace, ConnectsCallsWithWhatTheyCauseAndWhatTheyWaitFor)
+{
+    struct program program = {0};
+    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
+    sim_condition_init(&program.answered);
+    sim_event_init(&program.answer, answer_run, &program);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", program_run, &program), SIM_OK);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=1 cause=0\n"); // opens the device
+    EXPECT_CONTAINS(fixture.traced, "110 t.verbs ibv_post_send ");
+    EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=2 cause=1\n");           // posts
+    EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=4 cause=2\n"); // of the request
+    EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=3 cause=4\n");           // polls
+    fixture_close(&fixture);
+}
+
+static void command_run(void *ctx)
+{
+    struct program *program = ctx;
+    static const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
+    sim_thread_sleep(fixture.sim, 100);
+    call_note(program, JOURNAL_OPEN_DEVICE);
+    sim_event_schedule(fixture.sim, &program->answer, 50);
+    (void)sim_condition_wait(fixture.sim, &program->answered, SIM_NEVER_PS, &reason);
+    const struct journal_record record = {.call = JOURNAL_REG_MR};
+    observe_note(fixture.node0,
+                 &(struct observe_call){.thread = "t", .at_ps = 150, .took_ps = 50, .upcoming = &program->upcoming},
+                 &record);
+}
+
+TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
+{
+    struct program program = {0};
+    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
+    sim_condition_init(&program.answered);
+    sim_event_init(&program.answer, answer_run, &program);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", command_run, &program), SIM_OK);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=3 cause=2\n");
+    EXPECT_CONTAINS(fixture.traced, "took_ps=50 number=2 cause=1\n");
     fixture_close(&fixture);
 }
 

@@ -152,13 +152,11 @@ TEST(LinkDown, TakesAndDropsLaterOffers)
     pair_destroy(pair);
 }
 
-static void trace_note(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void trace_note(void *ctx, const struct sim_trace_record *record)
 {
     uint64_t *lost_tlps = ctx;
-    (void)time_ps;
-    if (strcmp(point->name, "link_down") == 0) {
-        lost_tlps[strcmp(component, "link.1") == 0] += values[0];
+    if (strcmp(record->point->name, "link_down") == 0) {
+        lost_tlps[strcmp(record->component, "link.1") == 0] += record->values[0];
     }
 }
 

@@ -280,11 +280,12 @@ struct askers {
     uint64_t fpga, board;
 };
 
-static void asker_note(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void asker_note(void *ctx, const struct sim_trace_record *record)
 {
     struct askers *askers = ctx;
-    (void)time_ps;
+    const char *component = record->component;
+    const struct sim_trace_point *point = record->point;
+    const uint64_t *values = record->values;
     for (unsigned i = 0; i < point->field_count && strcmp(point->name, "tlp_sent") == 0; i++) {
         bool is_asker =
             strcmp(point->fields[i].name, "requester") == 0 && values[i] != SIM_TRACE_ABSENT && values[i] != 0;

@@ -97,18 +97,16 @@ struct starts {
 };
 
 // Counts what the board of node0 receives at the registers that start its channels.
-static void note_start(void *ctx, uint64_t time_ps, const char *component, const struct sim_trace_point *point,
-                       const uint64_t *values)
+static void note_start(void *ctx, const struct sim_trace_record *record)
 {
     struct starts *starts = ctx;
-    (void)time_ps;
-    if (strncmp(component, "node0.slot.", strlen("node0.slot.")) != 0 || strcmp(point->name, "tlp_received") != 0 ||
-        values[0] != PCIE_TLP_MWR) {
+    if (strncmp(record->component, "node0.slot.", strlen("node0.slot.")) != 0 ||
+        strcmp(record->point->name, "tlp_received") != 0 || record->values[0] != PCIE_TLP_MWR) {
         return;
     }
     for (uint64_t i = 0; i < PEACH2_DMAC_COUNT; i++) {
         uint64_t start = PLAT_BAR0_BASE + PEACH2_DMAC_BASE + i * PEACH2_DMAC_STRIDE + PEACH2_DMAC_CONTROL;
-        starts->of_channel[i] += values[1] == start;
+        starts->of_channel[i] += record->values[1] == start;
     }
 }
 

@@ -131,8 +131,12 @@ TEST(Breakdown, WritesATimelineWithAProcessForEachNode)
     EXPECT_EQ(add(breakdown, good, GOOD, error), SIM_OK);
     EXPECT_EQ(breakdown_timeline_write(breakdown, path, error, sizeof error), SIM_OK);
     char *text = fixture_read(&fixture, ".", "t.json");
-    EXPECT_CONTAINS(text, "{\"ph\":\"X\",\"name\":\"serialisation\",\"cat\":\"cable\",\"ts\":0.000030,\"dur\":0.000045,"
-                          "\"pid\":\"send, small: node1\",\"tid\":\"node0.E-node1.W.1\"}");
+    EXPECT_CONTAINS(text, "\"name\":\"process_name\",\"pid\":2,\"tid\":3,\"args\":{\"name\":\"send, small: node1\"}");
+    EXPECT_CONTAINS(text, "\"name\":\"thread_name\",\"pid\":2,\"tid\":3,\"args\":{\"name\":\"node0.E-node1.W.1\"}");
+    EXPECT_CONTAINS(
+        text, "{\"ph\":\"X\",\"ts\":0.000030,\"pid\":2,\"tid\":3,\"dur\":0.000045,\"name\":\"serialisation\","
+              "\"cat\":\"cable\"},\n"
+              "{\"ph\":\"t\",\"ts\":0.000030,\"pid\":2,\"tid\":3,\"name\":\"cause\",\"cat\":\"cause\",\"id\":1},\n");
     free(text);
     breakdown_destroy(breakdown);
     fixture_destroy(&fixture);

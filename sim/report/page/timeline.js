@@ -1,7 +1,5 @@
 // The critical path of an operation (breakdown.csv of `tcasim explain`) and recorded events (trace.csv): bars by part of
-// the latency, and lanes by component on a canvas, so that 100,000 records stay fluid.
-
-const LANE = 20, LABEL = 190;
+// the latency, and timelines with lanes by component.
 
 function stackedNode(records) {
   const series = [...new Set(records.map(record => record.series))], parts = [...new Set(records.map(record => record.part))];
@@ -29,118 +27,124 @@ function piecesTable(records) {
     {name: "duration_ps", title: "Duration [ns]", number: true, cell: record => number(record.duration_ps / 1e3, 9)}]).node;
 }
 
-// records: {lane, begin, end, text, colour, group} in ps, in order of begin; arrows join records of a group.
-function lanesNode(records, arrows) {
-  const lanes = [...new Set(records.map(record => record.lane))].sort((a, b) => records.find(one => one.lane === a).begin - records.find(one => one.lane === b).begin);
-  const lane = new Map(lanes.map((name, i) => [name, i]));
-  const canvas = element("canvas", {class: "timeline", tabindex: "0"}), search = element("input", {type: "search", placeholder: "find: tag=32, qpn=4, MRd"}), found = element("span");
-  const whole = [records[0].begin, d3.max(records, record => record.end)], view = {from: whole[0], to: whole[1] > whole[0] ? whole[1] : whole[0] + 1000};
-  let wanted = null, width = 1200;
-  const height = Math.min(lanes.length, 40) * LANE + 30;
-  const toX = ps => LABEL + (ps - view.from) / (view.to - view.from) * (width - LABEL), toPs = x => view.from + (x - LABEL) / (width - LABEL) * (view.to - view.from);
-  const first = ps => d3.bisector(record => record.begin).left(records, ps);
-  const longest = d3.max(records, record => record.end - record.begin);
-  function draw() {
-    const ratio = window.devicePixelRatio || 1, style = getComputedStyle(document.documentElement), context = canvas.getContext("2d");
-    width = canvas.clientWidth || 1200;
-    canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = `${height}px`;
-    context.scale(ratio, ratio);
-    context.font = "11px sans-serif";
-    context.fillStyle = style.getPropertyValue("--ink");
-    lanes.slice(0, 40).forEach((name, i) => context.fillText(name.length > 30 ? `…${name.slice(-29)}` : name, 4, i * LANE + 14));
-    context.save();
-    context.beginPath(); context.rect(LABEL, 0, width - LABEL, height); context.clip();
-    const drawn = new Set();
-    for (let i = first(view.from - longest); i < records.length && records[i].begin <= view.to; i++) {
-      const record = records[i], row = lane.get(record.lane);
-      if (row >= 40 || record.end < view.from) continue;
-      const x = toX(record.begin), w = Math.max(toX(record.end) - x, 2), key = `${row}:${Math.round(x)}:${Math.round(w)}`;
-      if (drawn.has(key) && !(wanted && wanted(record))) continue; // nothing new at this scale
-      drawn.add(key);
-      context.globalAlpha = wanted && !wanted(record) ? 0.25 : 1;
-      context.fillStyle = record.colour;
-      context.fillRect(x, row * LANE + 3, w, LANE - 6);
-    }
-    context.globalAlpha = 1;
-    if (arrows) arrowsDraw(context, style);
-    context.restore();
-    axisDraw(context, style);
+// A timeline of records {lane, begin, end, text, colour, cause, effects, starts} in the order of begin, times in ps.
+function lanesNode(records, ranked, hint) {
+  for (const record of records) record.words = record.text.toLowerCase();
+  const lanes = new Lanes(records, ranked), found = element("span", {class: "found"}), chain = element("div");
+  const canvas = element("canvas", {class: "timeline", tabindex: "0"}), search = element("input", {type: "search", placeholder: "find: tag=32, qp=4, MRd"});
+  let next = -1, pressed = null, due = false;
+  const draw = () => lanesDraw(lanes, canvas);
+  // Pointers may move more often than the screen changes.
+  function drawSoon() {
+    if (!due) requestAnimationFrame(() => { due = false; draw(); });
+    due = true;
   }
-  function arrowsDraw(context, style) {
-    context.strokeStyle = style.getPropertyValue("--faint");
-    context.beginPath();
-    for (let i = 1; i < records.length; i++) {
-      const a = records[i - 1], b = records[i];
-      if (a.group !== b.group || a.lane === b.lane || b.begin < view.from || a.end > view.to) continue;
-      context.moveTo(toX(a.end), lane.get(a.lane) * LANE + LANE / 2);
-      context.lineTo(toX(b.begin), lane.get(b.lane) * LANE + LANE / 2);
-    }
-    context.stroke();
+  // moves: "record" or "chain" is to be seen as a whole; null: the view stays.
+  function select(record, moves) {
+    lanes.select(record);
+    chain.replaceChildren(record && (record.cause || record.effects.length > 0) ? chainNode(record, select) : "");
+    canvas.dataset.selected = record ? record.text : "";
+    if (moves) lanes.show(record, moves === "chain");
+    draw();
   }
-  function axisDraw(context, style) {
-    context.fillStyle = style.getPropertyValue("--faint");
-    for (const tick of d3.scaleLinear().domain([view.from / 1e3, view.to / 1e3]).ticks(8)) {
-      const x = toX(tick * 1e3);
-      if (x >= LABEL) { context.fillRect(x, height - 24, 1, 6); context.fillText(`${number(tick, 9)} ns`, x + 2, height - 8); }
-    }
+  function place(event) {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
   }
-  function at(event) {
-    const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, row = Math.floor((event.clientY - box.top) / LANE), ps = toPs(x);
-    const slack = (view.to - view.from) / (width - LABEL) * 3;
-    for (let i = first(ps - longest - slack); i < records.length && records[i].begin <= ps + slack; i++) {
-      if (lane.get(records[i].lane) === row && records[i].end + slack >= ps) return records[i];
-    }
-    return null;
-  }
+  canvas.addEventListener("mousedown", event => { pressed = [event.clientX, event.clientY]; });
   canvas.addEventListener("mousemove", event => {
     if (event.buttons === 1) {
-      const by = -event.movementX / (width - LABEL) * (view.to - view.from);
-      view.from += by; view.to += by;
-      draw();
+      lanes.move(-event.movementX / (lanes.width - LABEL) * (lanes.view.to - lanes.view.from), -event.movementY / LANE);
+      drawSoon();
       return;
     }
-    const record = at(event);
-    if (record) tipShow(event, `${record.text}\n${number(record.begin / 1e3, 12)} ns${record.end > record.begin ? `, for ${number((record.end - record.begin) / 1e3, 9)} ns` : ""}`); else tipHide();
+    const record = lanes.at(...place(event));
+    if (record) tipShow(event, recordText(record)); else tipHide();
   });
   canvas.addEventListener("mouseleave", tipHide);
+  canvas.addEventListener("click", event => {
+    if (pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) < 4) select(lanes.at(...place(event)), null);
+  });
   canvas.addEventListener("wheel", event => {
     event.preventDefault();
-    const ps = toPs(event.clientX - canvas.getBoundingClientRect().left), scale = event.deltaY > 0 ? 1.25 : 0.8;
-    if ((view.to - view.from) * scale < 1000) return; // a nanosecond
-    view.from = ps - (ps - view.from) * scale; view.to = ps + (view.to - ps) * scale;
-    draw();
+    lanes.zoom(place(event)[0], event.deltaY > 0 ? 1.25 : 0.8);
+    drawSoon();
   }, {passive: false});
-  canvas.addEventListener("dblclick", () => { [view.from, view.to] = whole; draw(); });
+  canvas.addEventListener("dblclick", () => { [lanes.view.from, lanes.view.to] = lanes.whole; draw(); });
+  canvas.addEventListener("keydown", event => { if (event.key === "Escape") select(null, null); });
   search.addEventListener("input", () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(word => word);
-    wanted = words.length > 0 ? record => words.every(word => record.text.toLowerCase().includes(word)) : null;
-    found.textContent = wanted ? `${records.filter(wanted).length} found` : "";
+    lanes.find(search.value.toLowerCase().split(/\s+/).filter(word => word));
+    next = -1;
+    found.textContent = lanes.wanted ? `${lanes.wanted.size} found` : "";
     draw();
   });
+  search.addEventListener("keydown", event => {
+    if (event.key !== "Enter" || !lanes.wanted || lanes.wanted.size === 0) return;
+    next = (next + (event.shiftKey ? lanes.wanted.size - 1 : 1)) % lanes.wanted.size;
+    const record = [...lanes.wanted][next];
+    found.textContent = `${next + 1} of ${lanes.wanted.size} found`;
+    select(record, "chain");
+  });
   new ResizeObserver(draw).observe(canvas);
-  return element("div", {}, element("div", {class: "tools"}, search, found, "wheel: zoom, drag: move, double click: whole"), canvas);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  return element("div", {class: "lanes"}, element("div", {class: "tools"}, search, found, "wheel: zoom, drag: move, double click: whole, click: its causes and effects, enter in the field: next found"),
+    hint ? element("p", {class: "hint"}, hint) : "", canvas, chain);
 }
 
+// The pieces of a path: each follows from the one before.
 function breakdownRecords(table) {
-  const records = objects(table), parts = [...new Set(records.map(record => record.part))];
-  return records.map(record => ({lane: record.component, begin: record.begin_ps, end: record.end_ps, group: record.series, series: record.series,
-    colour: COLOURS[parts.indexOf(record.part) % COLOURS.length], text: `${record.component}: ${record.detail} (${record.part})`}));
+  const rows = objects(table), parts = [...new Set(rows.map(row => row.part))];
+  const records = rows.map(row => ({lane: String(row.component), begin: row.begin_ps, end: row.end_ps, series: row.series, cause: null, effects: [], starts: false,
+    colour: COLOURS[parts.indexOf(row.part) % COLOURS.length], text: `${row.component}: ${row.detail} (${row.part})`}));
+  records.forEach((record, i) => { if (i > 0 && records[i - 1].series === record.series) causeSet(record, records[i - 1]); });
+  return records;
+}
+
+// Which record of a trace ends what another one began.
+const ENDS = {tlp_received: "tlp_sent", ib_received: "ib_sent", work_ends: "work_begins"};
+
+// A program's call, or a store or load without one: a request that a root port sends and did not get from another port.
+function startsOf(row, cause) {
+  const calls = one => String(one.component).endsWith(".verbs");
+  if (calls(row)) return true;
+  if (cause && calls(cause)) return false;
+  const request = row.point === "tlp_sent" && (row.kind === "MWr" || row.kind === "MRd") && String(row.component).endsWith(".slot.0");
+  return request && !(cause && cause.point === "tlp_received" && cause.kind === row.kind && cause.address === row.address);
 }
 
 function traceRecords(table) {
-  const kinds = [];
-  return objects(table).map(row => {
-    const kind = row.kind || row.point;
+  const kinds = [], rows = objects(table), byNumber = new Map(), last = new Map(), hidden = ["number", "cause"];
+  const records = rows.map(row => {
+    const kind = row.kind || row.point, took = /(?:^| )took_ps=(\d+)/.exec(row.details);
     if (!kinds.includes(kind)) kinds.push(kind);
-    const details = table.columns.slice(3).filter(name => row[name] !== "").map(name => name === "details" ? row[name] : `${name}=${row[name]}`).join(" ");
-    return {lane: row.component, begin: row.time_ps, end: row.time_ps, series: row.series, colour: COLOURS[kinds.indexOf(kind) % COLOURS.length], text: `${row.component}: ${details}`};
-  }).sort((a, b) => a.begin - b.begin);
+    const details = table.columns.slice(3).filter(name => row[name] !== "" && !hidden.includes(name)).map(name => name === "details" || name === "point" ? row[name] : `${name}=${row[name]}`).join(" ");
+    const record = {lane: String(row.component), begin: row.time_ps - (took ? +took[1] : 0), end: row.time_ps, series: row.series, cause: null, effects: [], starts: false,
+      colour: COLOURS[kinds.indexOf(kind) % COLOURS.length], text: `${row.component}: ${details}`};
+    const lane = `${row.series} ${row.component}`, found = [record, row, last.get(lane)]; // and the one before on its lane
+    last.set(lane, found);
+    if (row.number) byNumber.set(`${row.series} ${row.number}`, found);
+    return record;
+  });
+  // What is stored between two calls has the later one as its cause, which begins after it: it follows from the one before.
+  function causeOf(row, end) {
+    let found = row.cause ? byNumber.get(`${row.series} ${row.cause}`) : null;
+    while (found && found[0].begin > end) found = found[2];
+    return found || [null];
+  }
+  rows.forEach((row, i) => {
+    const [cause, from] = causeOf(row, records[i].end);
+    records[i].starts = startsOf(row, from);
+    if (!cause || cause === records[i]) return;
+    causeSet(records[i], cause);
+    if (ENDS[row.point] === from.point && cause.end === cause.begin) cause.end = records[i].begin;
+  });
+  return records.sort((a, b) => a.begin - b.begin);
 }
 
-function bySeries(title, records, arrows) {
+function bySeries(title, records, ranked, hint) {
   const names = [...new Set(records.map(record => record.series))], choice = element("select"), holder = element("div");
   choice.append(...names.map(name => element("option", {value: name}, name)));
-  const draw = () => holder.replaceChildren(lanesNode(records.filter(record => record.series === choice.value), arrows));
+  const draw = () => holder.replaceChildren(lanesNode(records.filter(record => String(record.series) === choice.value), ranked, hint));
   choice.addEventListener("change", draw);
   draw();
   return element("div", {}, element("h3", {}, title), element("div", {class: "tools"}, "series", choice), holder);
@@ -149,7 +153,8 @@ function bySeries(title, records, arrows) {
 function timelineNode(result) {
   const parts = [], has = table => table && table.rows.length > 0;
   if (!has(result.breakdown) && !has(result.trace)) return null;
-  if (has(result.breakdown)) parts.push(element("h3", {}, "Where the time goes"), stackedNode(objects(result.breakdown)), bySeries("The critical path", breakdownRecords(result.breakdown), true));
-  if (has(result.trace)) parts.push(bySeries(`Recorded events (${result.trace.rows.length})`, traceRecords(result.trace), false));
+  if (has(result.breakdown)) parts.push(element("h3", {}, "Where the time goes"), stackedNode(objects(result.breakdown)), bySeries("The critical path", breakdownRecords(result.breakdown), false, null));
+  if (has(result.trace)) parts.push(bySeries(`Recorded events (${result.trace.rows.length})`, traceRecords(result.trace), true,
+    result.trace.columns.includes("cause") ? null : "The records have no causes: tcasim run or exec with --trace-causes writes them."));
   return element("div", {class: "timelines"}, ...parts);
 }
