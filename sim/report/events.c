@@ -360,8 +360,12 @@ enum sim_status events_write(events_t *events, FILE *out)
         free(rows);
         return SIM_ERR_NO_MEMORY;
     }
-    qsort(events->slices, events->slice_count, sizeof *events->slices, slices_compare);
-    qsort(events->points, events->point_count, sizeof *events->points, points_compare);
+    if (events->slice_count > 0) { // qsort takes no null pointer
+        qsort(events->slices, events->slice_count, sizeof *events->slices, slices_compare);
+    }
+    if (events->point_count > 0) {
+        qsort(events->points, events->point_count, sizeof *events->points, points_compare);
+    }
     bool good = rows_assign(events);
     for (size_t i = 0; i < events->slice_count; i++) {
         rows[events->slices[i].order] = events->slices[i].row;
