@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/support/attach_fixture.h"
+#include "verbs-shim/backend/backend.h"
 
 static void expect_good(const struct attach_fixture *fixture)
 {
@@ -33,6 +34,28 @@ static void expect_of_one(const char *what, const char *expected)
     expect_good(&fixture);
     expect_printed(&fixture, 0, expected);
     attach_fixture_fini(&fixture);
+}
+
+// --- what is passed on ----------------------------------------------------------------------------------------------
+
+static void polled_take(void *ctx, const volatile void *word, bool found)
+{
+    unsigned *counts = ctx; // empty polls, and those that found something
+    EXPECT_TRUE(word == &counts[2]);
+    counts[found ? 1 : 0]++;
+}
+
+TEST(AttachedBackend, TellsAnEmptyPollFromOneThatFound)
+{
+    static const struct backend_ops ops = {.polled = polled_take}, none = {0};
+    unsigned counts[3] = {0};
+    const struct backend backend = {&ops, counts}, without = {&none, counts};
+    backend_polled(&backend, &counts[2], false);
+    backend_polled(&backend, &counts[2], false);
+    backend_polled(&backend, &counts[2], true);
+    backend_polled(&without, &counts[2], true);
+    EXPECT_EQ(counts[0], 2);
+    EXPECT_EQ(counts[1], 1);
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------

@@ -95,6 +95,23 @@ static void unknown_address_is_an_error_after_its_time(void)
     CHECK(now_ms() - before >= 250 && now_ms() - before < 252);
 }
 
+// Two wait on one channel, and the one that began later ends earlier.
+static void each_deadline_has_its_own_time(void)
+{
+    static const int timeouts_ms[] = {250, 100};
+    struct sockaddr_in to = address_of(NULL, PORT);
+    to.sin_addr.s_addr = htonl(0x7f010203);
+    uint64_t before = now_ms();
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(rdma_resolve_addr(id_make(RDMA_PS_TCP), NULL, (struct sockaddr *)&to, timeouts_ms[i]) == 0);
+    }
+    for (size_t i = 2; i-- > 0;) {
+        CHECK(status_take(RDMA_CM_EVENT_ADDR_ERROR) == -ETIMEDOUT);
+        uint64_t took_ms = now_ms() - before;
+        CHECK(took_ms >= (uint64_t)timeouts_ms[i] && took_ms < (uint64_t)timeouts_ms[i] + 2);
+    }
+}
+
 static void port_has_one_owner(void)
 {
     struct rdma_cm_id *listener = listener_make(RDMA_PS_TCP, 1), *other = id_make(RDMA_PS_TCP);
@@ -269,6 +286,7 @@ static const struct {
     {"refusal_carries_its_reason", refusal_carries_its_reason},
     {"listeners_end_refuses_who_waits", listeners_end_refuses_who_waits},
     {"unknown_address_is_an_error_after_its_time", unknown_address_is_an_error_after_its_time},
+    {"each_deadline_has_its_own_time", each_deadline_has_its_own_time},
     {"port_has_one_owner", port_has_one_owner},
     {"child_keeps_no_port", child_keeps_no_port},
     {"full_backlog_loses_requests", full_backlog_loses_requests},

@@ -126,6 +126,29 @@ TEST(FlowTurns, ASortedBufferHoldsUpOnlyThoseForTheSameStage)
     bench_end(&bench);
 }
 
+TEST(FlowTurns, AQueueOfASortedBufferKeepsItsOrder)
+{
+    struct bench bench;
+    bench_begin(&bench);
+    // Both are for stage 1. A quantum of the slow source ends late, and the next one in the queue is already there.
+    struct flow_path slow = bench_path(&bench);
+    flow_path_step(&slow, &bench.stages[0], 1, 8 * QUANTUM);
+    flow_path_sorted(&slow);
+    bench_step(&bench, &slow, 1, 0);
+    flow_path_window(&slow, 1, 8);
+    const struct bench_stream *first = bench_start(&bench, &slow, 5 * QUANTUM);
+    struct flow_path fast = bench_path(&bench);
+    fast.input = 1;
+    flow_path_step(&fast, &bench.stages[0], 1, 8 * QUANTUM);
+    flow_path_sorted(&fast);
+    bench_step(&bench, &fast, 1, 0);
+    const struct bench_stream *second = bench_start(&bench, &fast, 4 * QUANTUM);
+    bench_run(&bench);
+    EXPECT_BETWEEN(second->done_ps, 8 * QUANTUM, 16 * QUANTUM); // behind the first quantum of the other, and not 5
+    EXPECT_BETWEEN(first->done_ps, 5 * 8 * QUANTUM, 5 * 8 * QUANTUM + 4 * QUANTUM);
+    bench_end(&bench);
+}
+
 TEST(FlowTurns, AFullSortedBufferHoldsUpAllTheSame)
 {
     struct bench bench;
