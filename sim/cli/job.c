@@ -187,7 +187,7 @@ static struct cli_judging judging_make(const struct running *running, enum cli_e
                                 .flags = job->update_baseline ? REPORT_EXPECT_RECORD : 0,
                                 .well = result == CLI_EXIT_OK,
                                 .recorded = job->json ? stderr : stdout,
-                                .confirmed = job->quiet || job->json ? NULL : stdout,
+                                .confirmed = cli_job_prints(job) ? stdout : NULL,
                                 .prefix = ""};
 }
 
@@ -227,13 +227,13 @@ static enum cli_exit results_publish(const struct running *running, enum cli_exi
         cli_error("%s", error);
         return CLI_EXIT_INPUT;
     }
-    if (!job->quiet && !job->json) {
+    if (cli_job_prints(job)) {
         report_print(running->report, stdout);
         if (report_point_count(running->report) > 0) {
             printf("\nResults: %s\n", job->directory);
         }
     }
-    page_make(job, !job->quiet && !job->json && report_point_count(running->report) > 0);
+    page_make(job, cli_job_prints(job) && report_point_count(running->report) > 0);
     fflush(stdout);
     const struct cli_judging judging = judging_make(running, so_far);
     return cli_expectations_judge(&judging, running->report);

@@ -30,6 +30,12 @@ struct cli_job {
     struct cli_trace *trace; // NULL: none
 };
 
+// Whether it prints text on standard output.
+static inline bool cli_job_prints(const struct cli_job *job)
+{
+    return !job->quiet && !job->json;
+}
+
 // Runs every series of the scenario into the report, without further steps.
 enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
 

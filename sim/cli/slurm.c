@@ -211,7 +211,7 @@ static enum cli_engine_end jobs_submit(struct cli_slurm_record *record, struct c
         cli_interrupt_release();
         return CLI_ENGINE_REFUSED;
     }
-    if (!sweep->job->quiet && !sweep->job->json) {
+    if (cli_job_prints(sweep->job)) {
         printf("Submitted job %" PRIu64 " with %" PRIu32 " task%s%s\n", record->job, tasks, tasks == 1 ? "" : "s",
                record->detached ? "; the same command with --resume instead of --detach collects it" : "");
         fflush(stdout);

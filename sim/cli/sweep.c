@@ -83,7 +83,7 @@ static enum cli_exit points_merge(struct cli_sweep *sweep, report_t *report)
         kept += point->kept && point->result == CLI_EXIT_OK;
         worst = cli_exit_worse(worst, point->result);
     }
-    if (!sweep->job->quiet && !sweep->job->json) {
+    if (cli_job_prints(sweep->job)) {
         printf("Sweep: %u points, %u of them kept from an earlier run, %u failed\n", count, kept, failed);
     }
     return worst;

@@ -12,11 +12,10 @@
 #include "sim/report/report.h"
 #include "sim/report/topology_svg.h"
 #include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/links.h"
 #include "sim/scenario/routes.h"
-#include "sim/scenario/topology.h"
 #include "sim/scenario/units.h"
 
-#define END_MAX  (SCN_NAME_MAX + 2)
 #define TEXT_MAX 512
 
 struct topo_options {
@@ -70,11 +69,6 @@ static void nodes_print(const struct scn_scenario *scenario)
     }
 }
 
-static void end_format(const struct scn_scenario *scenario, uint32_t node, enum scn_port port, char end[END_MAX])
-{
-    snprintf(end, END_MAX, "%s.%s", scenario->nodes[node].name, scn_port_name(port));
-}
-
 static void cables_print(const struct scn_scenario *scenario)
 {
     int width = name_width(scenario) + 2;
@@ -84,13 +78,11 @@ static void cables_print(const struct scn_scenario *scenario)
     printf("\ncables\n      %-*s  %-*s\n", width, "root", width, "endpoint");
     for (uint32_t i = 0; i < scenario->cable_count; i++) {
         const struct scn_cable *cable = &scenario->cables[i];
-        bool from_is_root = scn_cable_from_is_root(cable);
-        char from[END_MAX], to[END_MAX], flight[SCN_QUANTITY_MAX];
+        char root[SCN_LINK_END_MAX], endpoint[SCN_LINK_END_MAX], flight[SCN_QUANTITY_MAX];
         scn_quantity_format(SCN_QUANTITY_TIME, cable->link.flight_ps, flight);
-        end_format(scenario, cable->from_node, cable->from_port, from);
-        end_format(scenario, cable->to_node, cable->to_port, to);
-        printf("  %2" PRIu32 "  %-*s  %-*s  Gen%" PRIu32 " x%" PRIu32 ", %s\n", i, width, from_is_root ? from : to,
-               width, from_is_root ? to : from, cable->link.generation, cable->link.lanes, flight);
+        scn_cable_ends(scenario, i, root, endpoint);
+        printf("  %2" PRIu32 "  %-*s  %-*s  Gen%" PRIu32 " x%" PRIu32 ", %s\n", i, width, root, width, endpoint,
+               cable->link.generation, cable->link.lanes, flight);
     }
 }
 

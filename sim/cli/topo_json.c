@@ -3,20 +3,12 @@
 #include <inttypes.h>
 
 #include "sim/kernel/text.h"
-#include "sim/scenario/topology.h"
+#include "sim/scenario/links.h"
 
 static void member_print(FILE *out, const char *before, const char *name, const char *text)
 {
     fprintf(out, "%s\"%s\":", before, name);
     sim_text_quote(out, text);
-}
-
-static void end_print(FILE *out, const struct scn_scenario *scenario, const char *name, uint32_t node,
-                      enum scn_port port)
-{
-    char text[SCN_NAME_MAX + 3];
-    (void)snprintf(text, sizeof text, "%s.%s", scenario->nodes[node].name, scn_port_name(port));
-    member_print(out, name[0] == 'r' ? "{" : ",", name, text);
 }
 
 static void nodes_print(FILE *out, const struct scn_scenario *scenario)
@@ -37,12 +29,10 @@ static void cables_print(FILE *out, const struct scn_scenario *scenario)
     fputs(",\n\"cables\":[", out);
     for (uint32_t i = 0; i < scenario->cable_count; i++) {
         const struct scn_cable *cable = &scenario->cables[i];
-        bool root = scn_cable_from_is_root(cable);
-        fputs(i > 0 ? ",\n" : "\n", out);
-        end_print(out, scenario, "root", root ? cable->from_node : cable->to_node,
-                  root ? cable->from_port : cable->to_port);
-        end_print(out, scenario, "endpoint", root ? cable->to_node : cable->from_node,
-                  root ? cable->to_port : cable->from_port);
+        char root[SCN_LINK_END_MAX], endpoint[SCN_LINK_END_MAX];
+        scn_cable_ends(scenario, i, root, endpoint);
+        member_print(out, i > 0 ? ",\n{" : "\n{", "root", root);
+        member_print(out, ",", "endpoint", endpoint);
         fprintf(out, ",\"generation\":%" PRIu32 ",\"lanes\":%" PRIu32 ",\"flight_ps\":%" PRIu64 "}",
                 cable->link.generation, cable->link.lanes, cable->link.flight_ps);
     }

@@ -2,6 +2,7 @@
 #include "sim/report/by_value.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,13 +157,9 @@ static enum sim_status point_write(const report_t *report, struct scn_scenario *
 
 // --- the list of folders --------------------------------------------------------------------------------------------
 
-struct listing {
-    const report_t *report;
-};
-
 static void index_write(void *ctx, FILE *out)
 {
-    const report_t *report = ((const struct listing *)ctx)->report;
+    const report_t *report = ctx;
     fputs("value,folder\n", out);
     for (uint32_t i = 0; i < report->hash_count; i++) {
         if (report->hashes[i][0] != '\0') {
@@ -216,7 +213,6 @@ static void old_remove(const char *directory)
 static enum sim_status points_write(const report_t *report, struct scn_scenario *scenario, const char *directory,
                                     char *error, size_t error_size)
 {
-    struct listing listing = {report};
     char path[PATH_MAX];
     enum sim_status status = SIM_OK;
     for (uint32_t i = 0; i < report->hash_count && status == SIM_OK; i++) {
@@ -224,9 +220,8 @@ static enum sim_status points_write(const report_t *report, struct scn_scenario 
             status = point_write(report, scenario, directory, i, error, error_size);
         }
     }
-    if (status == SIM_OK && access(directory, W_OK) == 0 &&
-        snprintf(path, sizeof path, "%s/" INDEX, directory) < (int)sizeof path) {
-        status = files_one_write(path, index_write, &listing, error, error_size);
+    if (status == SIM_OK && snprintf(path, sizeof path, "%s/" INDEX, directory) < (int)sizeof path) {
+        status = files_one_write(path, index_write, (void *)(uintptr_t)report, error, error_size);
     }
     return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/kernel/text.h"
+#include "sim/report/grow.h"
 
 enum { PS_PER_US = 1000000 };
 
@@ -70,15 +71,9 @@ void events_destroy(events_t *events)
 // Room for one more element. false: there is no memory.
 static bool has_room(events_t *events, void *array, size_t count, size_t *room, size_t bytes)
 {
-    void **elements = array;
-    if (count == *room) {
-        size_t more = *room == 0 ? 256 : 2 * *room;
-        void *larger = realloc(*elements, more * bytes);
-        events->lacks_memory = events->lacks_memory || larger == NULL;
-        *elements = larger != NULL ? larger : *elements;
-        *room = larger != NULL ? more : *room;
-    }
-    return count < *room;
+    bool has = grow_array(array, count, room, bytes);
+    events->lacks_memory = events->lacks_memory || !has;
+    return has;
 }
 
 static char *copy(events_t *events, const char *text)

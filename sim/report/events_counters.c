@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/grow.h"
+
 enum { NAME_BYTES = 160 };
 
 struct counter {
@@ -84,18 +86,13 @@ struct events_counted events_counted_of(const struct sim_trace_record *record, u
 // A new element of an array, zeroed. NULL: there is no memory.
 static void *added(struct counting *counting, void *array, size_t *count, size_t *room, size_t bytes)
 {
-    void **elements = array;
-    if (*count == *room) {
-        size_t more = *room == 0 ? 64 : 2 * *room;
-        void *larger = realloc(*elements, more * bytes);
-        if (larger == NULL) {
-            counting->lacks_memory = true;
-            return NULL;
-        }
-        *elements = larger;
-        *room = more;
+    void *elements;
+    if (!grow_array(array, *count, room, bytes)) {
+        counting->lacks_memory = true;
+        return NULL;
     }
-    void *element = (char *)*elements + (*count)++ * bytes;
+    memcpy(&elements, array, sizeof elements); // the pointer has a type of its own
+    void *element = (char *)elements + (*count)++ * bytes;
     memset(element, 0, bytes);
     return element;
 }

@@ -7,6 +7,7 @@
 
 #include "sim/kernel/text.h"
 #include "sim/report/events_counters.h"
+#include "sim/report/grow.h"
 
 // Pairs of trace points, of which the second ends what the first began.
 static const struct {
@@ -128,13 +129,8 @@ static uint32_t last_exchange(events_trace_t *trace, uint32_t lane, uint32_t num
 
 void events_trace_add(events_trace_t *trace, const char *series, const struct sim_trace_record *record, uint32_t cause)
 {
-    if (trace->count == trace->room) {
-        size_t room = trace->room == 0 ? 1024 : 2 * trace->room;
-        struct taken *larger = realloc(trace->records, room * sizeof *larger);
-        trace->lacks_memory = trace->lacks_memory || larger == NULL;
-        trace->records = larger != NULL ? larger : trace->records;
-        trace->room = larger != NULL ? room : trace->room;
-    }
+    bool has_room = grow_array(&trace->records, trace->count, &trace->room, sizeof *trace->records);
+    trace->lacks_memory = trace->lacks_memory || !has_room;
     if (trace->last_series == NULL || strcmp(trace->last_series, series) != 0) {
         free(trace->last_series);
         trace->last_series = strdup(series);

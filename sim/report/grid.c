@@ -6,6 +6,7 @@
 
 #include "sim/kernel/status.h"
 #include "sim/kernel/text.h"
+#include "sim/report/grow.h"
 
 enum { GAP = 2, TEXT_WIDTH_MIN = 8 };
 
@@ -59,13 +60,8 @@ static size_t text_width(const char *text)
 
 void grid_cell_add(grid_t *grid, const char *format, ...)
 {
-    if (grid->count == grid->room) {
-        grid->room = grid->room == 0 ? 64 : grid->room * 2;
-        void *cells = realloc(grid->cells, grid->room * sizeof *grid->cells);
-        if (cells == NULL) {
-            sim_panic("report", "out of memory for a table");
-        }
-        grid->cells = cells;
+    if (!grow_array(&grid->cells, grid->count, &grid->room, sizeof *grid->cells)) {
+        sim_panic("report", "out of memory for a table");
     }
     struct cell *cell = &grid->cells[grid->count];
     va_list args;

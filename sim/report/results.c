@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/grow.h"
+
 // numerator / divisor, rounded half up; 0 if nothing was measured (report_column_has distinguishes the two).
 static uint64_t quotient(unsigned __int128 numerator, uint64_t divisor)
 {
@@ -171,15 +173,10 @@ void report_bytes_label(uint64_t bytes_in, char label[REPORT_LABEL_MAX])
 
 static void *grow(void *array, size_t count, size_t *room, size_t size)
 {
-    if (count < *room) {
-        return array;
+    if (!grow_array(&array, count, room, size)) {
+        sim_panic("report", "out of memory for %zu results", count);
     }
-    *room = *room == 0 ? 64 : *room * 2;
-    void *grown = realloc(array, *room * size);
-    if (grown == NULL) {
-        sim_panic("report", "out of memory for %zu results", *room);
-    }
-    return grown;
+    return array;
 }
 
 static char *copy(const char *text)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/topology.h"
 
 // --- ends -----------------------------------------------------------------------------------------------------------
 
@@ -21,6 +22,15 @@ static uint64_t ib_end_rate(const struct scn_scenario *scenario, uint32_t vertex
 {
     return vertex < SCN_NODES_MAX ? scenario->nodes[vertex].hca.port_bytes_per_us
                                   : scenario->ib_switches[vertex - SCN_NODES_MAX].port_bytes_per_us;
+}
+
+void scn_cable_ends(const struct scn_scenario *scenario, uint32_t index, char root[SCN_LINK_END_MAX],
+                    char endpoint[SCN_LINK_END_MAX])
+{
+    const struct scn_cable *cable = &scenario->cables[index];
+    bool from_is_root = scn_cable_from_is_root(cable);
+    end_name(scenario, cable->from_node, cable->from_port, from_is_root ? root : endpoint);
+    end_name(scenario, cable->to_node, cable->to_port, from_is_root ? endpoint : root);
 }
 
 // --- links ----------------------------------------------------------------------------------------------------------

@@ -25,6 +25,9 @@ struct scn_named_link {
     uint64_t bytes_per_us;       // of InfiniBand cables: the rate of the slower end
 };
 
+// The two ports of a cable of boards: "node0.E", "node1.W".
+void scn_cable_ends(const struct scn_scenario *scenario, uint32_t index, char root[SCN_LINK_END_MAX],
+                    char endpoint[SCN_LINK_END_MAX]);
 // "node0.E-node1.W"
 void scn_cable_name(const struct scn_scenario *scenario, uint32_t index, char name[SCN_LINK_NAME_MAX]);
 // "node0.hca-leaf0.ib"; the name of a node or switch ends at a dot.

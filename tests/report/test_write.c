@@ -204,15 +204,21 @@ static void drawn_as(const struct fixture *fixture, const char *rows, const char
     free(script);
 }
 
+// Two sizes for each of one and two descriptors.
+static void chains_add(struct fixture *fixture)
+{
+    fixture_row_add(fixture, "pio", 64, 1, 1000000);
+    fixture_row_add(fixture, "pio", 128, 2, 1000000);
+    fixture_row_add(fixture, "pio", 4096, 1, 2000000);
+    fixture_row_add(fixture, "pio", 8192, 2, 2000000);
+}
+
 TEST(Plot, DrawsALineForEachSizeOverDescriptors)
 {
     struct fixture fixture;
     char error[256];
     fixture_create(&fixture);
-    fixture_row_add(&fixture, "pio", 64, 1, 1000000);
-    fixture_row_add(&fixture, "pio", 128, 2, 1000000);
-    fixture_row_add(&fixture, "pio", 4096, 1, 2000000);
-    fixture_row_add(&fixture, "pio", 8192, 2, 2000000);
+    chains_add(&fixture);
     fixture_panel_add(&fixture, "descriptors", "latency_us");
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
     drawn_as(&fixture, "every ::0::1 using 5:3", "1 title 'pio, 64 B'");
@@ -225,10 +231,7 @@ TEST(Plot, DrawsALineForEachNumberOfDescriptorsOverBytes)
     struct fixture fixture;
     char error[256];
     fixture_create(&fixture);
-    fixture_row_add(&fixture, "pio", 64, 1, 1000000);
-    fixture_row_add(&fixture, "pio", 128, 2, 1000000);
-    fixture_row_add(&fixture, "pio", 4096, 1, 2000000);
-    fixture_row_add(&fixture, "pio", 8192, 2, 2000000);
+    chains_add(&fixture);
     fixture_panel_add(&fixture, "bytes", "latency_us");
     EXPECT_EQ(write_to(&fixture, "out", error), SIM_OK);
     drawn_as(&fixture, "using (strstrt(' 0 2 ', sprintf(' %d ', $0)) ? $2 : NaN):3", "1 title 'pio, 1 descriptor'");
