@@ -119,7 +119,7 @@ static enum cli_exit missing_measure(struct cli_sweep *sweep, uint32_t i)
         result = scenario != NULL ? cli_sweep_point_measure(sweep, i, scenario) : CLI_EXIT_INPUT;
         scn_free(scenario);
     }
-    if (result == CLI_EXIT_OK && !sweep->job->quiet) {
+    if (result == CLI_EXIT_OK && cli_job_prints(sweep->job)) {
         printf("Point %u of %u (%s): %s %s/%s.csv\n", i + 1, sweep->asked->point_count, cli_sweep_label(sweep, i),
                kept ? "an earlier run measured" : "measured", sweep->directory, name);
     }

@@ -2,6 +2,7 @@
 #include "sim/report/by_value.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,12 +216,14 @@ static enum sim_status points_write(const report_t *report, struct scn_scenario 
 {
     char path[PATH_MAX];
     enum sim_status status = SIM_OK;
+    bool any = false;
     for (uint32_t i = 0; i < report->hash_count && status == SIM_OK; i++) {
         if (report->hashes[i][0] != '\0') {
             status = point_write(report, scenario, directory, i, error, error_size);
+            any = true;
         }
     }
-    if (status == SIM_OK && snprintf(path, sizeof path, "%s/" INDEX, directory) < (int)sizeof path) {
+    if (status == SIM_OK && any && snprintf(path, sizeof path, "%s/" INDEX, directory) < (int)sizeof path) {
         status = files_one_write(path, index_write, (void *)(uintptr_t)report, error, error_size);
     }
     return status;

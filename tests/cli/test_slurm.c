@@ -324,6 +324,9 @@ TEST(SweepPoint, IsMeasuredAloneAndKeptForTheSweep)
     free(data);
     process_run(&process, "run s.yaml --out out --point 2");
     EXPECT_CONTAINS(process.output, "Point 2 of 4 (250 MHz): an earlier run measured out/points/");
+    process_run(&process, "run s.yaml --out out --point 2 --json");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.output, "");
     process_run(&process, "run s.yaml --out out");
     EXPECT_CONTAINS(process.output, "4 points, 1 of them kept");
     end(&process);

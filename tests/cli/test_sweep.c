@@ -197,6 +197,17 @@ TEST(SweepRun, NamesAPointThatFailsAndGoesOnWithTheOthers)
     process_fini(&process);
 }
 
+TEST(SweepRun, NamesOnlyThePointsWhereAllFail)
+{
+    struct process process;
+    start(&process, HEAD "sweep: {time_limit: [1 us, 2 us]}\n" RUNS);
+    process_run(&process, "run s.yaml");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, "s.yaml: the point '1 us' failed\n");
+    EXPECT_LACKS(process.errors, "cannot write");
+    process_fini(&process);
+}
+
 TEST(SweepRun, GoesOnWhereItWasStopped)
 {
     struct process process;
