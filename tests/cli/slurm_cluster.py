@@ -8,6 +8,7 @@ import time
 
 PROGRAMS = ['munged', 'slurmctld', 'slurmd', 'sbatch', 'squeue', 'scancel', 'scontrol', 'sinfo']
 START_S = 30
+TRIES = 3  # another program may take a free port before a daemon does
 
 CONFIGURATION = '''\
 ClusterName=test
@@ -60,17 +61,25 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder = folder
+
+    def __enter__(self):
+        base = self.folder
+        for attempt in range(TRIES):
+            self.use(os.path.join(base, str(attempt)))
+            try:
+                self.start()
+                return self
+            except BaseException as reason:
+                self.__exit__()
+                if not isinstance(reason, CannotStart) or attempt + 1 == TRIES or self.missing():
+                    raise
+
+    def use(self, folder):
+        os.mkdir(folder)
+        self.folder = folder
         self.daemons = []
         self.environment = {**os.environ, 'SLURM_CONF': os.path.join(folder, 'slurm.conf'),
                             'PATH': os.environ['PATH'] + ':/usr/sbin:/sbin'}
-
-    def __enter__(self):
-        try:
-            self.start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
 
     def __exit__(self, *_):
         for daemon in reversed(self.daemons):
@@ -81,10 +90,12 @@ class Cluster:
                 daemon.kill()
                 daemon.wait()
 
+    def missing(self):
+        return [name for name in PROGRAMS if shutil.which(name, path=self.environment['PATH']) is None]
+
     def start(self):
-        missing = [name for name in PROGRAMS if shutil.which(name, path=self.environment['PATH']) is None]
-        if missing:
-            raise CannotStart('not installed: ' + ' '.join(missing))
+        if self.missing():
+            raise CannotStart('not installed: ' + ' '.join(self.missing()))
         for name in ('state', 'spool'):
             os.makedirs(os.path.join(self.folder, name))
         user = subprocess.run(['id', '-un'], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()

@@ -243,3 +243,66 @@ TEST(TcaVerbsQueues, NoMoreReadsAreTakenThanWasAgreed)
 {
     run(read_twice, find_both, two_reads_where_one_is_answered);
 }
+
+enum { MOVED = 65536, MARK = 0xa5 }; // MOVED: a board moves that many itself
+#define MOVES 3u                     // its channel for that
+
+static void two_reads(struct fixture *fixture)
+{
+    fixture->attr.max_rd_atomic = fixture->attr.max_dest_rd_atomic = 2;
+}
+
+static void read_past_a_refusal(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    struct ibv_sge first = fixture_sge(&end->near, 0, MOVED), second = fixture_sge(&end->near, MOVED, 8);
+    struct ibv_sge to = fixture_sge(&fixture->ends[1].near, 0, 0);
+    struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_READ, .wr.rdma = {to.addr, to.lkey}};
+    memset(end->near.data + MOVED, MARK, 8);
+    EXPECT_EQ(fixture_post(&end->qps[1], &wr, &first), 0); // the boards know each other
+    fixture_expect(end, 1, IBV_WC_SUCCESS);
+    fixture_barrier(fixture, end);
+    wr.wr.rdma.rkey = (uint32_t)fixture->value[0];
+    for (wr.wr_id = 2; wr.wr_id <= 3; wr.wr_id++) {
+        EXPECT_EQ(fixture_post(&end->qps[1], &wr, wr.wr_id == 2 ? &first : &second), 0);
+        wr.wr.rdma.rkey = to.lkey;
+    }
+    fixture_expect(end, 2, IBV_WC_REM_ACCESS_ERR);
+    fixture_expect(end, 3, IBV_WC_WR_FLUSH_ERR);
+    fixture_barrier(fixture, end);
+    for (unsigned i = 0; i < 8; i++) {
+        EXPECT_EQ(end->near.data[MOVED + i], MARK);
+    }
+    fixture_leave(fixture, board);
+}
+
+// Ends the region while its board reads it for the first read; the second one is of another region.
+static void refuse_the_first(void *arg, peach2_handle_t *board)
+{
+    struct fixture *fixture = arg;
+    struct end *end = fixture_enter(fixture, board);
+    const struct ibverbs_region region = {.address = end->near.data,
+                                          .bytes = MOVED,
+                                          .iova = (uint64_t)(uintptr_t)end->near.data,
+                                          .access = FIXTURE_ALL};
+    void *mr = NULL;
+    uint32_t lkey, rkey = 0;
+    unsigned error;
+    EXPECT_EQ(ops->mr_register(end->pd, &region, &mr, &lkey, &rkey), 0);
+    fixture->value[0] = rkey;
+    fixture_barrier(fixture, end);
+    uint64_t until_ps = time_ps(peach2_backend(board)) + 1000000 * NS;
+    while (peach2_dma_poll(board, MOVES, &error) != -EAGAIN && time_ps(peach2_backend(board)) < until_ps) {
+        EXPECT_EQ(ops->cq_poll(end->cq, 0, NULL), 0);
+    }
+    EXPECT_EQ(ops->mr_deregister(mr), 0);
+    fixture_barrier(fixture, end);
+    fixture_leave(fixture, board);
+}
+
+// A queue pair in the error state executes nothing (IBA 10.3.1.5): the refusal is its last answer.
+TEST(TcaVerbsQueues, ReadsBehindARefusedOneAreNotAnswered)
+{
+    run(read_past_a_refusal, refuse_the_first, two_reads);
+}

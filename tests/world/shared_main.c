@@ -10,14 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 30, PAGES = 3, PAGE_BYTES = 4096 };
+enum { ROUNDS = 30, PAGES = 3, WIDE_PAGES = 40, PAGE_BYTES = 4096 }; // a poll holds 32 pages
 
 struct cell {
     volatile long value, stored_ns;
     char rest[PAGE_BYTES - 2 * sizeof(long)];
 };
 
-static struct cell *there, *back;
+static struct cell *there, *back, *wide;
 
 static long now_ns(void)
 {
@@ -60,6 +60,17 @@ static void wait_and_yield(const struct cell *cell, long value)
     }
 }
 
+// Reads more pages in each iteration than a poll can name, the one with the value last.
+static void wait_widely(const struct cell *cell, long value)
+{
+    long sum = 0, end_ns = now_ns() + 1000000000;
+    do {
+        for (unsigned i = 0; i < WIDE_PAGES; i++) {
+            sum += wide[i].value;
+        }
+    } while (sum >= 0 && cell->value != value && now_ns() < end_ns);
+}
+
 static void play(const char *name, void (*wait_for)(const struct cell *, long))
 {
     long latest_ns = 0;
@@ -89,14 +100,16 @@ static void play(const char *name, void (*wait_for)(const struct cell *, long))
 
 int main(void)
 {
-    there = mmap(NULL, 2 * PAGES * sizeof *there, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    there = mmap(NULL, (2 * PAGES + WIDE_PAGES) * sizeof *there, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (there == MAP_FAILED) {
         return 1;
     }
     back = there + PAGES;
+    wide = back + PAGES;
     play("plainly", wait_plainly);
     play("counting", wait_and_count);
     play("clock", wait_by_clock);
     play("yielding", wait_and_yield);
+    play("widely", wait_widely);
     return 0;
 }

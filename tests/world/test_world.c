@@ -283,6 +283,7 @@ TEST(World, AStoreToSharedMemoryIsSeenWithinAnIterationOfWhoWaitsForIt)
     EXPECT_BETWEEN(number_of(&at, "counting"), 0, 100);
     EXPECT_BETWEEN(number_of(&at, "clock"), 0, 100);
     EXPECT_BETWEEN(number_of(&at, "yielding"), 0, 200);
+    EXPECT_BETWEEN(number_of(&at, "widely"), 0, 100);
     EXPECT_STREQ(text, again);
     free(text);
     free(again);
