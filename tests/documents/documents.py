@@ -4,12 +4,12 @@ documents.py --check TREE: every command of every page is written so that it is 
 
 The blocks of a page are done in their order, in one folder that looks like a clone of the repository:
   ```console                  each line `$ COMMAND` is run (with a `\\` at its end the command goes on in the next line).
-                              The lines after it are what it prints, standard error included; without lines nothing is
-                              compared. A line `...` stands for any lines, `...` in a line for any text.
+                              The lines after it are what it prints, standard error included. A line `...` stands for
+                              any lines, `...` in a line for any text.
   ```yaml title="start.yaml"  the file is created; any language, any name.
 A comment on the line before a block:
   <!-- not run: REASON -->    the block is not run
-  <!-- instead: COMMAND -->   this command is run and not those of the block, and its output is not compared
+  <!-- instead: COMMAND -->   this command is run and not those of the block; it may print anything
   <!-- status: 1 -->          the last command of the block ends with this status and not with 0
   <!-- append -->             the block is added at the end of the file
   <!-- picture: FILE -->      before a picture: the commands have made it as FILE, and it is the same
@@ -114,7 +114,7 @@ def shown_matches(shown, printed):
             pattern += r'(?:[^\n]*\n)*?'
         else:
             pattern += '[^\n]*?'.join(re.escape(part) for part in line.rstrip().split('...')) + '\n'
-    text = ''.join(line.rstrip() + '\n' for line in printed.strip('\n').rstrip().split('\n'))
+    text = ''.join(line.rstrip() + '\n' for line in printed.strip('\n').rstrip().splitlines())
     return re.fullmatch(pattern, text) is not None
 
 
@@ -168,7 +168,7 @@ def console_do(page, block, place):
             print(f'{page}:{line}: `{command}` ended with {"the time limit" if status is None else status}, '
                   f'not with {wanted}, and printed\n{printed}')
             well = False
-        elif shown and not shown_matches(shown, printed):
+        elif not shown_matches(shown, printed):
             print(f'{page}:{line}: `{command}` printed something else than is shown:')
             printed_lines = [text.rstrip() for text in printed.rstrip().split('\n')]
             print('\n'.join(difflib.unified_diff(shown, printed_lines, 'shown', 'printed', n=2, lineterm='')))
@@ -204,7 +204,7 @@ def page_do(page, scratch, program):
         if 'not run' in block.notes:
             continue
         if 'instead' in block.notes:
-            block.lines = ['$ ' + block.notes['instead']]
+            block.lines = ['$ ' + block.notes['instead'], '...']
         if block.language == 'console':
             well &= console_do(page, block, place)
         elif block.language == 'picture' and 'picture' in block.notes:
