@@ -1,9 +1,11 @@
 // Sleeps, timers and clocks of a program that does not know the simulator. Prints how long each took, in microseconds.
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -63,6 +65,41 @@ static void counter(void)
     printf("cycles %llu\n", (unsigned long long)(cycles * 1000 / (now_ns(CLOCK_MONOTONIC) - before_ns)));
 }
 
+// Busy-waits between two readings of the counter. The wait is as long as the clock says, which is read at two places:
+// before the loop and in it.
+#define BUSY_WAIT(name, read)                                                                                          \
+    do {                                                                                                               \
+        uint64_t cycles = 0, passed_us = 0;                                                                            \
+        for (long us = 10; us < 2000; us += 100) {                                                                     \
+            struct timeval begin, now;                                                                                 \
+            uint64_t first = __rdtsc();                                                                                \
+            (void)read(&begin);                                                                                        \
+            do {                                                                                                       \
+                (void)read(&now);                                                                                      \
+            } while ((now.tv_sec - begin.tv_sec) * 1000000 + now.tv_usec - begin.tv_usec < us);                        \
+            cycles += __rdtsc() - first;                                                                               \
+            passed_us += (uint64_t)((now.tv_sec - begin.tv_sec) * 1000000 + now.tv_usec - begin.tv_usec);              \
+        }                                                                                                              \
+        printf("%s %llu\n", name, (unsigned long long)(cycles / passed_us));                                           \
+    } while (false)
+
+static inline __attribute__((always_inline)) long in_machine_code(struct timeval *now_out)
+{
+    long result = SYS_gettimeofday;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(now_out), "S"(0L) : "rcx", "r11", "memory");
+    return result;
+}
+
+#define BY_NAME(now_out)   gettimeofday(now_out, NULL)
+#define BY_NUMBER(now_out) syscall(SYS_gettimeofday, now_out, NULL)
+
+static void busy_waits(void)
+{
+    BUSY_WAIT("name", BY_NAME);
+    BUSY_WAIT("number", BY_NUMBER);
+    BUSY_WAIT("code", in_machine_code);
+}
+
 int main(void)
 {
     const struct timespec delay = {.tv_sec = 2, .tv_nsec = 500};
@@ -73,6 +110,7 @@ int main(void)
     print_time("usleep");
     timers();
     counter();
+    busy_waits();
     time_t seconds = time(NULL);
     printf("time %d\n", (int)(seconds - (time_t)(now_ns(CLOCK_REALTIME) / 1000000000u)));
     return 0;

@@ -136,6 +136,9 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
     char *text = output_alone(WORLD "clocks");
     const char *at = text;
     EXPECT_BETWEEN(number_of(&at, "cycles"), 2799, 2801); // a million a second
+    EXPECT_BETWEEN(number_of(&at, "name"), 2795, 2805);
+    EXPECT_BETWEEN(number_of(&at, "number"), 2795, 2805);
+    EXPECT_BETWEEN(number_of(&at, "code"), 2795, 2805);
     EXPECT_EQ(number_of(&at, "time"), 0);
     free(text);
 }

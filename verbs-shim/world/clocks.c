@@ -159,35 +159,47 @@ static bool is_simulated(clockid_t clock)
     return clock < 0 ? ((unsigned)clock & 3) != OF_DESCRIPTOR : clock <= CLOCK_TAI;
 }
 
-static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out)
+// The caller of an interposed function or of a system call is the site of the read. It is taken where the program
+// enters, because a compiler may inline what follows or not.
+static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out, uintptr_t site)
 {
     if (!world_timed() || !is_simulated(clock)) {
         return (int)kernel_call(SYS_clock_gettime, clock, (long)(uintptr_t)time_out, 0, 0, 0, 0);
     }
-    *time_out = world_clock_at(clock, world_clock_read_ps(WORLD_SITE));
+    *time_out = world_clock_at(clock, world_clock_read_ps(site));
     return 0;
 }
 
-static int gettimeofday_simulated(struct timeval *time_out, void *zone)
+static int gettimeofday_simulated(struct timeval *time_out, void *zone, uintptr_t site)
 {
     if (!world_timed()) {
         return (int)kernel_call(SYS_gettimeofday, (long)(uintptr_t)time_out, (long)(uintptr_t)zone, 0, 0, 0, 0);
     }
     if (time_out != NULL) {
-        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(WORLD_SITE));
+        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(site));
         *time_out = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
     }
     return 0;
 }
 
-static time_t time_simulated(time_t *time_out)
+static time_t time_simulated(time_t *time_out, uintptr_t site)
 {
     struct timespec now;
-    (void)clock_gettime_simulated(CLOCK_REALTIME, &now);
+    (void)clock_gettime_simulated(CLOCK_REALTIME, &now, site);
     if (time_out != NULL) {
         *time_out = now.tv_sec;
     }
     return now.tv_sec;
+}
+
+static int vdso_clock_gettime(clockid_t clock, struct timespec *time_out)
+{
+    return clock_gettime_simulated(clock, time_out, WORLD_SITE);
+}
+
+static int vdso_gettimeofday(struct timeval *time_out, void *zone)
+{
+    return gettimeofday_simulated(time_out, zone, WORLD_SITE);
 }
 
 // The C library asks the kernel itself for these.
@@ -200,10 +212,10 @@ clock_t clock(void)
                          : WORLD_REAL(clock)();
 }
 
-static clock_t times_simulated(struct tms *buffer)
+static clock_t times_simulated(struct tms *buffer, uintptr_t site)
 {
     uint64_t per_tick_ps = NS_PER_S * WORLD_PS_PER_NS / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t now_ps = world_clock_read_ps(WORLD_SITE);
+    uint64_t now_ps = world_clock_read_ps(site);
     if (buffer != NULL) {
         *buffer = (struct tms){.tms_utime = (clock_t)((now_ps - process_began_ps) / per_tick_ps)};
     }
@@ -212,15 +224,15 @@ static clock_t times_simulated(struct tms *buffer)
 
 clock_t times(struct tms *buffer)
 {
-    return world_timed() ? times_simulated(buffer) : WORLD_REAL(times)(buffer);
+    return world_timed() ? times_simulated(buffer, WORLD_SITE) : WORLD_REAL(times)(buffer);
 }
 
-static long getrusage_simulated(int who, struct rusage *usage)
+static long getrusage_simulated(int who, struct rusage *usage, uintptr_t site)
 {
     long status = kernel_call(SYS_getrusage, who, (long)(uintptr_t)usage, 0, 0, 0, 0);
     if (status == 0) {
         clockid_t clock = who == RUSAGE_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
-        const struct timespec now = world_clock_at(clock, world_clock_read_ps(WORLD_SITE));
+        const struct timespec now = world_clock_at(clock, world_clock_read_ps(site));
         usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
         usage->ru_stime = (struct timeval){0};
         usage->ru_nvcsw = usage->ru_nivcsw = 0; // counts of the machine, which differ in each run
@@ -231,7 +243,8 @@ static long getrusage_simulated(int who, struct rusage *usage)
 
 int getrusage(__rusage_who_t who, struct rusage *usage)
 {
-    return world_timed() ? (int)world_result(getrusage_simulated((int)who, usage)) : WORLD_REAL(getrusage)(who, usage);
+    return world_timed() ? (int)world_result(getrusage_simulated((int)who, usage, WORLD_SITE))
+                         : WORLD_REAL(getrusage)(who, usage);
 }
 
 // --- by system call number ------------------------------------------------------------------------------------------
@@ -240,27 +253,27 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
 
 long world_call_clock_gettime(const long *a)
 {
-    return clock_gettime_simulated((clockid_t)a[0], A(1));
+    return clock_gettime_simulated((clockid_t)a[0], A(1), (uintptr_t)a[WORLD_CALLER]);
 }
 
 long world_call_gettimeofday(const long *a)
 {
-    return gettimeofday_simulated(A(0), A(1));
+    return gettimeofday_simulated(A(0), A(1), (uintptr_t)a[WORLD_CALLER]);
 }
 
 long world_call_time(const long *a)
 {
-    return time_simulated(A(0));
+    return time_simulated(A(0), (uintptr_t)a[WORLD_CALLER]);
 }
 
 long world_call_times(const long *a)
 {
-    return times_simulated(A(0));
+    return times_simulated(A(0), (uintptr_t)a[WORLD_CALLER]);
 }
 
 long world_call_getrusage(const long *a)
 {
-    return getrusage_simulated((int)a[0], A(1));
+    return getrusage_simulated((int)a[0], A(1), (uintptr_t)a[WORLD_CALLER]);
 }
 
 // --- overwriting ----------------------------------------------------------------------------------------------------
@@ -279,9 +292,9 @@ static const struct {
     const char *name;
     void (*target)(void);
 } replaced[] = {
-    {"__vdso_clock_gettime", (void (*)(void))clock_gettime_simulated},
-    {"__vdso_gettimeofday", (void (*)(void))gettimeofday_simulated},
-    {"__vdso_time", (void (*)(void))time_simulated},
+    {"__vdso_clock_gettime", (void (*)(void))vdso_clock_gettime},
+    {"__vdso_gettimeofday", (void (*)(void))vdso_gettimeofday},
+    {"__vdso_time", (void (*)(void))time},
 };
 
 static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const char *names, size_t count)
@@ -340,19 +353,19 @@ void world_clocks_start(void)
 // Also by name, in case the vdso has no such function or could not be overwritten.
 int clock_gettime(clockid_t clock, struct timespec *time_out)
 {
-    int status = clock_gettime_simulated(clock, time_out);
+    int status = clock_gettime_simulated(clock, time_out, WORLD_SITE);
     errno = status < 0 ? -status : errno;
     return status < 0 ? -1 : 0;
 }
 
 int gettimeofday(struct timeval *restrict time_out, void *restrict zone)
 {
-    int status = gettimeofday_simulated(time_out, zone);
+    int status = gettimeofday_simulated(time_out, zone, WORLD_SITE);
     errno = status < 0 ? -status : errno;
     return status < 0 ? -1 : 0;
 }
 
 time_t time(time_t *time_out)
 {
-    return time_simulated(time_out);
+    return time_simulated(time_out, WORLD_SITE);
 }

@@ -168,7 +168,7 @@ static long world_number_sigqueue(const long *a)
 
 long syscall(long number, ...)
 {
-    long a[6], result;
+    long a[WORLD_CALL_WORDS] = {[WORLD_CALLER] = (long)WORLD_SITE}, result;
     va_list list;
     va_start(list, number);
     for (unsigned i = 0; i < 6; i++) {

@@ -135,8 +135,9 @@ static void on_call(int signal_number, siginfo_t *info, void *context)
     }
     int saved = errno;
     attach_window_close();
-    const long arguments[] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
-                              registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
+    const long arguments[WORLD_CALL_WORDS] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+                                              registers[REG_R10], registers[REG_R8],  registers[REG_R9],
+                                              registers[REG_RIP]};
     long result;
     if (!world_call(info->si_syscall, arguments, &result)) {
         result = kernel_call(info->si_syscall, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],

@@ -68,7 +68,9 @@ void world_trap_start(void);
 // Counts signals with handlers in the calling thread. restarts: without those with SA_RESTART.
 unsigned world_interrupts(bool restarts);
 void world_trap_unblock(void); // the trap's signal, in the calling thread
-// Carries out a CALL of calls.def in simulated time; false: it is not a CALL. The result is the kernel's.
+// Carries out a CALL of calls.def in simulated time; false: it is not a CALL. The result is the kernel's. The arguments
+// are six and, at WORLD_CALLER, the place in the program from which the call comes.
+enum { WORLD_CALLER = 6, WORLD_CALL_WORDS };
 bool world_call(long number, const long *arguments, long *result_out);
 
 // --- numbers of processes and threads (ids.c, id_table.c) ------------------------------------------------------------
