@@ -14,6 +14,7 @@
 #include "sim/cli/bench_cost.h"
 #include "sim/cli/bench_verbs.h"
 #include "sim/cli/options.h"
+#include "sim/cli/progress.h"
 #include "sim/kernel/text.h"
 
 #define START_LIMIT_S        0.1
@@ -365,10 +366,12 @@ static const struct cli_benchmark *benchmark_find(const char *name)
 }
 
 // CLI_EXIT_EXPECT: a limit was missed.
-static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const struct cli_paths *paths, bool json)
+static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const struct cli_paths *paths,
+                                   struct cli_progress *progress, bool json)
 {
     struct cli_bench_result result = {0};
     bool measured = benchmark->run(paths, &result), held = true;
+    cli_progress_fini(progress);
     if (json) {
         result_json_print(benchmark, &result);
     } else {
@@ -395,11 +398,14 @@ static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict, b
         return CLI_EXIT_INPUT;
     }
     enum cli_exit result = CLI_EXIT_OK;
-    for (size_t i = 0; i < names->count; i++) {
-        result = cli_exit_worse(result, benchmark_run(benchmark_find(names->items[i]), &paths, json));
-    }
-    for (size_t i = 0; i < BENCHMARK_COUNT && names->count == 0; i++) {
-        result = cli_exit_worse(result, benchmark_run(&benchmarks[i], &paths, json));
+    size_t count = names->count != 0 ? names->count : BENCHMARK_COUNT;
+    struct cli_progress progress;
+    cli_progress_init(&progress, true);
+    for (size_t i = 0; i < count; i++) {
+        const struct cli_benchmark *benchmark =
+            names->count != 0 ? benchmark_find(names->items[i]) : &benchmarks[i];
+        cli_progress_update(&progress, (unsigned)(1000 * i / count), benchmark->name);
+        result = cli_exit_worse(result, benchmark_run(benchmark, &paths, &progress, json));
     }
     return result == CLI_EXIT_EXPECT && !strict ? CLI_EXIT_OK : result;
 }

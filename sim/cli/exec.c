@@ -18,7 +18,7 @@ enum { WALL_LIMIT_S = 60, WALL_LIMIT_MAX_S = 86400 };
 struct exec_options {
     struct cli_list nodes;
     struct cli_list sets;
-    const char *wall_limit, *out, *ipc_trace, *junit;
+    const char *wall_limit, *out, *json, *ipc_trace, *junit;
     struct cli_observing_options observing;
     struct cli_seeds_options seeds;
     bool functional, together, any_cpu, gpu_mpi, update_baseline;
@@ -31,6 +31,8 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, sets)},
     {"out", "DIR", "write counters.csv, the manifest and exec.yaml with the run's hash to DIR", CLI_OPTION_TEXT,
      offsetof(struct exec_options, out)},
+    {"json", "FILE.json", "with --out: write exec.yaml and all tables of DIR as one JSON object to FILE.json",
+     CLI_OPTION_TEXT, offsetof(struct exec_options, json)},
     {"ipc-trace", "FILE", "write a line for every attach call of a program to FILE, to compare two runs",
      CLI_OPTION_TEXT, offsetof(struct exec_options, ipc_trace)},
     {"trace", "FILE.csv",
@@ -79,7 +81,8 @@ static const struct cli_renamed renamed[] = {{"crossings", "ipc-trace"}, {NULL, 
 
 static const struct cli_syntax syntax = {
     .renamed = renamed,
-    .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]... [--out DIR]\n"
+    .usage = "tcasim exec FILE.yaml [--on NODE 'PROGRAM ARGUMENT...']... [--set PATH=VALUE]...\n"
+             "                   [--out DIR [--json FILE.json]]\n"
              "                   [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...] [--summary] [--check]\n"
              "                   [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
@@ -262,6 +265,7 @@ static int scenario_exec(struct cli_exec *exec, const struct exec_options *given
     bool good = cli_observing_begin(&observing, &given->observing, exec->job.path, exec->job.paths, run);
     status = good ? programs_run(exec, run) : status;
     good = cli_observing_end(&observing, exec->job.directory) && good;
+    good = (given->json == NULL || !exec->written || cli_exec_json_write(exec, given->json)) && good;
     good = cli_junit_end(&tests) && good;
     return good || status > CLI_EXIT_INPUT ? status : CLI_EXIT_INPUT;
 }
@@ -295,6 +299,10 @@ static bool options_right(const struct exec_options *given)
                         : given->observing.summary         ? "--summary"
                         : given->observing.check           ? "--check"
                                                            : NULL;
+    if (given->json != NULL && given->out == NULL) {
+        cli_error("--json needs --out DIR, whose tables it writes");
+        return false;
+    }
     if (wrong != NULL) {
         cli_error("%s cannot be combined with --functional, which judges no expectations", wrong);
     } else if (timed != NULL) {
@@ -307,7 +315,7 @@ static bool options_right(const struct exec_options *given)
 static bool writes_files(const struct exec_options *given)
 {
     const struct cli_observing_options *observing = &given->observing;
-    return given->out != NULL || given->ipc_trace != NULL || given->update_baseline || observing->trace != NULL ||
+    return given->out != NULL || given->json != NULL || given->ipc_trace != NULL || given->update_baseline || observing->trace != NULL ||
            observing->timeline != NULL;
 }
 
@@ -327,6 +335,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
         return CLI_EXIT_INPUT;
     }
     if ((given->ipc_trace != NULL && !cli_output_usable(given->ipc_trace, operands->items[0], &paths)) ||
+        (given->json != NULL && !cli_output_usable(given->json, operands->items[0], &paths)) ||
         (given->out != NULL && !cli_output_directory_usable(given->out))) {
         return CLI_EXIT_INPUT;
     }

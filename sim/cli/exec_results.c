@@ -5,6 +5,7 @@
 
 #include "sim/kernel/text.h"
 #include "sim/report/files.h"
+#include "sim/report/json.h"
 #include "sim/report/printed.h"
 
 // --- which expectations ---------------------------------------------------------------------------------------------
@@ -156,6 +157,23 @@ static bool directory_write(const struct cli_exec *exec)
     return hash_write(exec);
 }
 
+bool cli_exec_json_write(const struct cli_exec *exec, const char *path)
+{
+    static const char *const files[] = {"exec.yaml", "data.csv", "compare.csv", "breakdown.csv", "counters.csv", NULL};
+    char error[512] = "";
+    FILE *file = fopen(path, "we");
+    enum sim_status status = file != NULL ? json_results_print(file, exec->job.path, exec->job.directory, files, error,
+                                                               sizeof error)
+                                          : SIM_ERR_IO;
+    if (file != NULL && fclose(file) != 0) {
+        status = SIM_ERR_IO;
+    }
+    if (status != SIM_OK) {
+        cli_error("%s cannot be written%s%s", path, error[0] != '\0' ? ": " : "", error);
+    }
+    return status == SIM_OK;
+}
+
 // --- all of it ------------------------------------------------------------------------------------------------------
 
 static int worse(int status, enum cli_exit other)
@@ -202,8 +220,9 @@ int cli_exec_results(struct cli_exec *exec, int status)
     if (!exec->functional) {
         status = judge(exec, status, junit);
     }
-    if (job->directory != NULL && !result->interrupted && !directory_write(exec)) {
-        status = worse(status, CLI_EXIT_INPUT);
+    if (job->directory != NULL && !result->interrupted) {
+        exec->written = directory_write(exec);
+        status = exec->written ? status : worse(status, CLI_EXIT_INPUT);
     }
     if (junit != NULL) {
         junit_suites_write(junit, job->suites);

@@ -17,6 +17,7 @@ struct cli_exec {
     report_t *report;        // NULL: not needed
     struct attach_run_result result;
     bool went_on; // the simulation completed
+    bool written; // the directory's files
 };
 
 // Are expectations of the scenario judged, so that the output of its programs must be captured?
@@ -27,3 +28,6 @@ bool cli_exec_expectations_check(const struct cli_exec *exec);
 
 // After the run. status: of the programs. Returns the overall status.
 int cli_exec_results(struct cli_exec *exec, int status);
+
+// Writes the directory's exec.yaml and tables as one JSON object. false: printed why.
+bool cli_exec_json_write(const struct cli_exec *exec, const char *path);

@@ -2,9 +2,11 @@
 
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/kernel/text.h"
 #include "sim/report/files.h"
+#include "sim/scenario/tree.h"
 
 void json_text_write(FILE *out, const char *text)
 {
@@ -47,19 +49,21 @@ static bool is_number(const char *text)
     return digits != 0 && *at == '\0';
 }
 
-// Columns of names, and of published values, whose precision is in their text.
-static bool is_of_texts(const char *column)
+static bool is_one_of(const char *const *names, const char *name)
 {
-    static const char *const columns[] = {"series", "component", "name",      "unit",    "id",
-                                          "what",   "use",       "published", "part",    "detail",
-                                          "node",   "kind",      "point",     "details", "status"};
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        if (strcmp(column, columns[i]) == 0) {
-            return true;
-        }
+    while (*names != NULL && strcmp(*names, name) != 0) {
+        names++;
     }
-    return false;
+    return *names != NULL;
 }
+
+// Columns of names, and of published values, whose precision is in their text.
+static const char *const columns_of_texts[] = {
+    "series", "component", "name", "unit", "id",    "what",    "use",    "published",
+    "part",   "detail",    "node", "kind", "point", "details", "status", NULL};
+
+// Keys of YAML files, likewise: a hash of sixteen digits is none.
+static const char *const keys_of_texts[] = {"hash", "node", "program", NULL};
 
 static void field_write(FILE *out, const char *text, bool as_text)
 {
@@ -87,43 +91,21 @@ void json_table_write(FILE *out, const struct table *table, bool (*keep)(const s
         first = false;
         for (size_t i = 0; i < table->columns; i++) {
             fputs(i > 0 ? "," : "", out);
-            field_write(out, table_field(table, row, i), is_of_texts(table->fields[i]));
+            field_write(out, table_field(table, row, i), is_one_of(columns_of_texts, table->fields[i]));
         }
         fputc(']', out);
     }
     fputs("]}", out);
 }
 
-enum sim_status json_results_print(FILE *out, const char *scenario, const char *directory, const char *const *files,
-                                   char *error, size_t error_size)
+static void tree_write(FILE *out, const struct scn_tree *tree, bool numbers)
 {
-    enum sim_status status = SIM_OK;
-    fputs("{\"scenario\":", out);
-    sim_text_quote(out, scenario);
-    fputs(",\"results\":", out);
-    sim_text_quote(out, directory);
-    for (; *files != NULL && (status == SIM_OK || status == SIM_ERR_NOT_FOUND); files++) {
-        char path[PATH_MAX];
-        struct table table;
-        status = files_path(directory, *files, path, sizeof path);
-        status = status == SIM_OK ? table_read(path, &table, error, error_size) : status;
-        if (status == SIM_OK) {
-            fprintf(out, ",\n\"%.*s\":", (int)strcspn(*files, "."), *files);
-            json_table_write(out, &table, NULL);
-            table_free(&table);
-        }
-    }
-    fputs("}\n", out);
-    return status == SIM_ERR_NOT_FOUND ? SIM_OK : status;
-}
-
-void json_tree_write(FILE *out, const struct scn_tree *tree)
-{
+    bool mapping = tree->kind == SCN_TREE_MAPPING;
     if (tree->kind == SCN_TREE_SCALAR) {
-        json_text_write(out, tree->text);
+        bool is_text = !numbers || tree->quoted || (tree->key != NULL && is_one_of(keys_of_texts, tree->key));
+        field_write(out, tree->text, is_text);
         return;
     }
-    bool mapping = tree->kind == SCN_TREE_MAPPING;
     fputc(mapping ? '{' : '[', out);
     for (const struct scn_tree *entry = tree->first; entry != NULL; entry = entry->next) {
         fputs(entry != tree->first ? "," : "", out);
@@ -131,7 +113,64 @@ void json_tree_write(FILE *out, const struct scn_tree *tree)
             json_text_write(out, entry->key);
             fputc(':', out);
         }
-        json_tree_write(out, entry);
+        tree_write(out, entry, numbers);
     }
     fputc(mapping ? '}' : ']', out);
+}
+
+enum sim_status json_yaml_write(FILE *out, const char *path, bool numbers, char *error, size_t error_size)
+{
+    struct scn_arena arena = {0};
+    struct scn_mistakes mistakes = {.arena = &arena};
+    const struct scn_file file = {.name = path};
+    bool readable = true;
+    enum sim_status status = access(path, F_OK) == 0 ? SIM_OK : SIM_ERR_NOT_FOUND;
+    const struct scn_tree *root = status == SIM_OK ? scn_tree_read(&arena, &mistakes, &file, &readable) : NULL;
+    if (status == SIM_OK && (root == NULL || mistakes.count != 0)) {
+        snprintf(error, error_size, "%s: this is no YAML that tcasim has written", path);
+        status = SIM_ERR_INVALID;
+    } else if (status == SIM_OK) {
+        tree_write(out, root, numbers);
+    }
+    scn_arena_fini(&arena);
+    return status;
+}
+
+// A member of an object: its name is the file's.
+static enum sim_status file_write(FILE *out, const char *path, const char *name, char *error, size_t error_size)
+{
+    const char *ending = strrchr(name, '.');
+    struct table table;
+    if (access(path, F_OK) != 0) {
+        return SIM_OK;
+    }
+    bool is_table = strcmp(ending, ".csv") == 0;
+    enum sim_status status = is_table ? table_read(path, &table, error, error_size) : SIM_OK;
+    if (status != SIM_OK) {
+        return status;
+    }
+    fprintf(out, ",\n\"%.*s\":", (int)(ending - name), name);
+    if (!is_table) {
+        return json_yaml_write(out, path, true, error, error_size);
+    }
+    json_table_write(out, &table, NULL);
+    table_free(&table);
+    return SIM_OK;
+}
+
+enum sim_status json_results_print(FILE *out, const char *scenario, const char *directory, const char *const *files,
+                                   char *error, size_t error_size)
+{
+    enum sim_status status = SIM_OK;
+    fputs("{\"scenario\":", out);
+    json_text_write(out, scenario);
+    fputs(",\"results\":", out);
+    json_text_write(out, directory);
+    for (; *files != NULL && status == SIM_OK; files++) {
+        char path[PATH_MAX];
+        status = files_path(directory, *files, path, sizeof path);
+        status = status == SIM_OK ? file_write(out, path, *files, error, error_size) : status;
+    }
+    fputs("}\n", out);
+    return status;
 }

@@ -9,6 +9,7 @@ TEST(Outputs, ThatCannotBeWrittenAreRefusedBeforeTheRun)
                                            "explain f.yaml --quiet --out /proc/d",
                                            "explain f.yaml --timeline /proc/t",
                                            "exec f.yaml --on node0 touch_ran --out /proc/d",
+                                           "exec f.yaml --on node0 touch_ran --out d --json /proc/j",
                                            "exec f.yaml --on node0 touch_ran --junit /proc/j",
                                            "exec f.yaml --on node0 touch_ran --trace /proc/t",
                                            "exec f.yaml --on node0 touch_ran --ipc-trace /proc/t",

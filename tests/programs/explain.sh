@@ -26,7 +26,8 @@ opens() {
     kind=$1 words=$2
     shift 2
     rm -rf "$folder/out"
-    timeout 120 "$tcasim" exec "$scenario" --explain "$kind" --timeline "$folder/t.json" --out "$folder/out" "$@" \
+    timeout 120 "$tcasim" exec "$scenario" --explain "$kind" --timeline "$folder/t.json" --out "$folder/out" \
+        --json "$folder/all.json" "$@" \
         >"$folder/said" 2>&1 || {
         cat "$folder/said" >&2
         exit 1
@@ -37,6 +38,16 @@ opens() {
         exit 1
     }
     adds_up "$folder/out"
+    python3 - "$folder" <<'PYTHON'
+import csv, json, sys
+folder = sys.argv[1]
+with open(f'{folder}/all.json') as file, open(f'{folder}/out/breakdown.csv') as rows, \
+        open(f'{folder}/out/exec.yaml') as numbers:
+    shown, (head, *rows), text = json.load(file), csv.reader(rows), numbers.read()
+assert shown['breakdown']['columns'] == head and len(shown['breakdown']['rows']) == len(rows), shown['breakdown']
+assert f"hash: {shown['exec']['hash']}\n" in text and f"simulated_ps: {shown['exec']['simulated_ps']}\n" in text, text
+assert all(program['status'] == 0 for program in shown['exec']['programs']), shown['exec']
+PYTHON
     grep -q '"ph"' "$folder/t.json"
 }
 opens send '^SEND, node[01] to node[01] #[0-9]+, 2 B: .* of 50 from' --on node0 "ib_send_lat -n 50 -d $device" \
