@@ -27,8 +27,10 @@ const char *attach_op_name(uint32_t op);
 void attach_args_take(union attach_args *args, uint32_t op, const struct attach_slot *slot);
 // Before the work is replayed that the thread did before its request (thread.c).
 void attach_request_begin(struct attach_thread *thread, const struct attach_request *request);
-// Checks and carries out one request. The reply goes to the slot. The caller ends its watches (attach_watch_end).
+// Checks and carries out one request. The reply goes to the slot.
 int64_t attach_request_do(struct attach_thread *thread, const struct attach_request *request);
+// After that: ends its watches, and notes what the thread knows of its memory.
+void attach_request_end(struct attach_thread *thread, const struct attach_request *request);
 // Writes a line of the IPC trace, before the request is carried out. Two runs of the same programs are the same if
 // their traces are; the first line that differs shows where they diverge.
 void attach_trace_write(FILE *file, const struct attach_thread *thread, const struct attach_request *request);

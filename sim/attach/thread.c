@@ -249,6 +249,15 @@ static bool waits_for_memory(const struct attach_request *request)
            (request->op == ATTACH_OP_POLL && (request->args.poll.flags & ATTACH_WAIT_MEMORY) != 0);
 }
 
+void attach_request_end(struct attach_thread *thread, const struct attach_request *request)
+{
+    attach_watch_end(thread);
+    if (waits_for_memory(request)) {
+        thread->seen.waited_writes = thread->process->writes.all;
+        thread->seen.waited_pinned = thread->process->writes.pinned;
+    }
+}
+
 // The thread has checked once more whether others have written to its memory, and they had not.
 static bool rechecks_for_others(const struct attach_request *request)
 {
@@ -338,17 +347,13 @@ static bool schedule_once(struct attach_thread *thread)
     if (server->notes_all) {
         attach_notes_waited(thread, &request, sim_now_ps(server->sim) - asked_ps);
     }
-    attach_watch_end(thread);
+    attach_request_end(thread, &request);
     if (aside) { // not earlier: a thread that this one announces begins there
         attach_accept(server);
         attach_processes_check(server);
         attach_threads_find(server, false);
         // Someone outside may have written, but while a program polls no thread waits for that.
         attach_outside_note(server, attach_watches_of_others_poll(server) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
-    }
-    if (waits_for_memory(&request)) {
-        thread->seen.waited_writes = thread->process->writes.all;
-        thread->seen.waited_pinned = thread->process->writes.pinned;
     }
     return true;
 }

@@ -136,17 +136,23 @@ TEST(Wakes, AWriteThatEndsBehindIgnoredMemoryWakes)
 static uint32_t region_access;
 static bool region_wakes;
 
-static void region_await(struct attach_thread *thread)
+// Memory of the program itself, where devices may write with that access. Returns its bus address.
+static uint64_t region_of_the_program(struct attach_thread *thread, uint32_t access)
 {
     uint32_t pd = script_create(thread, (struct hca_command){.id = HCA_CMD_PD_CREATE});
     (void)script_create(thread,
                         (struct hca_command){
                             .id = HCA_CMD_MR_REGISTER,
-                            .mr_register = {.pdn = pd, .iova = ASKERS_MEMORY, .bytes = PAGE, .access = region_access}});
-    uint64_t bus_address;
-    ASSERT_TRUE(
+                            .mr_register = {.pdn = pd, .iova = ASKERS_MEMORY, .bytes = PAGE, .access = access}});
+    uint64_t bus_address = 0;
+    EXPECT_TRUE(
         host_memory_pinned_address(thread->backend.memory, &thread->process->owner, ASKERS_MEMORY, &bus_address));
-    write_later(bus_address, 8);
+    return bus_address;
+}
+
+static void region_await(struct attach_thread *thread)
+{
+    write_later(region_of_the_program(thread, region_access), 8);
     if (region_wakes) {
         expect_woken(thread, ATTACH_WAIT_MEMORY);
     } else {
@@ -169,6 +175,24 @@ TEST(Wakes, WritesToARegionWakeIfOthersMayWriteOrCountThere)
         region_wakes = cases[i].wakes;
         script_run(&(struct script){.first = region_await, .first_too = device_write});
     }
+}
+
+static void pinned_await(struct attach_thread *thread)
+{
+    uint64_t own = region_of_the_program(thread, HCA_LOCAL_WRITE | HCA_REMOTE_WRITE);
+    uint64_t pinned = script_pinned(thread, PAGE);
+    script_device_writes(thread, own, 8);
+    EXPECT_EQ(await(thread, ATTACH_WAIT_MEMORY), ATTACH_WOKEN_MEMORY);
+    EXPECT_EQ(script_now_us(thread), 0);
+    write_later(pinned, 8);
+    expect_woken(thread, ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED);
+    script_device_writes(thread, own, 8);
+    expect_not_woken(thread, ATTACH_WAIT_MEMORY | ATTACH_WAIT_PINNED);
+}
+
+TEST(Wakes, WritesToMemoryOfTheProgramDoNotEndAWaitForPinnedMemory)
+{
+    script_run(&(struct script){.first = pinned_await, .first_too = device_write});
 }
 
 // --- alarms ----------------------------------------------------------------------------------------------------------

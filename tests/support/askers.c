@@ -230,7 +230,7 @@ int64_t askers_request(struct attach_thread *thread, const struct attach_request
     const struct askers *askers = askers_of(thread);
     attach_request_begin(thread, request);
     int64_t result = attach_request_do(thread, request);
-    attach_watch_end(thread);
+    attach_request_end(thread, request);
     for (unsigned i = 0; i < ASKERS; i++) {
         if (askers->processes[i] == thread->process) {
             descriptors_close(askers->programs[i]);
