@@ -45,6 +45,13 @@ uint32_t sim_trace_reserve(sim_t *sim)
     return sim->trace_count;
 }
 
+void sim_trace_follow(sim_t *sim, uint32_t number)
+{
+    if (sim->causes != NULL) {
+        sim_cause_number(sim, sim->cause, number);
+    }
+}
+
 uint32_t sim_trace_cause(sim_t *sim)
 {
     return sim->causes != NULL ? sim_cause_numbered(sim, sim->cause) : 0;

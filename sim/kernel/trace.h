@@ -54,6 +54,8 @@ void sim_trace_between(sim_t *sim, const char *component, const struct sim_trace
 uint32_t sim_trace_reserve(sim_t *sim);
 // The number of the nearest record on the critical path to the running code; 0: none.
 uint32_t sim_trace_cause(sim_t *sim);
+// What follows from the running code follows from the record of that number.
+void sim_trace_follow(sim_t *sim, uint32_t number);
 // Numbers continue after this one, if several simulations write into one trace.
 void sim_trace_count_set(sim_t *sim, uint32_t count);
 uint32_t sim_trace_count(const sim_t *sim);

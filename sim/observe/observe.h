@@ -82,6 +82,7 @@ void observe_process_end(observe_process_t *process, uint64_t at_ps);
 // as the store that rings a doorbell, follows from it.
 struct observe_upcoming {
     uint32_t number, cause; // 0: none; cause: what the call follows from if it does not wait
+    bool begins;            // observe_call_begins is called
 };
 
 #define OBSERVE_FRAMES 12u
@@ -93,6 +94,9 @@ struct observe_call {
     const uint64_t *frames;
     struct observe_upcoming *upcoming; // the thread's; NULL: its calls are not connected with causes
 };
+// A call of that thread begins. For programs whose calls are noted while they run; then nothing between two calls is taken
+// for the doing of the later one.
+void observe_call_begins(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming);
 void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
 // The process is about to exit by itself; its memory can still be read.
 void observe_process_exits(observe_process_t *process);

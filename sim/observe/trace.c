@@ -42,6 +42,7 @@ struct fields {
 
 static const struct fields of_object = {
     {FIELD("handle", object.handle, DECIMAL), FIELD("value", object.value, DECIMAL)}};
+static const struct fields of_nothing = {{{0}}};
 static const struct fields of_device = {{FIELD("lid", device.lid, DECIMAL)}};
 static const struct fields of_mr = {{FIELD("handle", mr.handle, DECIMAL), FIELD("address", mr.address, HEX),
                                      FIELD("length_bytes", mr.bytes, DECIMAL), FIELD("lkey", mr.lkey, HEX),
@@ -241,6 +242,7 @@ struct observe_traced {
     uint64_t at_ps;
     uint32_t cause;
     bool is_upcoming; // of a call that has not returned; at_ps is the time since when it may have begun
+    bool is_cause;    // of a record
 };
 
 static void traced_set(observe_t *observe, uint32_t number, const struct observe_traced *traced)
@@ -260,7 +262,10 @@ static void traced_set(observe_t *observe, uint32_t number, const struct observe
 
 void observe_trace_follow(observe_t *observe, uint32_t number, uint32_t cause, uint64_t at_ps)
 {
-    traced_set(observe, number, &(struct observe_traced){at_ps, cause, false});
+    traced_set(observe, number, &(struct observe_traced){.at_ps = at_ps, .cause = cause});
+    if (cause < observe->traced_room) {
+        observe->traced[cause].is_cause = true;
+    }
 }
 
 // Gives the next call of the thread its number. cause: what it follows from unless it waits.
@@ -268,7 +273,9 @@ static void upcoming_reserve(observe_t *observe, struct observe_upcoming *upcomi
 {
     upcoming->number = sim_trace_reserve(observe->sim);
     upcoming->cause = cause;
-    traced_set(observe, upcoming->number, &(struct observe_traced){sim_now_ps(observe->sim), upcoming->cause, true});
+    traced_set(observe, upcoming->number,
+               &(struct observe_traced){
+                   .at_ps = sim_now_ps(observe->sim), .cause = upcoming->cause, .is_upcoming = true});
 }
 
 // Whether the record follows from another one that began at began_ps: all between them are not earlier.
@@ -302,7 +309,48 @@ static void line_number(observe_t *observe, struct observe_upcoming *upcoming, s
     line->number = upcoming->number;
     line->cause = follows(observe, cause, line->number, began_ps) ? upcoming->cause : cause;
     observe_trace_follow(observe, line->number, line->cause, line->at_ps);
-    upcoming_reserve(observe, upcoming, line->number);
+    if (upcoming->begins) {
+        sim_trace_follow(observe->sim, line->number);
+        upcoming->number = 0;
+    } else {
+        upcoming_reserve(observe, upcoming, line->number);
+    }
+}
+
+// The call before was not noted: a poll that found nothing. If something follows from it, it is in the trace.
+static void poll_end(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming)
+{
+    observe_t *observe = process->observe;
+    if (observe->traced[upcoming->number].is_cause) {
+        struct observe_line line = {.at_ps = sim_now_ps(observe->sim),
+                                    .order = observe->line_order++,
+                                    .record = {.call = JOURNAL_POLLED_EMPTY},
+                                    .number = upcoming->number,
+                                    .cause = upcoming->cause};
+        snprintf(line.component, sizeof line.component, "%s.verbs", thread);
+        observe_trace_follow(observe, line.number, line.cause, line.at_ps);
+        push(observe, &line);
+        upcoming->number = 0;
+    }
+}
+
+void observe_call_begins(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming)
+{
+    observe_t *observe = process->observe;
+    upcoming->begins = true;
+    if (!observe->options.trace_causes) {
+        return;
+    }
+    if (upcoming->number != 0) {
+        poll_end(process, thread, upcoming);
+    }
+    uint32_t cause = cause_settle(observe, sim_trace_cause(observe->sim), upcoming->number);
+    if (upcoming->number == 0) {
+        upcoming_reserve(observe, upcoming, cause);
+    } else if (cause != upcoming->number) {
+        upcoming->cause = observe->traced[upcoming->number].cause = cause;
+        sim_trace_follow(observe->sim, upcoming->number);
+    }
 }
 
 void observe_trace_note(observe_process_t *process, const struct observe_call *call,

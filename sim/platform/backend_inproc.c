@@ -192,6 +192,7 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx)
 {
     ctx->ops = inproc_ops;
     ctx->owner = (struct host_owner){.ops = &plat_process_memory_ops};
+    ctx->ops.journal = ctx->observe == NULL ? NULL : &plat_backend_journal_ops;
     ctx->ops.hca_command = ctx->hca == NULL ? NULL : plat_backend_hca_command;
     return (struct backend){&ctx->ops, ctx};
 }
@@ -213,6 +214,13 @@ void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_han
 {
     ctx->process = (struct backend_process){.backend = plat_backend_inproc(ctx), .board = board, .number = ctx->number};
     ctx->thread = sim_thread_name(ctx->sim);
+    if (ctx->observe != NULL) {
+        ctx->observed = observe_process_begin(ctx->observe, &(struct observe_identity){.node = ctx->node,
+                                                                                      .number = ctx->number,
+                                                                                      .name = ctx->thread,
+                                                                                      .began_ps = sim_now_ps(ctx->sim),
+                                                                                      .tag = ctx});
+    }
     ctx->next = entered;
     ctx->before = NULL;
     if (entered != NULL) {
@@ -223,9 +231,24 @@ void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_han
     *bucket_of(ctx->thread) = ctx;
 }
 
+// The remote address of a request is a pointer of its peer.
+bool plat_backend_bus_address(const struct plat_backend_inproc *ctx, uint64_t pointer, uint64_t *address_out)
+{
+    const void *at = (const void *)(uintptr_t)pointer; // NOLINT(performance-no-int-to-ptr)
+    bool found = bus_address_of(ctx, at, address_out);
+    for (const struct plat_backend_inproc *other = entered; other != NULL && !found; other = other->next) {
+        found = bus_address_of(other, at, address_out);
+    }
+    return found;
+}
+
 void plat_backend_end(struct plat_backend_inproc *ctx)
 {
     host_memory_owner_gone(ctx->memory, &ctx->owner);
+    if (ctx->observed != NULL) {
+        observe_process_end(ctx->observed, sim_now_ps(ctx->sim));
+        ctx->observed = NULL;
+    }
 }
 
 void plat_backend_leave(struct plat_backend_inproc *ctx)

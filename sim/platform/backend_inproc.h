@@ -5,6 +5,7 @@
 #include "models/hca/hca.h"
 #include "models/host/core.h"
 #include "models/host/memory.h"
+#include "sim/observe/observe.h"
 #include "sim/platform/gpus.h"
 #include "sim/scenario/scenario.h"
 #include "sim/platform/process_memory.h"
@@ -50,6 +51,9 @@ struct plat_backend_inproc {
     struct host_owner owner;            // of the process's own memory
     struct plat_pinned_region *pinned;  // newest first
     uint64_t allocated_bytes;           // pinned memory of the process
+    observe_t *observe;                 // who sees the calls of the process; NULL: nobody
+    observe_process_t *observed;        // the process there
+    struct observe_upcoming upcoming[1 + BACKEND_THREADS]; // of the program, and of libraries' threads
     // of plat_backend_enter
     struct backend_process process;
     const char *thread; // the simulated thread that runs the process; NULL: none
@@ -61,6 +65,9 @@ struct plat_backend_inproc {
 int plat_backend_hca_command(void *ctx, struct hca_command *command); // ctx: struct plat_backend_inproc *
 // From now on, every process with an event queue receives HCA_EVENT_DEVICE_FATAL when the HCA is removed.
 void plat_hca_watch(hca_t *hca, host_memory_t *memory);
+
+// backend_journal.c
+extern const struct backend_journal_ops plat_backend_journal_ops; // ctx: struct plat_backend_inproc *
 
 // backend_thread.c
 extern const struct backend_thread_ops plat_backend_thread_ops; // ctx: struct plat_backend_inproc *
@@ -81,6 +88,8 @@ struct backend plat_backend_inproc(struct plat_backend_inproc *ctx);
 
 // From now on backend_current returns this backend's process for the calling thread. Call once for each backend.
 void plat_backend_enter(struct plat_backend_inproc *ctx, struct peach2_board_handle *board);
+// The bus address of memory of this process, or of another one, that devices reach. false: none does.
+bool plat_backend_bus_address(const struct plat_backend_inproc *ctx, uint64_t pointer, uint64_t *address_out);
 // The process has ended: devices no longer reach its own memory.
 void plat_backend_end(struct plat_backend_inproc *ctx);
 // From outside threads, when none runs any more: frees the state of libraries for the process.

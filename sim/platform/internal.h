@@ -81,6 +81,7 @@ struct plat_machine {
     const struct scn_scenario *scenario;
     struct adversary *adversary; // NULL: none
     sim_t *sim;
+    observe_t *observe; // NULL: none
     pcie_pool_t *pool;
     flow_net_t *flows;
     ib_pool_t *packets;

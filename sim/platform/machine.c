@@ -189,8 +189,17 @@ void plat_machine_destroy(plat_machine_t *machine)
     if (machine->pool != NULL) {
         (void)pcie_pool_destroy(machine->pool);
     }
+    observe_destroy(machine->observe);
     sim_destroy(machine->sim);
     arrays_free(machine);
+}
+
+void plat_machine_observe(plat_machine_t *machine, observe_t *observe)
+{
+    machine->observe = observe;
+    for (uint32_t i = 0; i < machine->scenario->node_count; i++) {
+        machine->nodes[i].backend.observe = observe;
+    }
 }
 
 // --- running -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "models/host/core.h"
+#include "sim/observe/observe.h"
 #include "sim/platform/platform.h"
 #include "sim/scenario/routes.h"
 #include "verbs-shim/peach2/peach2_driver.h"
@@ -32,6 +33,10 @@ void plat_machine_set_program(plat_machine_t *machine, uint32_t node, plat_progr
 // PLAT_PROCESSES_MAX.
 #define PLAT_PROCESSES_MAX 255
 enum sim_status plat_machine_add_process(plat_machine_t *machine, uint32_t node, plat_program_fn program, void *arg);
+
+// Calls of programs are noted there: of all nodes, and of processes that are added later. The machine destroys it. Call
+// before the run.
+void plat_machine_observe(plat_machine_t *machine, observe_t *observe);
 
 // Boots, and runs until nothing is left to do. Call once for each machine.
 enum sim_run_outcome plat_machine_run(plat_machine_t *machine);

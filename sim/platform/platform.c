@@ -31,24 +31,37 @@ static void outcome_describe(const plat_machine_t *machine, struct plat_result *
     }
 }
 
+// Verbs calls of programs are lines of the trace. Processes that are added later are observed, too.
+static observe_t *calls_observe(plat_machine_t *machine, const struct plat_hooks *hooks)
+{
+    const struct observe_options options = {
+        .trace = hooks->trace, .trace_ctx = hooks->ctx, .trace_causes = hooks->trace_causes};
+    observe_t *observe = observe_create(plat_machine_sim(machine), &options);
+    if (observe == NULL) {
+        sim_panic("platform", "no memory for a trace");
+    }
+    plat_machine_observe(machine, observe);
+    return observe;
+}
+
 // last: this is the last one of the run's simulations, whose counters and faults are reported.
 static void series_run(plat_machine_t *machine, const struct scn_scenario *scenario, uint32_t run_index,
                        uint32_t ranks_index, bool last, const struct plat_hooks *hooks, struct plat_result *result)
 {
     sim_t *sim = plat_machine_sim(machine);
     struct plat_series series;
+    observe_t *observe = hooks->trace != NULL ? calls_observe(machine, hooks) : NULL;
     plat_series_init(&series, scenario, &scenario->runs[run_index], ranks_index, hooks, machine);
     if (hooks->trace != NULL) {
-        sim_trace_set_sink(sim, hooks->trace, hooks->ctx);
         sim_trace_count_set(sim, result->traced);
     }
     if (hooks->path != NULL) {
         sim_causes_record(sim, hooks->path_bytes_max);
     }
-    if (hooks->trace_causes) {
-        sim_causes_record_last(sim, SIM_CAUSES_LAST);
-    }
     result->outcome = plat_machine_run(machine);
+    if (observe != NULL) {
+        observe_trace_flush(observe);
+    }
     result->simulated_ps += sim_now_ps(sim);
     result->events += sim_events_run(sim);
     result->rtl_cycles += plat_machine_rtl_cycles(machine);

@@ -70,6 +70,78 @@ TEST(TraceOption, NamesTheNearestCauseThatIsWritten)
     process_fini(&process);
 }
 
+// The line whose record has that number. "": there is none, or the number is 0.
+static const char *line_of(const char *trace, unsigned long number)
+{
+    for (const char *line = trace; number != 0 && *line != '\0'; line = strchr(line, '\n') + 1) {
+        const char *comma = strchr(line, '\n');
+        for (unsigned commas = 0; commas < 2; commas += *comma == ',') {
+            comma--;
+        }
+        if (strtoul(comma + 1, NULL, 10) == number) {
+            return line;
+        }
+    }
+    return "";
+}
+
+static unsigned long cause_of(const char *line)
+{
+    const char *comma = strchr(line, '\n');
+    while (*comma != ',') {
+        comma--;
+    }
+    return strtoul(comma + 1, NULL, 10);
+}
+
+// The point of the nearest cause of that component, after how many steps.
+static const char *cause_at(const char *trace, const char *line, const char *component, unsigned *steps_out)
+{
+    const char *found = NULL;
+    *steps_out = 0;
+    while (*line != '\0' && found == NULL && *steps_out < 100) {
+        const char *end = strchr(line, '\n');
+        found = strstr(line, component);
+        found = found != NULL && found < end ? found + strlen(component) : NULL;
+        line = found == NULL ? line_of(trace, cause_of(line)) : line;
+        *steps_out += found == NULL;
+    }
+    return found != NULL ? found : "";
+}
+
+TEST(TraceOption, LeadsFromAReceivedMessageToTheCallThatSentIt)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(
+        &process, "verbs.yaml",
+        "title: a message\n"
+        "nodes:\n"
+        "  - {name: node, count: 2, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}, hca: {preset: connectx3-qdr}}}\n"
+        "ib_cables: [{from: node0, to: node1, flight: 10 ns}]\n"
+        "runs:\n"
+        "  - {series: s, workload: verbs-latency, device: ibsim0, operation: send, node: node0, peer: node1, bytes: 8 B,\n"
+        "     iterations: 1, warmup: 0}\n");
+    process_run(&process, "run verbs.yaml --quiet --trace trace.csv --trace-causes");
+    EXPECT_EQ(process.status, 0);
+    char *trace = process_file_read(&process, "trace.csv"), *polled = strstr(trace, ",node1.verbs,ibv_poll_cq,,,8,");
+    ASSERT_NOT_NULL(polled);
+    while (*polled != '\n') {
+        polled--;
+    }
+    unsigned steps = 0;
+    EXPECT_EQ(strncmp(cause_at(trace, polled + 1, ",node0.verbs,", &steps), "ibv_post_send,", 14), 0);
+    EXPECT_BETWEEN(steps, 8, 20); // the doorbell's TLP, the packet, TLPs of data and completion
+    free(trace);
+    process_run(&process, "run verbs.yaml --quiet --trace again.csv --trace-causes");
+    char *again = process_file_read(&process, "again.csv");
+    trace = process_file_read(&process, "trace.csv");
+    EXPECT_STREQ(again, trace); // no address of this process
+    free(again);
+    free(trace);
+    process_fini(&process);
+}
+
 TEST(TraceOption, KeepsToThePatternsGiven)
 {
     struct process process;

@@ -48,7 +48,8 @@
     C(TCA_WAIT, "tcaWaitDMAC", dma)                                                                                    \
     C(TCA_WAIT_RECEIVE, "tcaWaitDMARecvDesc", dma)                                                                     \
     C(TCA_REFUSED, "libtca", refusal)                                                                                  \
-    C(CHECK, "check", check)
+    C(CHECK, "check", check)                                                                                           \
+    C(POLLED_EMPTY, "ibv_poll_cq", nothing) /* only in traces, of a poll in which the library did something */
 
 enum journal_call {
 #define JOURNAL_CALL(name, text, member) JOURNAL_##name,
