@@ -113,15 +113,16 @@ TEST(TraceOption, LeadsFromAReceivedMessageToTheCallThatSentIt)
 {
     struct process process;
     process_init(&process);
-    process_file_write(
-        &process, "verbs.yaml",
-        "title: a message\n"
-        "nodes:\n"
-        "  - {name: node, count: 2, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}, hca: {preset: connectx3-qdr}}}\n"
-        "ib_cables: [{from: node0, to: node1, flight: 10 ns}]\n"
-        "runs:\n"
-        "  - {series: s, workload: verbs-latency, device: ibsim0, operation: send, node: node0, peer: node1, bytes: 8 B,\n"
-        "     iterations: 1, warmup: 0}\n");
+    process_file_write(&process, "verbs.yaml",
+                       "title: a message\n"
+                       "nodes:\n"
+                       "  - {name: node, count: 2, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}, hca: "
+                       "{preset: connectx3-qdr}}}\n"
+                       "ib_cables: [{from: node0, to: node1, flight: 10 ns}]\n"
+                       "runs:\n"
+                       "  - {series: s, workload: verbs-latency, device: ibsim0, operation: send, node: node0, peer: "
+                       "node1, bytes: 8 B,\n"
+                       "     iterations: 1, warmup: 0}\n");
     process_run(&process, "run verbs.yaml --quiet --trace trace.csv --trace-causes");
     EXPECT_EQ(process.status, 0);
     char *trace = process_file_read(&process, "trace.csv"), *polled = strstr(trace, ",node1.verbs,ibv_poll_cq,,,8,");
