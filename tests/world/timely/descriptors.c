@@ -107,12 +107,28 @@ static long by_fclose(struct timely_scene *scene)
     return end_of(scene, close_stream, true, 0);
 }
 
-static void close_stream_and_go_on(void *arg)
+static void go_on(void)
 {
-    close_stream(arg);
     const long until_ns = timely_now_ns() + TIMELY_WOKEN_US * 1000;
     while (timely_now_ns() < until_ns) {
     }
+}
+
+static void close_stream_and_go_on(void *arg)
+{
+    close_stream(arg);
+    go_on();
+}
+
+static void replace_and_go_on(void *arg)
+{
+    replace_it(arg);
+    go_on();
+}
+
+static long by_dup2_seen(struct timely_scene *scene)
+{
+    return end_seen_of(scene, replace_and_go_on);
 }
 
 static long by_fclose_seen(struct timely_scene *scene)
@@ -309,6 +325,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "close_range", by_close_range, 0, WAKES),
     TIMELY_ROW(FUNCTION, "close_range", by_close_range_of_each, 1, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
     TIMELY_ROW(FUNCTION, "dup2", by_dup2, 0, WAKES),
+    TIMELY_ROW(FUNCTION, "dup2", by_dup2_seen, TIMELY_WOKEN_US, .at_us = 2 * TIMELY_WOKEN_US, .late_ns = LOOP_NS),
     TIMELY_ROW(FUNCTION, "dup2", by_dup2_of_each, 0, .at_us = TIMELY_WOKEN_US + TIMELY_END_US),
     TIMELY_ROW(FUNCTION, "dup3", by_dup3, 0, WAKES),
     TIMELY_ROW(FUNCTION, "closefrom", by_closefrom, 0, WAKES),
