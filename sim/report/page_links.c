@@ -7,6 +7,7 @@
 
 #include "sim/report/files.h"
 #include "sim/report/json.h"
+#include "sim/report/table.h"
 #include "sim/report/topology_svg.h"
 #include "sim/scenario/links.h"
 
@@ -60,20 +61,20 @@ static void drawing_write(const struct scn_scenario *scenario, FILE *out)
     free(svg);
 }
 
-bool page_links_write(const struct page_request *request, const char *directory, FILE *out)
+// Of the scenario in the folder's resolved.yaml; before: what is written before them. false: nothing was written.
+static bool scenario_write(const struct page_request *request, const char *folder, const char *before, FILE *out)
 {
     char path[PATH_MAX];
     const struct scn_load_options options = {.configs_dir = request->configs_path};
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
-    if (request->configs_path == NULL || files_path(directory, "resolved.yaml", path, sizeof path) != SIM_OK ||
-        access(path, R_OK) != 0) {
+    if (files_path(folder, "resolved.yaml", path, sizeof path) != SIM_OK || access(path, R_OK) != 0) {
         return false;
     }
     bool good = scn_load(path, &options, &scenario, &messages) == SIM_OK;
     if (good) {
         struct links links = {.request = request, .out = out};
-        fputs(",\n\"links\":[", out);
+        fprintf(out, "%s\"links\":[", before);
         scn_links_visit(scenario, link_write, &links);
         fputc(']', out);
         drawing_write(scenario, out);
@@ -81,4 +82,36 @@ bool page_links_write(const struct page_request *request, const char *directory,
     scn_messages_free(&messages);
     scn_free(scenario);
     return good;
+}
+
+// Of each point of a sweep.
+static bool values_write(const struct page_request *request, const char *directory, FILE *out)
+{
+    char path[PATH_MAX], error[256];
+    struct table table;
+    if (files_path(directory, "values/index.csv", path, sizeof path) != SIM_OK ||
+        table_read(path, &table, error, sizeof error) != SIM_OK) {
+        return false;
+    }
+    size_t value = table_column(&table, "value"), folder = table_column(&table, "folder");
+    bool some = false;
+    for (size_t row = 0; row + 1 < table.rows && value < table.columns && folder < table.columns; row++) {
+        char place[PATH_MAX];
+        int length = snprintf(place, sizeof place, "%s/values/%s", directory, table_field(&table, row, folder));
+        if (length < (int)sizeof place && scenario_write(request, place, some ? ",\n{" : ",\n\"values\":[{", out)) {
+            fputs(",\"value\":", out);
+            json_text_write(out, table_field(&table, row, value));
+            fputc('}', out);
+            some = true;
+        }
+    }
+    fputs(some ? "]" : "", out);
+    table_free(&table);
+    return some;
+}
+
+bool page_links_write(const struct page_request *request, const char *directory, FILE *out)
+{
+    return request->configs_path != NULL &&
+           (scenario_write(request, directory, ",\n", out) || values_write(request, directory, out));
 }

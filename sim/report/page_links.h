@@ -6,6 +6,7 @@
 
 #include "sim/report/page.h"
 
-// Writes `,"links":[{"name","ends","kind","what","capacity_GBps"}],"drawing":"<svg ...>"` for the scenario in resolved.yaml.
-// False, and nothing is written: there is none, as in the results of a sweep, or this version cannot read it.
+// Writes `,"links":[{"name","ends","kind","what","capacity_GBps"}],"drawing":"<svg ...>"` for the scenario in resolved.yaml,
+// or of a sweep `,"values":[{"links","drawing","value"}]` for each of its points. False, and nothing is written: there is no
+// resolved.yaml, or this version cannot read it.
 bool page_links_write(const struct page_request *request, const char *directory, FILE *out);

@@ -21,7 +21,7 @@ except ImportError:
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIGURE, SWEEP, TABLE, PATHS, PROGRAMS, ODD = 'pingpong', 'sweep', 'table', 'paths', 'programs', "an odd 'one'"
-RINGS, FOLDED, FPGA, CHOSEN = 'rings', 'folded', 'fpga', 'chosen'
+RINGS, FOLDED, FPGA, CHOSEN, LINKS = 'rings', 'folded', 'fpga', 'chosen', 'links'
 CHOICE = """
 title: Panels that choose
 topology: {kind: pair, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}}, cable: pearl-gen2-x8}
@@ -45,6 +45,7 @@ def results(program, folder):
     run('run', figure, '--set', 'fidelity=flow', '--out', FIGURE)
     run('run', figure, '--set', 'fidelity=flow', '--set', 'nodes.*.host.flush_wc=30 ns', '--set', 'expect=[]', '--out', 'other/' + FIGURE)
     run('run', scenarios + '/whatif/outstanding-reads-1-to-32.yaml', '--set', 'fidelity=flow', '--out', SWEEP)
+    run('run', scenarios + '/whatif/links-gen2-gen3.yaml', '--set', 'fidelity=flow', '--set', 'runs.*.bytes=[32 KiB]', '--set', 'expect=[]', '--out', LINKS)
     run('run', scenarios + '/figures/sato2015-table2-atomics.yaml', '--set', 'fidelity=flow', '--out', TABLE)
     run('explain', scenarios + '/smoke/verbs-8b.yaml', '--set', 'fidelity=twin', '--out', PATHS)
     run('run', scenarios + '/smoke/smallest.yaml', '--out', PATHS + '/more', '--trace', PATHS + '/trace.csv', '--trace-causes')
@@ -69,7 +70,7 @@ def results(program, folder):
     for name, text in odd.items():
         with open(os.path.join(folder, ODD, name), 'w') as file:
             file.write(text)
-    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, RINGS, FOLDED, FPGA, CHOSEN, *([PROGRAMS] if shutil.which('ib_send_lat') else []), '--out', 'report.html')
+    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, RINGS, FOLDED, FPGA, CHOSEN, LINKS, *([PROGRAMS] if shutil.which('ib_send_lat') else []), '--out', 'report.html')
 
 
 class Page:
@@ -115,9 +116,12 @@ class Page:
         with open(os.path.join(self.folder, name, 'data.csv')) as file:
             return list(csv.DictReader(file))
 
+    def table(self, name, file):
+        with open(os.path.join(self.folder, name, file)) as text:
+            return list(csv.DictReader(text))
+
     def counters(self, name):
-        with open(os.path.join(self.folder, name, 'counters.csv')) as file:
-            return list(csv.DictReader(file))
+        return self.table(name, 'counters.csv')
 
     def yaml(self, name, file):
         with open(os.path.join(self.folder, name, file)) as text:

@@ -3,7 +3,7 @@ import time
 
 from selenium.webdriver.common.action_chains import ActionChains
 
-from browser import FIGURE, SWEEP, RINGS, FOLDED, FPGA
+from browser import FIGURE, RINGS, FOLDED, FPGA, LINKS
 
 
 LANE_GBps = {'Gen1': 0.25, 'Gen2': 0.5, 'Gen3': 128 / 130}  # a lane after its encoding
@@ -116,11 +116,20 @@ def a_link_and_its_row_choose_each_other(page):
     assert 'node3.slot' in shown and all(name.startswith('node3.') and name.endswith('slot') for name in shown), shown
 
 
-def links_of_a_sweep_have_rates_alone(page):
+def shares_of_a_sweep_follow_from_the_scenario_of_each_value(page):
     page.open()
-    section = page.section(SWEEP)
-    page.browser.execute_script('arguments[0].click()', page.one('.links summary', section))
-    page.wait(lambda: page.all('.links tbody tr', section))
-    row = page.cells(page.one('.links table', section))[0]
-    assert float(row[2]) > 0 and row[3] == '', row
-    assert 'only rates are known' in page.one('.links p', section).text
+    section = page.section(LINKS)
+    if not page.one('.links', section).get_attribute('open'):
+        page.browser.execute_script('arguments[0].click()', page.one('.links summary', section))
+    generations = set()
+    for value in page.table(LINKS, 'values/index.csv'):
+        series = f"DMA, {value['value']}"
+        page.choose(page.one('.links select.series', section), series)
+        wire = page.yaml(LINKS, f"values/{value['folder']}/resolved.yaml")['nodes'][0]['slot']
+        capacity = LANE_GBps[wire['generation']] * int(wire['lanes'][1:])
+        generations.add(wire['generation'])
+        use, ps = links_use(page, LINKS, series)
+        row = next(row for row in page.cells(page.one('.links table', section)) if row[0] == 'node0.slot')
+        share = 1e5 * use['node0.slot'][0]['wire_bytes'] / ps / capacity
+        assert row[1] == series and share > 0 and abs(float(row[3].split()[0]) - share) <= 1e-2 * share, (row, share)
+    assert generations == {'Gen2', 'Gen3'}

@@ -26,7 +26,7 @@ CASES = {case.__name__: case for case in (
     timelines.a_long_timeline_stays_fluid, figures.nothing_is_loaded_from_elsewhere,
     links.hovering_a_link_shows_its_use, links.a_busier_link_is_wider, links.a_folded_link_says_what_it_stands_for,
     links.links_have_the_names_of_their_counters, links.capacities_follow_from_the_scenario,
-    links.a_link_and_its_row_choose_each_other, links.links_of_a_sweep_have_rates_alone,
+    links.a_link_and_its_row_choose_each_other, links.shares_of_a_sweep_follow_from_the_scenario_of_each_value,
     comparisons.two_results_have_the_numbers_of_compare, comparisons.two_results_have_the_verdict_of_compare,
     comparisons.a_comparison_filters_and_draws_both, comparisons.only_results_of_one_name_are_compared,
     figures.a_panel_shows_what_it_chooses, figures.a_watched_page_follows_its_file,

@@ -42,15 +42,22 @@ function linksText(rows, name) {
     (rows.length <= 4 ? rows.map(linkText).join("\n") : linkText(rows[most]));
 }
 
+// {links, drawing} of the machine of a series: of a sweep, that of its value, with which the series' name ends.
+function machineOf(result, series) {
+  if (result.links) return result;
+  const values = list(result.values).filter(value => series === "" || series.endsWith(`, ${value.value}`));
+  return values.sort((a, b) => b.value.length - a.value.length)[0] || {};
+}
+
 // The links with their use in a series; "" is each link's series with the largest rate.
 function linkRows(result, uses, series) {
   const runs = new Map(list((result.manifest || {}).runs).map(run => [run.series, +run.simulated_ps]));
-  const known = result.links || [...new Set([...uses.values()].flatMap(links => [...links.keys()]))].map(name => ({name, kind: "", what: "", ends: [`${name}.0`, `${name}.1`]}));
-  const chosen = series === "" ? [...uses.keys()] : [series];
-  return known.flatMap(link => {
-    const rows = chosen.filter(name => runs.get(name) > 0).map(name => linkRow(link, name, (uses.get(name) || new Map()).get(link.name) || [{}, {}], runs.get(name)));
-    return rows.length > 0 ? [{...rows[d3.scan(rows, (a, b) => b.rate - a.rate)], busiest: series === ""}] : [];
-  });
+  const unknown = [...new Set([...uses.values()].flatMap(links => [...links.keys()]))].map(name => ({name, kind: "", what: "", ends: [`${name}.0`, `${name}.1`]}));
+  const chosen = (series === "" ? [...uses.keys()] : [series]).filter(name => runs.get(name) > 0);
+  const rows = chosen.flatMap(name => (machineOf(result, name).links || unknown).map(link => linkRow(link, name, (uses.get(name) || new Map()).get(link.name) || [{}, {}], runs.get(name))));
+  const busiest = new Map();
+  for (const row of rows) if (!busiest.has(row.link) || busiest.get(row.link).rate < row.rate) busiest.set(row.link, {...row, busiest: series === ""});
+  return [...busiest.values()];
 }
 
 // --- the drawing ----------------------------------------------------------------------------------------------------
@@ -80,9 +87,9 @@ function shapeShade(shape, rows, scale) {
 function linksOf(shape) { return (shape.dataset.link || shape.dataset.links).split(" "); }
 
 // choose(names) is called on a click.
-function fabricNode(result, rows, scale, choose) {
+function fabricNode(drawing, rows, scale, choose) {
   const byName = new Map(rows.map(row => [row.link, row]));
-  const svg = document.importNode(new DOMParser().parseFromString(result.drawing, "image/svg+xml").documentElement, true);
+  const svg = document.importNode(new DOMParser().parseFromString(drawing, "image/svg+xml").documentElement, true);
   for (const shape of svg.querySelectorAll("[data-link], [data-links]")) {
     const own = linksOf(shape).map(name => byName.get(name)).filter(row => row);
     if (own.length === 0) continue;
@@ -141,10 +148,11 @@ function linksFill(result, uses, series, holder) {
     line.classList.toggle("chosen", chosen.has(row.link));
     line.addEventListener("click", () => choose([row.link], false));
   }});
+  const drawing = machineOf(result, series).drawing;
   const words = element("input", {type: "search", placeholder: "filter: node0 slot", oninput: () => table.filter(wordsFilter(words.value))});
-  holder.replaceChildren(result.drawing ? element("div", {class: "fabric"}, fabricNode(result, rows, scale, names => choose(names, true))) : "",
-    result.drawing ? fabricLegend(scale) : "",
-    !result.drawing && result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
+  holder.replaceChildren(drawing ? element("div", {class: "fabric"}, fabricNode(drawing, rows, scale, names => choose(names, true))) : "",
+    drawing ? fabricLegend(scale) : "",
+    !drawing && result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
     element("div", {class: "tools"}, words, count), element("div", {class: "scroll"}, table.node));
 }
 
@@ -153,10 +161,11 @@ function linksNode(result) {
   if (uses.size === 0) return null;
   select.append(...[...uses.keys()].map(name => element("option", {value: name}, name)), element("option", {value: ""}, "each link's busiest series"));
   const draw = () => linksFill(result, uses, select.value, holder), details = element("details", {class: "links"}, element("summary", {}, "Links and their use"),
-    element("p", {}, result.links ? SHARE : "These results have no resolved.yaml that can be read here (of a sweep it is in points/), so that only rates are known: bytes on the wire over the simulated time of a series."),
+    element("p", {}, result.links || result.values ? SHARE : "These results have no resolved.yaml that can be read here, so that only rates are known: bytes on the wire over the simulated time of a series."),
     element("div", {class: "tools"}, "series", select), holder);
   select.addEventListener("change", draw);
   details.addEventListener("toggle", () => { if (details.open && !holder.hasChildNodes()) draw(); });
-  if (result.drawing && result.links.length <= 200) { details.open = true; draw(); }
+  const machine = machineOf(result, select.value);
+  if (machine.drawing && machine.links.length <= 200) { details.open = true; draw(); }
   return details;
 }
