@@ -129,6 +129,44 @@ TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
     fixture_close(&fixture);
 }
 
+static void call_begin(struct program *program)
+{
+    observe_call_begins(fixture.node0, "t", &program->upcoming);
+}
+
+// Polls three times: in the first poll, which finds nothing, the library stores; the second does nothing at all.
+static void polls_run(void *ctx)
+{
+    struct program *program = ctx;
+    sim_thread_sleep(fixture.sim, 100);
+    call_begin(program);
+    call_note(program, JOURNAL_OPEN_DEVICE);
+    call_begin(program);
+    sim_event_schedule(fixture.sim, &program->answer, 50);
+    sim_thread_sleep(fixture.sim, 70);
+    call_begin(program);
+    sim_thread_sleep(fixture.sim, 20);
+    call_begin(program);
+    call_note(program, JOURNAL_POLL_CQ);
+}
+
+TEST(VerbsTrace, HasAPollThatFoundNothingIfSomethingFollowsFromIt)
+{
+    struct program program = {0};
+    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
+    sim_condition_init(&program.answered);
+    sim_event_init(&program.answer, answer_run, &program);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", polls_run, &program), SIM_OK);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "100 t.verbs ibv_open_device ");
+    EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=3 cause=2\n");
+    EXPECT_CONTAINS(fixture.traced, "170 t.verbs ibv_poll_cq took_ps=0 number=2 cause=1\n");
+    EXPECT_CONTAINS(fixture.traced, "190 t.verbs ibv_poll_cq ");
+    EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=4 cause=2\n"); // that of the second poll, which is in no record
+    fixture_close(&fixture);
+}
+
 TEST(VerbsTrace, ShowsTheRegionThatEndsAsItShowedItsBeginning)
 {
     struct journal_record record = {.call = JOURNAL_REG_MR,
