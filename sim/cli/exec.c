@@ -299,23 +299,22 @@ static bool options_right(const struct exec_options *given)
                         : given->observing.summary         ? "--summary"
                         : given->observing.check           ? "--check"
                                                            : NULL;
-    if (given->json != NULL && given->out == NULL) {
+    bool untold = given->json != NULL && given->out == NULL;
+    if (untold) {
         cli_error("--json needs --out DIR, whose tables it writes");
-        return false;
-    }
-    if (wrong != NULL) {
+    } else if (wrong != NULL) {
         cli_error("%s cannot be combined with --functional, which judges no expectations", wrong);
     } else if (timed != NULL) {
         cli_error("%s cannot be combined with --functional, where threads run freely and no simulated time passes",
                   timed);
     }
-    return wrong == NULL && timed == NULL;
+    return !untold && wrong == NULL && timed == NULL;
 }
 
 static bool writes_files(const struct exec_options *given)
 {
     const struct cli_observing_options *observing = &given->observing;
-    return given->out != NULL || given->json != NULL || given->ipc_trace != NULL || given->update_baseline || observing->trace != NULL ||
+    return given->out != NULL || given->ipc_trace != NULL || given->update_baseline || observing->trace != NULL ||
            observing->timeline != NULL;
 }
 

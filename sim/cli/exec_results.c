@@ -157,21 +157,33 @@ static bool directory_write(const struct cli_exec *exec)
     return hash_write(exec);
 }
 
-bool cli_exec_json_write(const struct cli_exec *exec, const char *path)
+struct json_work {
+    const struct cli_exec *exec;
+    enum sim_status status;
+    char error[512];
+};
+
+static void json_write(void *ctx, FILE *out)
 {
     static const char *const files[] = {"exec.yaml", "data.csv", "compare.csv", "breakdown.csv", "counters.csv", NULL};
+    struct json_work *work = ctx;
+    const struct cli_job *job = &work->exec->job;
+    work->status = json_results_print(out, job->path, job->directory, files, work->error, sizeof work->error);
+}
+
+bool cli_exec_json_write(const struct cli_exec *exec, const char *path)
+{
+    struct json_work work = {.exec = exec};
     char error[512] = "";
-    FILE *file = fopen(path, "we");
-    enum sim_status status = file != NULL ? json_results_print(file, exec->job.path, exec->job.directory, files, error,
-                                                               sizeof error)
-                                          : SIM_ERR_IO;
-    if (file != NULL && fclose(file) != 0) {
-        status = SIM_ERR_IO;
+    enum sim_status status = files_one_write(path, json_write, &work, error, sizeof error);
+    if (status == SIM_OK && work.status == SIM_OK) {
+        return true;
     }
-    if (status != SIM_OK) {
-        cli_error("%s cannot be written%s%s", path, error[0] != '\0' ? ": " : "", error);
+    cli_error("%s", status != SIM_OK ? error : work.error);
+    if (status == SIM_OK) {
+        (void)remove(path); // it is not whole
     }
-    return status == SIM_OK;
+    return false;
 }
 
 // --- all of it ------------------------------------------------------------------------------------------------------

@@ -209,6 +209,8 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
 // A sentence about what the process did: of a diagnosis or a check.
 void observe_trace_say(observe_process_t *process, uint64_t at_ps, const char *text);
 void observe_trace_free(observe_t *observe);
+// What a record with that cause follows from, among calls that are in the trace.
+uint32_t observe_trace_cause(const observe_t *observe, uint32_t cause);
 // Notes which record a record follows from, by their numbers.
 void observe_trace_follow(observe_t *observe, uint32_t number, uint32_t cause, uint64_t at_ps);
 void observe_trace_write_due(observe_t *observe); // writes the lines whose time has come

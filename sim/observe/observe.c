@@ -85,7 +85,9 @@ void observe_note(observe_process_t *process, const struct observe_call *call, c
     calls->count += record->follows == 0;
     calls->errors += record->error != 0;
     calls->ps += record->follows == 0 ? call->took_ps : 0;
-    observe_diagnose(process, call, record);
+    if (!process->observe->options.undiagnosed) {
+        observe_diagnose(process, call, record);
+    }
     if (process->observe->options.check) {
         observe_check(process, call, record);
     }
@@ -144,9 +146,11 @@ static void trace_sink(void *ctx, const struct sim_trace_record *record)
     }
     if (observe->options.trace != NULL) {
         observe_trace_write_due(observe);
+        struct sim_trace_record settled = *record;
         if (observe->options.trace_causes) {
-            observe_trace_follow(observe, record->number, record->cause, record->time_ps);
+            settled.cause = observe_trace_cause(observe, record->cause);
+            observe_trace_follow(observe, settled.number, settled.cause, settled.time_ps);
         }
-        observe->options.trace(observe->options.trace_ctx, record);
+        observe->options.trace(observe->options.trace_ctx, &settled);
     }
 }

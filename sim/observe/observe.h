@@ -53,7 +53,8 @@ struct observe_options {
     bool (*receives)(void *ctx, void *tag, uint32_t context, uint32_t qp, struct observe_receives *receives_out);
     void *receives_ctx;
     bool summary;
-    bool check; // reports mistakes that a real device cannot see, a line each
+    bool undiagnosed; // refused calls and completions in error are only listed
+    bool check;       // reports mistakes that a real device cannot see, a line each
     // Names the call frames of a process: "f (a.c:12), called by main (a.c:30)". For check.
     bool (*where)(void *ctx, void *tag, const uint64_t *frames, unsigned count, char *text, size_t room);
     void *where_ctx;
@@ -94,9 +95,11 @@ struct observe_call {
     const uint64_t *frames;
     struct observe_upcoming *upcoming; // the thread's; NULL: its calls are not connected with causes
 };
-// A call of that thread begins. For programs whose calls are noted while they run; then nothing between two calls is taken
-// for the doing of the later one.
-void observe_call_begins(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming);
+// A call of the thread begins. For programs whose calls are noted while they run: then what happens between two calls is
+// not taken for the doing of the later one.
+void observe_call_begins(observe_process_t *process, struct observe_upcoming *upcoming);
+// It ends, and is not noted: a poll that found nothing. It is in the trace if something has followed from it.
+void observe_call_found_nothing(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming);
 void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);
 // The process is about to exit by itself; its memory can still be read.
 void observe_process_exits(observe_process_t *process);

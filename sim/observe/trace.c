@@ -14,7 +14,8 @@ struct observe_line {
     uint64_t at_ps, order, took_ps;
     uint32_t number, cause; // in the trace
     char component[104];
-    char *text; // a sentence, owned; NULL: the line is a call
+    char *text;         // a sentence, owned; NULL: the line is a call
+    bool is_empty_poll; // of which the record has no more than the call
     struct journal_record record;
 };
 
@@ -42,7 +43,7 @@ struct fields {
 
 static const struct fields of_object = {
     {FIELD("handle", object.handle, DECIMAL), FIELD("value", object.value, DECIMAL)}};
-static const struct fields of_nothing = {{{0}}};
+static const struct fields of_empty_poll = {{{0}}};
 static const struct fields of_device = {{FIELD("lid", device.lid, DECIMAL)}};
 static const struct fields of_mr = {{FIELD("handle", mr.handle, DECIMAL), FIELD("address", mr.address, HEX),
                                      FIELD("length_bytes", mr.bytes, DECIMAL), FIELD("lkey", mr.lkey, HEX),
@@ -138,7 +139,7 @@ static void line_write(const observe_t *observe, const struct observe_line *line
     const char *names[FIELDS_MAX];
     uint64_t values[FIELDS_MAX + 2];
     unsigned count = 0;
-    const struct fields *of = fields_of[line->record.call];
+    const struct fields *of = line->is_empty_poll ? &of_empty_poll : fields_of[line->record.call];
     for (unsigned i = 0; i < FIELDS_MAX && of->list[i].name != NULL; i++, count++) {
         form_fill(&of->list[i], value_of(&of->list[i], &line->record), &fields[count], &names[count], &values[count]);
     }
@@ -243,6 +244,7 @@ struct observe_traced {
     uint32_t cause;
     bool is_upcoming; // of a call that has not returned; at_ps is the time since when it may have begun
     bool is_cause;    // of a record
+    bool is_nothing;  // of a call that is in no record, and from which nothing had followed when it ended
 };
 
 static void traced_set(observe_t *observe, uint32_t number, const struct observe_traced *traced)
@@ -258,6 +260,15 @@ static void traced_set(observe_t *observe, uint32_t number, const struct observe
         observe->traced_room = room;
     }
     observe->traced[number] = *traced;
+}
+
+// A store may leave its core after the call has ended.
+uint32_t observe_trace_cause(const observe_t *observe, uint32_t cause)
+{
+    while (cause < observe->traced_room && observe->traced[cause].is_nothing) {
+        cause = observe->traced[cause].cause;
+    }
+    return cause;
 }
 
 void observe_trace_follow(observe_t *observe, uint32_t number, uint32_t cause, uint64_t at_ps)
@@ -291,7 +302,8 @@ static bool follows(const observe_t *observe, uint32_t number, uint32_t from, ui
 // Another thread that woke this one did so before its next call, as far as is known.
 static uint32_t cause_settle(const observe_t *observe, uint32_t cause, uint32_t own)
 {
-    while (cause != own && cause < observe->traced_room && observe->traced[cause].is_upcoming) {
+    while (cause != own && cause < observe->traced_room &&
+           (observe->traced[cause].is_upcoming || observe->traced[cause].is_nothing)) {
         cause = observe->traced[cause].cause;
     }
     return cause;
@@ -317,40 +329,39 @@ static void line_number(observe_t *observe, struct observe_upcoming *upcoming, s
     }
 }
 
-// The call before was not noted: a poll that found nothing. If something follows from it, it is in the trace.
-static void poll_end(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming)
+void observe_call_begins(observe_process_t *process, struct observe_upcoming *upcoming)
 {
-    observe_t *observe = process->observe;
-    if (observe->traced[upcoming->number].is_cause) {
-        struct observe_line line = {.at_ps = sim_now_ps(observe->sim),
-                                    .order = observe->line_order++,
-                                    .record = {.call = JOURNAL_POLLED_EMPTY},
-                                    .number = upcoming->number,
-                                    .cause = upcoming->cause};
-        snprintf(line.component, sizeof line.component, "%s.verbs", thread);
-        observe_trace_follow(observe, line.number, line.cause, line.at_ps);
-        push(observe, &line);
-        upcoming->number = 0;
+    observe_t *observe = process != NULL ? process->observe : NULL;
+    if (observe != NULL && observe->options.trace_causes) {
+        upcoming->begins = true;
+        upcoming_reserve(observe, upcoming, cause_settle(observe, sim_trace_cause(observe->sim), 0));
     }
 }
 
-void observe_call_begins(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming)
+void observe_call_found_nothing(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming)
 {
-    observe_t *observe = process->observe;
-    upcoming->begins = true;
-    if (!observe->options.trace_causes) {
+    uint32_t number = upcoming->number;
+    if (process == NULL || number == 0) {
         return;
     }
-    if (upcoming->number != 0) {
-        poll_end(process, thread, upcoming);
+    observe_t *observe = process->observe;
+    struct observe_traced *traced = &observe->traced[number];
+    upcoming->number = 0;
+    if (!traced->is_cause) {
+        *traced = (struct observe_traced){.cause = traced->cause, .is_nothing = true};
+        return;
     }
-    uint32_t cause = cause_settle(observe, sim_trace_cause(observe->sim), upcoming->number);
-    if (upcoming->number == 0) {
-        upcoming_reserve(observe, upcoming, cause);
-    } else if (cause != upcoming->number) {
-        upcoming->cause = observe->traced[upcoming->number].cause = cause;
-        sim_trace_follow(observe->sim, upcoming->number);
-    }
+    uint64_t now_ps = sim_now_ps(observe->sim);
+    struct observe_line line = {.at_ps = now_ps,
+                                .order = observe->line_order++,
+                                .took_ps = now_ps - traced->at_ps,
+                                .is_empty_poll = true,
+                                .record = {.call = JOURNAL_POLL_CQ},
+                                .number = number,
+                                .cause = traced->cause};
+    snprintf(line.component, sizeof line.component, "%s.verbs", thread);
+    observe_trace_follow(observe, number, line.cause, now_ps);
+    push(observe, &line);
 }
 
 void observe_trace_note(observe_process_t *process, const struct observe_call *call,

@@ -24,12 +24,17 @@ static struct observe_upcoming *upcoming_of_the_thread(struct plat_backend_inpro
     return &b->upcoming[helper != NULL ? 1 + (helper - b->helpers) : 0];
 }
 
-// Libraries ask for it when a call begins.
 static uint64_t now_ps(void *ctx)
 {
     struct plat_backend_inproc *b = ctx;
-    observe_call_begins(b->observed, sim_thread_name(b->sim), upcoming_of_the_thread(b));
+    observe_call_begins(b->observed, upcoming_of_the_thread(b));
     return sim_now_ps(b->sim);
+}
+
+static void nothing(void *ctx)
+{
+    struct plat_backend_inproc *b = ctx;
+    observe_call_found_nothing(b->observed, sim_thread_name(b->sim), upcoming_of_the_thread(b));
 }
 
 // Only diagnoses of stuck programs need it.
@@ -114,5 +119,10 @@ static void note(void *ctx, const struct journal_record *reported)
     observe_note(b->observed, &call, record);
 }
 
-const struct backend_journal_ops plat_backend_journal_ops = {
-    .all = all, .checks = checks, .now_ps = now_ps, .slot_ps = slot_ps, .note = note, .describe_by = describe_by};
+const struct backend_journal_ops plat_backend_journal_ops = {.all = all,
+                                                             .checks = checks,
+                                                             .now_ps = now_ps,
+                                                             .slot_ps = slot_ps,
+                                                             .note = note,
+                                                             .nothing = nothing,
+                                                             .describe_by = describe_by};

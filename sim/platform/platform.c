@@ -35,7 +35,7 @@ static void outcome_describe(const plat_machine_t *machine, struct plat_result *
 static observe_t *calls_observe(plat_machine_t *machine, const struct plat_hooks *hooks)
 {
     const struct observe_options options = {
-        .trace = hooks->trace, .trace_ctx = hooks->ctx, .trace_causes = hooks->trace_causes};
+        .trace = hooks->trace, .trace_ctx = hooks->ctx, .trace_causes = hooks->trace_causes, .undiagnosed = true};
     observe_t *observe = observe_create(plat_machine_sim(machine), &options);
     if (observe == NULL) {
         sim_panic("platform", "no memory for a trace");

@@ -46,6 +46,10 @@ class CannotStart(Exception):
     """Why there is no Slurm here."""
 
 
+class DaemonEnded(CannotStart):
+    """One of its daemons has ended: another program may have its port."""
+
+
 def free_ports(count):
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
@@ -71,7 +75,7 @@ class Cluster:
                 return self
             except BaseException as reason:
                 self.__exit__()
-                if not isinstance(reason, CannotStart) or attempt + 1 == TRIES or self.missing():
+                if not isinstance(reason, DaemonEnded) or attempt + 1 == TRIES:
                     raise
 
     def use(self, folder):
@@ -90,12 +94,10 @@ class Cluster:
                 daemon.kill()
                 daemon.wait()
 
-    def missing(self):
-        return [name for name in PROGRAMS if shutil.which(name, path=self.environment['PATH']) is None]
-
     def start(self):
-        if self.missing():
-            raise CannotStart('not installed: ' + ' '.join(self.missing()))
+        missing = [name for name in PROGRAMS if shutil.which(name, path=self.environment['PATH']) is None]
+        if missing:
+            raise CannotStart('not installed: ' + ' '.join(missing))
         for name in ('state', 'spool'):
             os.makedirs(os.path.join(self.folder, name))
         user = subprocess.run(['id', '-un'], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
@@ -121,7 +123,9 @@ class Cluster:
     def until(self, holds, what):
         end = time.monotonic() + START_S
         while not holds():
-            if time.monotonic() > end or any(daemon.poll() is not None for daemon in self.daemons):
+            if any(daemon.poll() is not None for daemon in self.daemons):
+                raise DaemonEnded(f'{what} does not start: ' + self.last_words())
+            if time.monotonic() > end:
                 raise CannotStart(f'{what} does not start: ' + self.last_words())
             time.sleep(0.1)
 

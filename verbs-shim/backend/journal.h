@@ -48,8 +48,7 @@
     C(TCA_WAIT, "tcaWaitDMAC", dma)                                                                                    \
     C(TCA_WAIT_RECEIVE, "tcaWaitDMARecvDesc", dma)                                                                     \
     C(TCA_REFUSED, "libtca", refusal)                                                                                  \
-    C(CHECK, "check", check)                                                                                           \
-    C(POLLED_EMPTY, "ibv_poll_cq", nothing) /* only in traces, of a poll in which the library did something */
+    C(CHECK, "check", check)
 
 enum journal_call {
 #define JOURNAL_CALL(name, text, member) JOURNAL_##name,
@@ -266,10 +265,12 @@ struct journal_state {
 struct backend_journal_ops {
     bool (*all)(void *ctx);    // are posts, polls and waits to be reported as well?
     bool (*checks)(void *ctx); // must mistakes be detected? This takes real time of the libraries, no simulated time
-    uint64_t (*now_ps)(void *ctx); // the caller's own time; the call takes none
+    // The caller's own time, which takes none. Libraries ask for it once, where a call of the program begins.
+    uint64_t (*now_ps)(void *ctx);
     // When a thread of the process was last scheduled: cheap to record at every call, for a time that is seldom needed.
     const _Atomic uint64_t *(*slot_ps)(void *ctx);
     void (*note)(void *ctx, const struct journal_record *record); // copied
+    void (*nothing)(void *ctx); // the call ends without a record: a poll that found nothing. NULL: of no interest
     // For checks. watch: from now on accesses of the calling thread to the first and the last bytes of the memory are
     // counted; a number for unwatch, or -1: there is no room for another one, or the machine cannot. unwatch: have
     // there been any? instruction_out: the instruction behind the first, or 0.

@@ -150,10 +150,7 @@ static int poll_locked(struct ibverbs_cq *cq, int max, struct ibv_wc *wc)
     IBVERBS_ENTER(cq->object.context->device->library);
     uint64_t began_ps = ibverbs_notes_all(entered) ? ibverbs_note_begin(entered) : 0;
     int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, max, wc);
-    if (count > 0 && ibverbs_notes(entered)) {
-        ibverbs_note_completions(cq, began_ps, wc, count);
-        ibverbs_note_taken(cq, wc, count);
-    }
+    ibverbs_note_poll(cq, began_ps, wc, count);
     return count;
 }
 

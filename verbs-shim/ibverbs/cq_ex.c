@@ -16,12 +16,9 @@ static int next_poll(struct ibv_cq_ex *current)
     struct ibverbs_library *library = cq->object.context->device->library;
     uint64_t began_ps = ibverbs_notes_all(library) ? ibverbs_note_begin(library) : 0;
     int count = ibverbs_ops(&cq->object)->cq_poll(cq->object.device, 1, &cq->wc);
+    ibverbs_note_poll(cq, began_ps, &cq->wc, count);
     if (count <= 0) {
         return count == 0 ? ENOENT : -count;
-    }
-    if (ibverbs_notes(library)) {
-        ibverbs_note_completions(cq, began_ps, &cq->wc, 1);
-        ibverbs_note_taken(cq, &cq->wc, 1);
     }
     current->wr_id = cq->wc.wr_id;
     current->status = cq->wc.status;

@@ -312,7 +312,7 @@ static struct journal_completion completion_describe(const struct ibverbs_cq *cq
     return completion;
 }
 
-void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count)
+static void completions_note(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count)
 {
     struct ibverbs_library *library = cq->object.context->device->library;
     uint32_t follows = 0;
@@ -327,7 +327,7 @@ void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const st
     }
 }
 
-void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count)
+static void taken_note(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count)
 {
     struct ibverbs_library *library = cq->object.context->device->library;
     const struct ibv_wc *last = &wc[count - 1];
@@ -335,6 +335,20 @@ void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int coun
     cq->taken += (unsigned)count;
     cq->taken_ps = atomic_load_explicit(library->slot_ps, memory_order_relaxed);
     cq->last = (struct journal_request){last->wr_id, last->qp_num, last->opcode, last->status};
+}
+
+void ibverbs_note_poll(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count)
+{
+    const struct ibverbs_library *library = cq->object.context->device->library;
+    if (library->journal == NULL) {
+        return;
+    }
+    if (count > 0) {
+        completions_note(cq, began_ps, wc, count);
+        taken_note(cq, wc, count);
+    } else if (library->journal_all && library->journal->nothing != NULL) {
+        library->journal->nothing(library->process->backend.ctx);
+    }
 }
 
 // --- state of queues ------------------------------------------------------------------------------------------------

@@ -68,7 +68,5 @@ void ibverbs_note_receives(struct ibverbs_context *context, uint64_t began_ps, e
                            const void *caller, const struct ibv_recv_wr *wr, unsigned count, int error);
 // A queue pair of the context. NULL: it has none with this number, or no longer.
 struct ibverbs_qp *ibverbs_qp_of_number(const struct ibverbs_context *context, uint32_t number);
-// After a poll that found something: records the last completion taken.
-void ibverbs_note_taken(struct ibverbs_cq *cq, const struct ibv_wc *wc, int count);
-// Reports the result of a poll. Completions in error are always reported.
-void ibverbs_note_completions(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count);
+// Reports the result of a poll, and records the last completion taken. Completions in error are always reported.
+void ibverbs_note_poll(struct ibverbs_cq *cq, uint64_t began_ps, const struct ibv_wc *wc, int count);

@@ -202,6 +202,11 @@ static int vdso_gettimeofday(struct timeval *time_out, void *zone)
     return gettimeofday_simulated(time_out, zone, WORLD_SITE);
 }
 
+static time_t vdso_time(time_t *time_out)
+{
+    return time_simulated(time_out, WORLD_SITE);
+}
+
 // The C library asks the kernel itself for these.
 clock_t clock(void)
 {
@@ -294,7 +299,7 @@ static const struct {
 } replaced[] = {
     {"__vdso_clock_gettime", (void (*)(void))vdso_clock_gettime},
     {"__vdso_gettimeofday", (void (*)(void))vdso_gettimeofday},
-    {"__vdso_time", (void (*)(void))time},
+    {"__vdso_time", (void (*)(void))vdso_time},
 };
 
 static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const char *names, size_t count)

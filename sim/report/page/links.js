@@ -42,21 +42,23 @@ function linksText(rows, name) {
     (rows.length <= 4 ? rows.map(linkText).join("\n") : linkText(rows[most]));
 }
 
-// {links, drawing} of the machine of a series: of a sweep, that of its value, with which the series' name ends.
+// {links, drawing} of the machine of a series: of a sweep, that of its value, with which the series' name ends; "": of its
+// first one.
 function machineOf(result, series) {
-  if (result.links) return result;
-  const values = list(result.values).filter(value => series === "" || series.endsWith(`, ${value.value}`));
+  if (result.links || series === "") return result.links ? result : list(result.values)[0] || {};
+  const values = list(result.values).filter(value => series.endsWith(`, ${value.value}`));
   return values.sort((a, b) => b.value.length - a.value.length)[0] || {};
 }
 
-// The links with their use in a series; "" is each link's series with the largest rate.
+// The links with their use in a series; "" is each link's series with the largest share of what it can carry there.
 function linkRows(result, uses, series) {
   const runs = new Map(list((result.manifest || {}).runs).map(run => [run.series, +run.simulated_ps]));
   const unknown = [...new Set([...uses.values()].flatMap(links => [...links.keys()]))].map(name => ({name, kind: "", what: "", ends: [`${name}.0`, `${name}.1`]}));
   const chosen = (series === "" ? [...uses.keys()] : [series]).filter(name => runs.get(name) > 0);
   const rows = chosen.flatMap(name => (machineOf(result, name).links || unknown).map(link => linkRow(link, name, (uses.get(name) || new Map()).get(link.name) || [{}, {}], runs.get(name))));
   const busiest = new Map();
-  for (const row of rows) if (!busiest.has(row.link) || busiest.get(row.link).rate < row.rate) busiest.set(row.link, {...row, busiest: series === ""});
+  const use = row => isFinite(row.share) ? row.share : row.rate;
+  for (const row of rows) if (!busiest.has(row.link) || use(busiest.get(row.link)) < use(row)) busiest.set(row.link, {...row, busiest: series === ""});
   return [...busiest.values()];
 }
 
@@ -148,10 +150,10 @@ function linksFill(result, uses, series, holder) {
     line.classList.toggle("chosen", chosen.has(row.link));
     line.addEventListener("click", () => choose([row.link], false));
   }});
-  const drawing = machineOf(result, series).drawing;
+  const {drawing, value} = machineOf(result, series);
   const words = element("input", {type: "search", placeholder: "filter: node0 slot", oninput: () => table.filter(wordsFilter(words.value))});
   holder.replaceChildren(drawing ? element("div", {class: "fabric"}, fabricNode(drawing, rows, scale, names => choose(names, true))) : "",
-    drawing ? fabricLegend(scale) : "",
+    drawing ? fabricLegend(scale) : "", value !== undefined && series === "" ? element("p", {}, `Drawn is the machine of ${value}.`) : "",
     !drawing && result.topology ? element("img", {src: result.topology, alt: "topology"}) : "",
     element("div", {class: "tools"}, words, count), element("div", {class: "scroll"}, table.node));
 }
