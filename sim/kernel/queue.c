@@ -7,6 +7,8 @@
 
 #define SLOT_NEAR UINT32_MAX // slots of the far level are 1-based indices
 
+_Static_assert(SIM_NEAR_WORDS <= 64, "the summary of the near level has a bit for each word");
+
 static void queue_add(struct sim_queue *queue, sim_event_t *event, uint64_t now_ps)
 {
     if (near_add(&queue->near, event, now_ps)) {
