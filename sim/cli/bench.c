@@ -366,22 +366,20 @@ static const struct cli_benchmark *benchmark_find(const char *name)
 }
 
 // CLI_EXIT_EXPECT: a limit was missed.
-static enum cli_exit benchmark_run(const struct cli_benchmark *benchmark, const struct cli_paths *paths,
-                                   struct cli_progress *progress, bool json)
+static enum cli_exit result_report(const struct cli_benchmark *benchmark, bool measured,
+                                   const struct cli_bench_result *result, bool json)
 {
-    struct cli_bench_result result = {0};
-    bool measured = benchmark->run(paths, &result), held = true;
-    cli_progress_fini(progress);
+    bool held = true;
     if (json) {
-        result_json_print(benchmark, &result);
+        result_json_print(benchmark, result);
     } else {
-        result_print(benchmark, &result);
+        result_print(benchmark, result);
     }
-    if (result.skipped[0] != '\0') {
+    if (result->skipped[0] != '\0') {
         return CLI_EXIT_OK;
     }
-    for (unsigned i = 0; i < result.count; i++) {
-        held = held && is_held(&result.measures[i]);
+    for (unsigned i = 0; i < result->count; i++) {
+        held = held && is_held(&result->measures[i]);
     }
     return !measured ? CLI_EXIT_INPUT : held ? CLI_EXIT_OK : CLI_EXIT_EXPECT;
 }
@@ -402,10 +400,12 @@ static enum cli_exit benchmarks_run(const struct cli_list *names, bool strict, b
     struct cli_progress progress;
     cli_progress_init(&progress, true);
     for (size_t i = 0; i < count; i++) {
-        const struct cli_benchmark *benchmark =
-            names->count != 0 ? benchmark_find(names->items[i]) : &benchmarks[i];
+        const struct cli_benchmark *benchmark = names->count != 0 ? benchmark_find(names->items[i]) : &benchmarks[i];
+        struct cli_bench_result measures = {0};
         cli_progress_update(&progress, (unsigned)(1000 * i / count), benchmark->name);
-        result = cli_exit_worse(result, benchmark_run(benchmark, &paths, &progress, json));
+        bool measured = benchmark->run(&paths, &measures);
+        cli_progress_fini(&progress); // the numbers take its line
+        result = cli_exit_worse(result, result_report(benchmark, measured, &measures, json));
     }
     return result == CLI_EXIT_EXPECT && !strict ? CLI_EXIT_OK : result;
 }

@@ -329,6 +329,13 @@ static void line_number(observe_t *observe, struct observe_upcoming *upcoming, s
     }
 }
 
+static struct observe_line call_line(observe_t *observe, const char *thread, uint64_t at_ps, uint64_t took_ps)
+{
+    struct observe_line line = {.at_ps = at_ps, .order = observe->line_order++, .took_ps = took_ps};
+    snprintf(line.component, sizeof line.component, "%s.verbs", thread);
+    return line;
+}
+
 void observe_call_begins(observe_process_t *process, struct observe_upcoming *upcoming)
 {
     observe_t *observe = process != NULL ? process->observe : NULL;
@@ -352,14 +359,11 @@ void observe_call_found_nothing(observe_process_t *process, const char *thread, 
         return;
     }
     uint64_t now_ps = sim_now_ps(observe->sim);
-    struct observe_line line = {.at_ps = now_ps,
-                                .order = observe->line_order++,
-                                .took_ps = now_ps - traced->at_ps,
-                                .is_empty_poll = true,
-                                .record = {.call = JOURNAL_POLL_CQ},
-                                .number = number,
-                                .cause = traced->cause};
-    snprintf(line.component, sizeof line.component, "%s.verbs", thread);
+    struct observe_line line = call_line(observe, thread, now_ps, now_ps - traced->at_ps);
+    line.is_empty_poll = true;
+    line.record.call = JOURNAL_POLL_CQ;
+    line.number = number;
+    line.cause = traced->cause;
     observe_trace_follow(observe, number, line.cause, now_ps);
     push(observe, &line);
 }
@@ -368,9 +372,8 @@ void observe_trace_note(observe_process_t *process, const struct observe_call *c
                         const struct journal_record *record)
 {
     observe_t *observe = process->observe;
-    struct observe_line line = {
-        .at_ps = call->at_ps, .order = observe->line_order++, .took_ps = call->took_ps, .record = *record};
-    snprintf(line.component, sizeof line.component, "%s.verbs", call->thread);
+    struct observe_line line = call_line(observe, call->thread, call->at_ps, call->took_ps);
+    line.record = *record;
     if (observe->options.trace_causes && call->upcoming != NULL) {
         line_number(observe, call->upcoming, &line);
     }

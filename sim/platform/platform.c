@@ -32,7 +32,8 @@ static void outcome_describe(const plat_machine_t *machine, struct plat_result *
 }
 
 // Verbs calls of programs are lines of the trace. Processes that are added later are observed, too.
-static observe_t *calls_observe(plat_machine_t *machine, const struct plat_hooks *hooks)
+// traced: records of the simulations before.
+static observe_t *calls_observe(plat_machine_t *machine, const struct plat_hooks *hooks, uint32_t traced)
 {
     const struct observe_options options = {
         .trace = hooks->trace, .trace_ctx = hooks->ctx, .trace_causes = hooks->trace_causes, .undiagnosed = true};
@@ -41,6 +42,7 @@ static observe_t *calls_observe(plat_machine_t *machine, const struct plat_hooks
         sim_panic("platform", "no memory for a trace");
     }
     plat_machine_observe(machine, observe);
+    sim_trace_count_set(plat_machine_sim(machine), traced);
     return observe;
 }
 
@@ -50,14 +52,11 @@ static void series_run(plat_machine_t *machine, const struct scn_scenario *scena
 {
     sim_t *sim = plat_machine_sim(machine);
     struct plat_series series;
-    observe_t *observe = hooks->trace != NULL ? calls_observe(machine, hooks) : NULL;
-    plat_series_init(&series, scenario, &scenario->runs[run_index], ranks_index, hooks, machine);
-    if (hooks->trace != NULL) {
-        sim_trace_count_set(sim, result->traced);
-    }
     if (hooks->path != NULL) {
         sim_causes_record(sim, hooks->path_bytes_max);
     }
+    observe_t *observe = hooks->trace != NULL ? calls_observe(machine, hooks, result->traced) : NULL;
+    plat_series_init(&series, scenario, &scenario->runs[run_index], ranks_index, hooks, machine);
     result->outcome = plat_machine_run(machine);
     if (observe != NULL) {
         observe_trace_flush(observe);

@@ -84,15 +84,21 @@ static void program_run(void *ctx)
     call_note(program, JOURNAL_POLL_CQ);
 }
 
-TEST(VerbsTrace, ConnectsCallsWithWhatTheyCauseAndWhatTheyWaitFor)
+// Opens the fixture; its trace is complete afterwards.
+static void program_play(void (*run)(void *program))
 {
     struct program program = {0};
     fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
     sim_condition_init(&program.answered);
     sim_event_init(&program.answer, answer_run, &program);
-    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", program_run, &program), SIM_OK);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", run, &program), SIM_OK);
     EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
     observe_trace_flush(fixture.observe);
+}
+
+TEST(VerbsTrace, ConnectsCallsWithWhatTheyCauseAndWhatTheyWaitFor)
+{
+    program_play(program_run);
     EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=1 cause=0\n"); // opens the device
     EXPECT_CONTAINS(fixture.traced, "110 t.verbs ibv_post_send ");
     EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=2 cause=1\n");           // posts
@@ -117,13 +123,7 @@ static void command_run(void *ctx)
 
 TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
 {
-    struct program program = {0};
-    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
-    sim_condition_init(&program.answered);
-    sim_event_init(&program.answer, answer_run, &program);
-    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", command_run, &program), SIM_OK);
-    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
-    observe_trace_flush(fixture.observe);
+    program_play(command_run);
     EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=3 cause=2\n");
     EXPECT_CONTAINS(fixture.traced, "took_ps=50 number=2 cause=1\n");
     fixture_close(&fixture);
@@ -154,13 +154,7 @@ static void polls_run(void *ctx)
 
 TEST(VerbsTrace, HasAPollThatFoundNothingIfSomethingFollowsFromItAtOnce)
 {
-    struct program program = {0};
-    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
-    sim_condition_init(&program.answered);
-    sim_event_init(&program.answer, answer_run, &program);
-    EXPECT_EQ(sim_thread_spawn(fixture.sim, "program", polls_run, &program), SIM_OK);
-    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
-    observe_trace_flush(fixture.observe);
+    program_play(polls_run);
     EXPECT_CONTAINS(fixture.traced, "100 t.verbs ibv_open_device ");
     EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=3 cause=2\n");
     EXPECT_CONTAINS(fixture.traced, "170 t.verbs ibv_poll_cq took_ps=70 number=2 cause=1\n");

@@ -45,7 +45,8 @@ function linksText(rows, name) {
 // {links, drawing} of the machine of a series: of a sweep, that of its value, with which the series' name ends; "": of its
 // first one.
 function machineOf(result, series) {
-  if (result.links || series === "") return result.links ? result : list(result.values)[0] || {};
+  if (result.links) return result;
+  if (series === "") return list(result.values)[0] || {};
   const values = list(result.values).filter(value => series.endsWith(`, ${value.value}`));
   return values.sort((a, b) => b.value.length - a.value.length)[0] || {};
 }
