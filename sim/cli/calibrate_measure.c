@@ -156,7 +156,7 @@ static bool values_read(const struct batch *batch, size_t count, double *values_
 bool calibrate_measure(const struct calibrate_measure *measure, const struct search_point *points, size_t count,
                        double *values_out)
 {
-    static const struct cli_pool_ops ops = {NULL, child_run, NULL, child_ended, child_name};
+    static const struct cli_pool_ops ops = {.run = child_run, .ended = child_ended, .name = child_name};
     size_t children = count * measure->calibration->scenario_count;
     struct batch batch = {measure, points, tmpfile(), calloc(children, sizeof *batch.results)};
     bool measured = false;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/series.h"
 #include "sim/kernel/text.h"
 #include "sim/report/files.h"
 #include "sim/report/json.h"
@@ -62,9 +63,15 @@ static enum cli_exit series_measure(struct cli_exec *exec, junit_t *junit)
 {
     const struct scn_scenario *scenario = exec->job.scenario;
     enum cli_exit result = CLI_EXIT_OK;
+    struct cli_progress progress;
+    struct cli_series series = {.job = &exec->job, .report = exec->report, .progress = &progress};
+    cli_progress_init(&progress, false);
     for (uint32_t i = 0; i < scenario->run_count && judges_series(exec) && result < CLI_EXIT_INPUT; i++) {
         if (is_named(scenario, scenario->runs[i].series)) {
-            result = cli_exit_worse(result, cli_job_series_measure(&exec->job, i, exec->report, junit));
+            series.run_index = i;
+            enum cli_exit one = cli_series_measure(&series);
+            cli_series_judge(&series, one, junit);
+            result = cli_exit_worse(result, one);
         }
     }
     return result;

@@ -18,7 +18,7 @@ struct cli_job {
     char *directory;             // of the results
     const char *reference_csv;
     const struct cli_paths *paths;
-    uint32_t jobs;                                     // of a sweep: parallel processes
+    uint32_t jobs;                                     // parallel processes, for points of a sweep or series
     bool fresh;                                        // of a sweep: measure again what an earlier run measured
     const struct cli_engine *engine;                   // of a sweep
     const struct cli_engine_settings *engine_settings; // of a sweep
@@ -38,9 +38,6 @@ static inline bool cli_job_prints(const struct cli_job *job)
 
 // Runs every series of the scenario into the report, without further steps.
 enum cli_exit cli_job_measure(const struct cli_job *job, report_t *report);
-
-// Runs one series into the report, with a testcase. junit: NULL: none.
-enum cli_exit cli_job_series_measure(const struct cli_job *job, uint32_t run_index, report_t *report, junit_t *junit);
 
 // From now on an interruption says what it costs: a sweep keeps its finished points, any other scenario has no results.
 void cli_job_loss_set(const struct cli_job *job);

@@ -50,7 +50,8 @@ static void point_ended(void *ctx, size_t i, enum cli_exit result)
 
 static enum cli_engine_end measure(struct cli_sweep *sweep)
 {
-    static const struct cli_pool_ops ops = {point_prepare, point_run, point_forked, point_ended, point_title};
+    static const struct cli_pool_ops ops = {
+        .prepare = point_prepare, .run = point_run, .forked = point_forked, .ended = point_ended, .name = point_title};
     struct local local = {.sweep = sweep};
     const struct cli_pool pool = {&ops, &local, sweep->asked->point_count, sweep->job->jobs, "points", sweep->progress};
     if (!cli_slurm_folder_free(sweep)) {

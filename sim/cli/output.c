@@ -100,3 +100,14 @@ bool cli_output_usable(const char *path, const char *scenario, const struct cli_
     }
     return reason == NULL;
 }
+
+void cli_output_copy(FILE *from, FILE *to)
+{
+    char buffer[4096];
+    size_t bytes;
+    rewind(from);
+    while ((bytes = fread(buffer, 1, sizeof buffer, from)) > 0) {
+        (void)fwrite(buffer, 1, bytes, to);
+    }
+    fflush(to);
+}

@@ -1,8 +1,9 @@
-// Checks before a run whether what the user names can be written after it. An existing file is replaced, so it must be a
-// regular file and none that the program reads.
+// Files of results and of output. Before a run: can what the user names be written after it? An existing file is
+// replaced, so it must be a regular file and none that the program reads.
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "sim/cli/paths.h"
 
@@ -11,3 +12,6 @@ bool cli_output_usable(const char *path, const char *scenario, const struct cli_
 
 // The directory and those above it may be missing: they are created with the results. False, after printing why.
 bool cli_output_directory_usable(const char *directory);
+
+// Copies a scratch file, from its beginning.
+void cli_output_copy(FILE *from, FILE *to);

@@ -88,6 +88,7 @@ enum cli_exit cli_sweep_point_measure(const struct cli_sweep *sweep, uint32_t i,
     job.path = cli_sweep_point_title(sweep, i);
     job.scenario = scenario;
     job.quiet = true;
+    job.jobs = 1; // the points are what is measured in parallel
     return point_measure(&job, sweep->directory, sweep->points[i].name);
 }
 

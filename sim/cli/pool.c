@@ -13,7 +13,7 @@
 #include "sim/cli/options.h"
 
 #define JOBS_MAX 1024
-#define POLL_US  5000 // interval of polling for children that have ended
+#define POLL_US  1000 // interval of polling for children that have ended
 
 struct state {
     const struct cli_pool *pool;
@@ -72,8 +72,12 @@ static void progress_show(const struct state *state)
 {
     char label[64];
     const struct cli_pool *pool = state->pool;
+    uint64_t permille = state->done * 1000;
+    for (size_t i = 0; i < state->next && pool->ops->permille != NULL; i++) {
+        permille += state->pids[i] != 0 ? pool->ops->permille(pool->ctx, i) : 0;
+    }
     snprintf(label, sizeof label, "%zu of %zu %s", state->done, pool->count, pool->what);
-    cli_progress_update(pool->progress, (unsigned)(state->done * 1000 / pool->count), label);
+    cli_progress_update(pool->progress, (unsigned)(permille / pool->count), label);
 }
 
 static void one_wait(struct state *state)

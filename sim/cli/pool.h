@@ -16,6 +16,7 @@ struct cli_pool_ops {
     void (*forked)(void *ctx, size_t i);                      // optional; in the parent, after the fork: releases it
     void (*ended)(void *ctx, size_t i, enum cli_exit result); // in the parent, in the order in which they end
     const char *(*name)(void *ctx, size_t i);                 // for errors, until the next call
+    unsigned (*permille)(void *ctx, size_t i);                // optional: how much of a running child is done
 };
 
 struct cli_pool {

@@ -37,7 +37,7 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, out)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct run_options, sets)},
-    {"jobs", "N", "number of parallel scenarios or points of a sweep (default: the number of processors)",
+    {"jobs", "N", "number of parallel scenarios, series or points of a sweep (default: the number of processors)",
      CLI_OPTION_TEXT, offsetof(struct run_options, jobs)},
     {"engine", "NAME", "measure the points of a sweep as processes (local, the default) or as a job array (slurm)",
      CLI_OPTION_TEXT, offsetof(struct run_options, engine.engine)},

@@ -219,7 +219,8 @@ static int all_report(const struct seeds *seeds)
 
 int cli_seeds_run(const struct cli_seeds_options *given, char **argv, junit_t *junit)
 {
-    static const struct cli_pool_ops ops = {run_prepare, run_start, run_forked, run_ended, run_name};
+    static const struct cli_pool_ops ops = {
+        .prepare = run_prepare, .run = run_start, .forked = run_forked, .ended = run_ended, .name = run_name};
     struct seeds seeds = {.argv = argv, .junit = junit};
     uint64_t last;
     uint32_t jobs;

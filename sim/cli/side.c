@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/cli/output.h"
 #include "sim/cli/pool.h"
 
 struct child {
@@ -19,6 +20,7 @@ struct side {
     const struct cli_job *jobs;
     struct child *children;
     size_t count, printed;
+    uint32_t limit; // on parallel processes of all
     struct cli_progress progress;
 };
 
@@ -55,7 +57,7 @@ static enum cli_exit child_run(void *ctx, size_t i)
         dup2(fileno(side->children[i].errors), STDERR_FILENO) < 0) {
         return CLI_EXIT_INPUT;
     }
-    job.jobs = 1;
+    job.jobs = side->limit > side->count ? side->limit / (uint32_t)side->count : 1;
     job.suites = side->children[i].suites;
     job.summary = side->children[i].summary;
     enum cli_exit result = cli_job_run(&job);
@@ -67,19 +69,12 @@ static enum cli_exit child_run(void *ctx, size_t i)
 
 // --- output ----------------------------------------------------------------------------------------------------------
 
-static void file_copy(FILE *from, FILE *to)
+static void file_move(FILE *from, FILE *to)
 {
-    char buffer[4096];
-    size_t bytes;
-    if (from == NULL) {
-        return;
+    if (from != NULL) {
+        cli_output_copy(from, to);
+        (void)fclose(from);
     }
-    rewind(from);
-    while ((bytes = fread(buffer, 1, sizeof buffer, from)) > 0) {
-        (void)fwrite(buffer, 1, bytes, to);
-    }
-    fflush(to);
-    (void)fclose(from);
 }
 
 // A child that was killed left no suite. A suite with an error shows this.
@@ -90,7 +85,7 @@ static void suites_copy(const struct side *side, const struct child *child)
         return;
     }
     if (child->suites != NULL && fseek(child->suites, 0, SEEK_END) == 0 && ftell(child->suites) > 0) {
-        file_copy(child->suites, job->suites);
+        file_move(child->suites, job->suites);
         return;
     }
     junit_t *junit = junit_create();
@@ -98,7 +93,7 @@ static void suites_copy(const struct side *side, const struct child *child)
     junit_case_add(junit, "simulation", 0, JUNIT_ERROR, "its process ended without a result", NULL);
     junit_suites_write(junit, job->suites);
     junit_destroy(junit);
-    file_copy(child->suites, stdout); // the file is empty: this only closes it
+    file_move(child->suites, stdout); // the file is empty: this only closes it
 }
 
 static void child_ended(void *ctx, size_t i, enum cli_exit result)
@@ -109,10 +104,10 @@ static void child_ended(void *ctx, size_t i, enum cli_exit result)
     while (side->printed < side->count && side->children[side->printed].ended) {
         struct child *child = &side->children[side->printed++];
         cli_progress_fini(&side->progress);
-        file_copy(child->output, stdout);
-        file_copy(child->errors, stderr);
+        file_move(child->output, stdout);
+        file_move(child->errors, stderr);
         suites_copy(side, child);
-        file_copy(child->summary, side->jobs[child - side->children].summary);
+        file_move(child->summary, side->jobs[child - side->children].summary);
     }
 }
 
@@ -120,8 +115,9 @@ static void child_ended(void *ctx, size_t i, enum cli_exit result)
 
 enum cli_exit cli_side_run(const struct cli_job *jobs, size_t count, uint32_t limit)
 {
-    static const struct cli_pool_ops ops = {child_prepare, child_run, NULL, child_ended, child_name};
-    struct side side = {.jobs = jobs, .children = calloc(count, sizeof *side.children), .count = count};
+    static const struct cli_pool_ops ops = {
+        .prepare = child_prepare, .run = child_run, .ended = child_ended, .name = child_name};
+    struct side side = {.jobs = jobs, .children = calloc(count, sizeof *side.children), .count = count, .limit = limit};
     if (side.children == NULL) {
         cli_error("out of memory");
         return CLI_EXIT_INPUT;

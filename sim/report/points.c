@@ -1,20 +1,16 @@
 #include "sim/report/points.h"
 
 #include <dirent.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/report/csv.h"
 #include "sim/report/files.h"
 #include "sim/report/manifest.h"
+#include "sim/report/records.h"
 #include "sim/report/results.h"
-
-#define FIELDS_MAX 15 // the fields of a fault, which has the most
-#define ENDING     "\nend\n"
 
 // --- the name -------------------------------------------------------------------------------------------------------
 
@@ -128,54 +124,9 @@ void report_point_remove(const char *directory, const char *name)
     (void)unlink(path);
 }
 
-static void texts_write(FILE *out, const char *kind, const char *const *texts, size_t count)
+static void records_write(void *ctx, FILE *out)
 {
-    fputs(kind, out);
-    for (size_t i = 0; i < count; i++) {
-        fputc(',', out);
-        csv_text_write(out, texts[i]);
-    }
-}
-
-static void fault_write(const struct report_fault *fault, FILE *out)
-{
-    const char *const texts[] = {fault->series, fault->what, fault->ends[0].name, fault->ends[1].name};
-    texts_write(out, "fault", texts, 4);
-    fprintf(out, ",%d,%" PRIu64 ",%" PRIu64, fault->happened, fault->at_ps, fault->after_start_ps);
-    fprintf(out, ",%" PRIu64, fault->back_ps);
-    for (unsigned side = 0; side < 2; side++) {
-        const struct report_fault_end *end = &fault->ends[side];
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, end->sent, end->lost, end->dropped);
-    }
-    fputc('\n', out);
-}
-
-static void data_write(void *ctx, FILE *out)
-{
-    const report_t *report = ctx;
-    for (size_t i = 0; i < report->run_count; i++) {
-        const struct report_run *run = &report->runs[i];
-        const char *const texts[] = {run->series, run->boards, run->device};
-        texts_write(out, "run", texts, 3);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", run->simulated_ps, run->events, run->rtl_cycles);
-    }
-    for (size_t i = 0; i < report->point_count; i++) {
-        const struct report_point *point = &report->points[i];
-        texts_write(out, "point", &point->series, 1);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->bytes, point->descriptors, point->operations);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->total_ps, point->min_ps, point->max_ps);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\n", point->ranks, point->memory_bytes);
-    }
-    for (size_t i = 0; i < report->counter_count; i++) {
-        const struct report_counter *counter = &report->counters[i];
-        const char *const texts[] = {counter->series, counter->component, counter->name, counter->unit};
-        texts_write(out, "counter", texts, 4);
-        fprintf(out, ",%" PRIu64 "\n", counter->value);
-    }
-    for (size_t i = 0; i < report->fault_count; i++) {
-        fault_write(&report->faults[i], out);
-    }
-    fputs("end\n", out);
+    report_records_write(ctx, out);
 }
 
 static void printed_write(void *ctx, FILE *out)
@@ -210,7 +161,7 @@ enum sim_status report_point_write(const report_t *report, const char *directory
     }
     if (status == SIM_OK) {
         path_make(directory, name, ".csv", path);
-        status = files_one_write(path, data_write, (void *)report, error, error_size);
+        status = files_one_write(path, records_write, (void *)report, error, error_size);
     }
     free(text);
     return status;
@@ -218,94 +169,19 @@ enum sim_status report_point_write(const report_t *report, const char *directory
 
 // --- merging --------------------------------------------------------------------------------------------------------
 
-static char *file_read(const char *directory, const char *name)
+enum sim_status report_point_add(report_t *sweep, const char *directory, const char *name, uint32_t number)
 {
     char path[PATH_MAX];
     path_make(directory, name, ".csv", path);
-    FILE *file = fopen(path, "r");
-    char *text = NULL;
-    size_t size = 0;
-    if (file != NULL && getdelim(&text, &size, '\0', file) < 0) {
-        free(text);
-        text = NULL;
+    FILE *records = fopen(path, "r");
+    enum sim_status status = records != NULL ? report_records_add(sweep, records, number) : SIM_ERR_INVALID;
+    if (records != NULL) {
+        fclose(records);
     }
-    if (file != NULL) {
-        fclose(file);
+    if (status == SIM_OK) {
+        report_add_hash(sweep, name);
     }
-    return text;
-}
-
-static uint64_t number(const char *field)
-{
-    return strtoull(field, NULL, 10);
-}
-
-static void fault_add(report_t *sweep, const char *series, char *const *fields)
-{
-    struct report_fault fault = {.series = series,
-                                 .what = fields[2],
-                                 .happened = number(fields[5]) != 0,
-                                 .at_ps = number(fields[6]),
-                                 .after_start_ps = number(fields[7]),
-                                 .back_ps = number(fields[8])};
-    for (unsigned side = 0; side < 2; side++) {
-        char *const *counts = fields + 9 + 3 * side;
-        fault.ends[side] =
-            (struct report_fault_end){fields[3 + side], number(counts[0]), number(counts[1]), number(counts[2])};
-    }
-    report_add_fault(sweep, &fault);
-}
-
-static void record_add(report_t *sweep, char *const *fields, size_t count, uint32_t number_of_point)
-{
-    char series[2 * SCN_NAME_MAX], curve[2 * SCN_NAME_MAX];
-    const char *bare = count > 1 ? fields[1] : "";
-    snprintf(series, sizeof series, "%s, %s", bare, sweep->scenario->sweep->points[number_of_point - 1].label);
-    scn_sweep_series_make(sweep->scenario, bare, number_of_point - 1, curve, sizeof curve);
-    if (strcmp(fields[0], "run") == 0 && count == 7) {
-        report_add_run(sweep, series, number(fields[4]), number(fields[5]), number(fields[6]));
-        report_describe_run(sweep, fields[2], fields[3]);
-    } else if (strcmp(fields[0], "point") == 0 && count == 10) {
-        const struct report_point point = {.series = curve,
-                                           .bytes = number(fields[2]),
-                                           .descriptors = number(fields[3]),
-                                           .operations = number(fields[4]),
-                                           .total_ps = number(fields[5]),
-                                           .min_ps = number(fields[6]),
-                                           .max_ps = number(fields[7]),
-                                           .ranks = number(fields[8]),
-                                           .memory_bytes = number(fields[9]),
-                                           .sweep = number_of_point};
-        report_add_point(sweep, &point);
-    } else if (strcmp(fields[0], "counter") == 0 && count == 6) {
-        report_add_counter(sweep, series, fields[2], fields[3], fields[4], number(fields[5]));
-        sweep->counters[sweep->counter_count - 1].sweep = number_of_point;
-    } else if (strcmp(fields[0], "fault") == 0 && count == FIELDS_MAX) {
-        fault_add(sweep, series, fields);
-    }
-}
-
-static bool is_whole(const char *text)
-{
-    size_t length = strlen(text), ending = sizeof ENDING - 1;
-    return length >= ending && strcmp(text + length - ending, ENDING) == 0;
-}
-
-enum sim_status report_point_add(report_t *sweep, const char *directory, const char *name, uint32_t number_of_point)
-{
-    char *text = file_read(directory, name);
-    if (text == NULL || !is_whole(text)) {
-        free(text);
-        return SIM_ERR_INVALID;
-    }
-    char *cursor = text, *fields[FIELDS_MAX];
-    for (size_t count = csv_record_read(&cursor, fields, FIELDS_MAX); count > 0;
-         count = csv_record_read(&cursor, fields, FIELDS_MAX)) {
-        record_add(sweep, fields, count, number_of_point);
-    }
-    report_add_hash(sweep, name);
-    free(text);
-    return SIM_OK;
+    return status;
 }
 
 void report_point_add_none(report_t *sweep)

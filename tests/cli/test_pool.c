@@ -46,7 +46,8 @@ static const char *name(void *ctx, size_t i)
 
 TEST(Pool, AChildThatASignalEndsHasFailed)
 {
-    static const struct cli_pool_ops ops = {prepare, run, forked, ended, name};
+    static const struct cli_pool_ops ops = {
+        .prepare = prepare, .run = run, .forked = forked, .ended = ended, .name = name};
     enum cli_exit results[CHILDREN] = {CLI_EXIT_EXPECT, CLI_EXIT_EXPECT, CLI_EXIT_EXPECT};
     struct cli_progress progress;
     const struct cli_pool pool = {&ops, results, CHILDREN, 1, "children", &progress};

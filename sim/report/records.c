@@ -1,0 +1,158 @@
+#include "sim/report/records.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/report/csv.h"
+#include "sim/report/results.h"
+
+#define FIELDS_MAX 15 // the fields of a fault, which has the most
+#define ENDING     "\nend\n"
+
+// --- writing --------------------------------------------------------------------------------------------------------
+
+static void texts_write(FILE *out, const char *kind, const char *const *texts, size_t count)
+{
+    fputs(kind, out);
+    for (size_t i = 0; i < count; i++) {
+        fputc(',', out);
+        csv_text_write(out, texts[i]);
+    }
+}
+
+static void fault_write(const struct report_fault *fault, FILE *out)
+{
+    const char *const texts[] = {fault->series, fault->what, fault->ends[0].name, fault->ends[1].name};
+    texts_write(out, "fault", texts, 4);
+    fprintf(out, ",%d,%" PRIu64 ",%" PRIu64, fault->happened, fault->at_ps, fault->after_start_ps);
+    fprintf(out, ",%" PRIu64, fault->back_ps);
+    for (unsigned side = 0; side < 2; side++) {
+        const struct report_fault_end *end = &fault->ends[side];
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, end->sent, end->lost, end->dropped);
+    }
+    fputc('\n', out);
+}
+
+void report_records_write(const report_t *report, FILE *out)
+{
+    for (size_t i = 0; i < report->run_count; i++) {
+        const struct report_run *run = &report->runs[i];
+        const char *const texts[] = {run->series, run->boards, run->device};
+        texts_write(out, "run", texts, 3);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", run->simulated_ps, run->events, run->rtl_cycles);
+    }
+    for (size_t i = 0; i < report->point_count; i++) {
+        const struct report_point *point = &report->points[i];
+        texts_write(out, "point", &point->series, 1);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->bytes, point->descriptors, point->operations);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, point->total_ps, point->min_ps, point->max_ps);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 "\n", point->ranks, point->memory_bytes);
+    }
+    for (size_t i = 0; i < report->counter_count; i++) {
+        const struct report_counter *counter = &report->counters[i];
+        const char *const texts[] = {counter->series, counter->component, counter->name, counter->unit};
+        texts_write(out, "counter", texts, 4);
+        fprintf(out, ",%" PRIu64 "\n", counter->value);
+    }
+    for (size_t i = 0; i < report->fault_count; i++) {
+        fault_write(&report->faults[i], out);
+    }
+    fputs("end\n", out);
+}
+
+// --- reading --------------------------------------------------------------------------------------------------------
+
+static uint64_t number(const char *field)
+{
+    return strtoull(field, NULL, 10);
+}
+
+static void fault_add(report_t *report, const char *series, char *const *fields)
+{
+    struct report_fault fault = {.series = series,
+                                 .what = fields[2],
+                                 .happened = number(fields[5]) != 0,
+                                 .at_ps = number(fields[6]),
+                                 .after_start_ps = number(fields[7]),
+                                 .back_ps = number(fields[8])};
+    for (unsigned side = 0; side < 2; side++) {
+        char *const *counts = fields + 9 + 3 * side;
+        fault.ends[side] =
+            (struct report_fault_end){fields[3 + side], number(counts[0]), number(counts[1]), number(counts[2])};
+    }
+    report_add_fault(report, &fault);
+}
+
+// series: of runs, counters and faults; curve: of points. point: of a sweep, from 1; 0: none.
+static void record_add(report_t *report, char *const *fields, size_t count, const char *series, const char *curve,
+                       uint32_t point)
+{
+    if (strcmp(fields[0], "run") == 0 && count == 7) {
+        report_add_run(report, series, number(fields[4]), number(fields[5]), number(fields[6]));
+        report_describe_run(report, fields[2], fields[3]);
+    } else if (strcmp(fields[0], "point") == 0 && count == 10) {
+        const struct report_point measured = {.series = curve,
+                                              .bytes = number(fields[2]),
+                                              .descriptors = number(fields[3]),
+                                              .operations = number(fields[4]),
+                                              .total_ps = number(fields[5]),
+                                              .min_ps = number(fields[6]),
+                                              .max_ps = number(fields[7]),
+                                              .ranks = number(fields[8]),
+                                              .memory_bytes = number(fields[9]),
+                                              .sweep = point};
+        report_add_point(report, &measured);
+    } else if (strcmp(fields[0], "counter") == 0 && count == 6) {
+        report_add_counter(report, series, fields[2], fields[3], fields[4], number(fields[5]));
+        report->counters[report->counter_count - 1].sweep = point;
+    } else if (strcmp(fields[0], "fault") == 0 && count == FIELDS_MAX) {
+        fault_add(report, series, fields);
+    }
+}
+
+static void record_add_named(report_t *report, char *const *fields, size_t count, uint32_t point)
+{
+    char series[2 * SCN_NAME_MAX], curve[2 * SCN_NAME_MAX];
+    const char *bare = count > 1 ? fields[1] : "";
+    if (point == 0) {
+        record_add(report, fields, count, bare, bare, point);
+        return;
+    }
+    snprintf(series, sizeof series, "%s, %s", bare, report->scenario->sweep->points[point - 1].label);
+    scn_sweep_series_make(report->scenario, bare, point - 1, curve, sizeof curve);
+    record_add(report, fields, count, series, curve, point);
+}
+
+static char *all_read(FILE *records)
+{
+    char *text = NULL;
+    size_t size = 0;
+    rewind(records);
+    if (getdelim(&text, &size, '\0', records) < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static bool is_whole(const char *text)
+{
+    size_t length = strlen(text), ending = sizeof ENDING - 1;
+    return length >= ending && strcmp(text + length - ending, ENDING) == 0;
+}
+
+enum sim_status report_records_add(report_t *report, FILE *records, uint32_t point)
+{
+    char *text = all_read(records), *cursor = text, *fields[FIELDS_MAX];
+    if (text == NULL || !is_whole(text)) {
+        free(text);
+        return SIM_ERR_INVALID;
+    }
+    for (size_t count = csv_record_read(&cursor, fields, FIELDS_MAX); count > 0;
+         count = csv_record_read(&cursor, fields, FIELDS_MAX)) {
+        record_add_named(report, fields, count, point);
+    }
+    free(text);
+    return SIM_OK;
+}
