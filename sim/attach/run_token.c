@@ -192,6 +192,18 @@ void attach_token_give(struct attach_thread *thread)
     }
 }
 
+void attach_token_release(struct attach_thread *thread)
+{
+    atomic_store(&thread->slot->holder, ATTACH_HOLDER_PROGRAM);
+    ring(thread->process->server, thread);
+}
+
+void attach_token_gone(const struct attach_thread *thread)
+{
+    uint32_t bell = thread->token.bell;
+    (void)atomic_compare_exchange_strong(&thread->process->server->tokens.bells->awake, &bell, ATTACH_BELL_NONE);
+}
+
 static bool busy_waited(const struct attach_thread *thread)
 {
     for (uint32_t i = thread->process->server->tokens.processors.polls; i > 0; i--) {

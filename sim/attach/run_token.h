@@ -47,4 +47,7 @@ void attach_processors_of_programs(const struct attach_server *server);
 void attach_processors_get(const struct attach_server *server, unsigned char set_out[128]);
 void attach_token_give(struct attach_thread *thread);
 bool attach_token_await(struct attach_thread *thread); // false: the program has ended
+// For ever: the thread ends and makes no further call. Call `gone` when it has ended.
+void attach_token_release(struct attach_thread *thread);
+void attach_token_gone(const struct attach_thread *thread);
 bool attach_token_is_program(const struct attach_thread *thread);

@@ -11,7 +11,7 @@
 #include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
-// How long the last thread of a process may sleep while the process ends, and how often this is checked.
+// How long a thread may sleep while it ends, or its process if it is the last one, and how often the latter is checked.
 enum { LAST_THREAD_MS = 100, END_CHECK_MS = 2 };
 // Attach calls between two checks for other events.
 enum { ASIDE_CALLS = 256 };
@@ -170,14 +170,21 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-// Waits until the kernel has ended the thread, so that a thread that joins it finds it ended. Bounded, because the
-// number comes from the program.
-static void thread_exit_await(const struct attach_thread *thread, pid_t tid)
+// Lets the thread end, which has paid for all it did, and waits until the kernel has ended it: a thread that joins it
+// finds it ended from now on, and not earlier. Bounded, because the number comes from the program.
+static void thread_exit_await(struct attach_thread *thread, pid_t tid)
 {
-    for (unsigned i = 0; i < 1000 && syscall(SYS_tgkill, thread->process->pid, tid, 0) == 0; i++) {
+    const struct attach_process *process = thread->process;
+    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
+    attach_token_release(thread);
+    while (syscall(SYS_tgkill, process->pid, tid, 0) == 0 && now_ms - awake_ms <= LAST_THREAD_MS &&
+           now_ms - since_ms <= process->server->options->wall_limit_ms) {
         const struct timespec shortly = {.tv_nsec = 20000};
         (void)nanosleep(&shortly, NULL);
+        now_ms = attach_real_ms();
+        awake_ms = now_ms != awake_ms && attach_runs(process->pid, tid) ? now_ms : awake_ms;
     }
+    attach_token_gone(thread);
 }
 
 // Waits in real time until the process is over. false: no part of it is known to run any more, or the wall limit has
@@ -202,6 +209,7 @@ static bool end_await(const struct attach_thread *thread)
 static void process_end_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
+    attach_token_release(thread);
     attach_outside_note(process->server, end_await(thread) ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
     attach_processes_check(process->server);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};

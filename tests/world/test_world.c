@@ -244,6 +244,16 @@ TEST(World, ThreadsEndAtTheSameTimesInEveryRun)
     EXPECT_EQ(hash_alone(WORLD "threads", "join"), hash_alone(WORLD "threads", "join"));
 }
 
+TEST(World, AThreadIsThereUntilItHasPaidForWhatItDid)
+{
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "threads", "end", NULL);
+    play(&fixture); // the program ends well
+    EXPECT_EQ(fixture.result.outside, 0);
+    attach_fixture_fini(&fixture);
+}
+
 TEST(World, ChildrenAreWaitedForInSimulatedTime)
 {
     char *text = output_alone(WORLD "family");

@@ -55,11 +55,41 @@ static int join_many(void)
     return 0;
 }
 
+// Takes time without a call before it ends.
+static void *read_clock(void *sum)
+{
+    for (int i = 0; i < 200; i++) {
+        *(long *)sum += now_us();
+    }
+    return NULL;
+}
+
+// The thread is there until it has paid for what it did, also if it has really ended.
+static int end_in_time(void)
+{
+    for (int i = 0; i < 50; i++) {
+        long sum = 0;
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, read_clock, &sum) != 0) {
+            return 2;
+        }
+        (void)usleep(1);
+        int early = pthread_tryjoin_np(thread, NULL);
+        (void)usleep(1000);
+        int late = pthread_tryjoin_np(thread, NULL);
+        if (early != EBUSY || late != 0) {
+            printf("thread %d: %s, %s\n", i, strerror(early), strerror(late));
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     pthread_t thread;
     if (argc > 1) {
-        return strcmp(argv[1], "join") == 0 ? join_many() : 2;
+        return strcmp(argv[1], "join") == 0 ? join_many() : strcmp(argv[1], "end") == 0 ? end_in_time() : 2;
     }
     long start_us = now_us();
     if (pthread_create(&thread, NULL, play, &turn) != 0) {

@@ -446,17 +446,15 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on all sockets
         (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t) "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
     }
-    if (op != ATTACH_OP_THREAD_EXIT) {
-        attach_token_await(slot);
-        while (slot->effect != 0 || slot->ask != 0) {
-            if (slot->ask != 0) {
-                attach_journal_describe(slot);
-            } else {
-                attach_gpu_effect(slot->effect_gpu, slot->effect);
-            }
-            attach_token_give(slot);
-            attach_token_await(slot);
+    attach_token_await(slot);
+    while (slot->effect != 0 || slot->ask != 0) {
+        if (slot->ask != 0) {
+            attach_journal_describe(slot);
+        } else {
+            attach_gpu_effect(slot->effect_gpu, slot->effect);
         }
+        attach_token_give(slot);
+        attach_token_await(slot);
     }
     attach_own.tail_ps = attach_own.listed_ps = 0;
     attach_own.data_bytes = 0;
