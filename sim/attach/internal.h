@@ -47,6 +47,9 @@ struct attach_watching {
     unsigned count;
     unsigned copies;    // count, and the terminals in sets that the thread waits for
     unsigned terminals; // how many of them may be terminals
+    bool terminal[ATTACH_WATCHES_MAX];
+    bool of_others[ATTACH_WATCHES_MAX]; // someone outside of the run may make it ready
+    unsigned others;                    // how many of those there are
     bool ready;         // one of them is ready
     bool blind;         // not all could be watched: the thread is woken whenever anything may have changed
 };
@@ -153,6 +156,8 @@ struct attach_server {
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: the board is free
     int watches;                                              // all descriptors that threads wait for (epoll)
     unsigned terminals;                                       // how many of those may be terminals
+    unsigned others_watches;                                  // how many of them someone outside may make ready
+    unsigned terminal_devices[2];                             // file systems of masters and slaves; 0: there is none
     uint64_t futex_order;                                     // of the waiter that came last
     struct attach_settling settling;
     struct attach_functional functional;

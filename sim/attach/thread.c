@@ -436,7 +436,8 @@ void attach_thread_destroy(struct attach_thread *thread)
 void attach_threads_find(struct attach_server *server, bool announced)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        for (uint32_t i = 0; !process->ended && process->announced == 0 && i < ATTACH_SLOTS; i++) {
+        uint32_t told = atomic_load(&process->segment->slot_end), end = told < ATTACH_SLOTS ? told : ATTACH_SLOTS;
+        for (uint32_t i = 0; !process->ended && process->announced == 0 && i < end; i++) {
             if (atomic_load(&process->segment->slots[i].state) != ATTACH_SLOT_NEW || process->threads[i] != NULL) {
                 continue;
             }

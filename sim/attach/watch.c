@@ -18,8 +18,17 @@
 
 enum { READY_MAX = 256 };
 
+// The kernel's number of the file system that has this path; 0: there is none.
+static unsigned device_of(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? major(about.st_dev) << 20 | minor(about.st_dev) : 0;
+}
+
 bool attach_watches_init(struct attach_server *server)
 {
+    server->terminal_devices[0] = device_of("/dev/ptmx");
+    server->terminal_devices[1] = device_of("/dev/pts");
     server->watches = epoll_create1(EPOLL_CLOEXEC);
     return server->watches >= 0;
 }
@@ -60,29 +69,23 @@ static void member_add(struct attach_thread *thread, int fd)
         return;
     }
     watch->fds[watch->copies] = copy;
-    watch->events[watch->copies++] = 0;
+    watch->events[watch->copies] = 0;
+    watch->terminal[watch->copies++] = true;
     watch->terminals++;
-}
-
-// The kernel's number of the file system that has this path; 0: there is none.
-static unsigned device_of(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 ? major(about.st_dev) << 20 | minor(about.st_dev) : 0;
 }
 
 // The terminals of a set of descriptors (epoll), as copies that nobody waits for. The kernel names the members of a set
 // with their file systems.
 static void members_add(struct attach_thread *thread, int set)
 {
-    const unsigned masters = device_of("/dev/ptmx"), slaves = device_of("/dev/pts");
+    const unsigned *terminals = thread->process->server->terminal_devices;
     char path[64], line[256];
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", set);
     FILE *file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         unsigned fd, device;
         if (sscanf(line, "tfd: %u events: %*x data: %*x pos:%*d ino:%*x sdev:%x", &fd, &device) == 2 &&
-            (device == masters || device == slaves)) {
+            (device == terminals[0] || device == terminals[1])) {
             member_add(thread, (int)fd);
         }
     }
@@ -91,82 +94,25 @@ static void members_add(struct attach_thread *thread, int set)
     }
 }
 
-static void terminals_find(struct attach_thread *thread)
-{
-    struct attach_watching *watch = &thread->watch;
-    for (unsigned i = 0; i < watch->count; i++) {
-        struct stat about = {0};
-        (void)fstat(watch->fds[i], &about);
-        watch->terminals += S_ISCHR(about.st_mode);
-        if ((about.st_mode & S_IFMT) == 0) { // one of the kernel's own kinds
-            members_add(thread, watch->fds[i]);
-        }
-    }
-    thread->process->server->terminals += watch->terminals;
-}
-
 static void terminals_flush(struct attach_server *server)
 {
+    struct pollfd terminals[READY_MAX];
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
-    unsigned index = 0;
+    unsigned index = 0, count = 0;
     while (server->terminals > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
         for (unsigned i = 0; i < thread->watch.copies && thread->watch.terminals > 0; i++) {
-            struct pollfd watch = {.fd = thread->watch.fds[i], .events = (short)thread->watch.events[i]};
-            (void)poll(&watch, 1, 0);
+            if (count == READY_MAX) {
+                (void)poll(terminals, count, 0);
+                count = 0;
+            }
+            terminals[count] = (struct pollfd){.fd = thread->watch.fds[i], .events = (short)thread->watch.events[i]};
+            count += thread->watch.terminal[i];
         }
     }
-}
-
-// --- waiting --------------------------------------------------------------------------------------------------------
-
-void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request)
-{
-    struct attach_server *server = thread->process->server;
-    thread->watch.count = descriptors_take(thread->process, thread->watch.fds);
-    thread->watch.ready = false;
-    thread->watch.blind = thread->watch.count != request->args.wait.watches;
-    for (unsigned i = 0; i < thread->watch.count; i++) {
-        uint16_t *events = &thread->watch.events[i];
-        *events = request->args.wait.events.list[i];
-        struct epoll_event event = {.events = *events, .data.ptr = thread};
-        bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watch.fds[i], &event) == 0;
-        thread->watch.ready = thread->watch.ready || (!added && errno == EPERM); // a file is always ready
-        thread->watch.blind = thread->watch.blind || (!added && errno != EPERM);
+    if (count > 0) {
+        (void)poll(terminals, count, 0);
     }
-    thread->watch.copies = thread->watch.count;
-    terminals_find(thread);
-}
-
-void attach_watch_end(struct attach_thread *thread)
-{
-    for (unsigned i = 0; i < thread->watch.copies; i++) {
-        (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watch.fds[i], NULL);
-        close(thread->watch.fds[i]);
-    }
-    thread->process->server->terminals -= thread->watch.terminals;
-    thread->watch.count = thread->watch.copies = thread->watch.terminals = 0;
-}
-
-bool attach_watches_poll(struct attach_server *server)
-{
-    struct epoll_event ready[READY_MAX];
-    terminals_flush(server);
-    int count = epoll_wait(server->watches, ready, READY_MAX, 0);
-    for (int i = 0; i < count; i++) {
-        ((struct attach_thread *)ready[i].data.ptr)->watch.ready = true;
-    }
-    // In the order of all threads, not in the kernel's order.
-    struct attach_process *process = NULL;
-    struct attach_thread *thread;
-    unsigned index = 0;
-    while (count > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
-        if (thread->watch.ready && (thread->wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0) {
-            sim_condition_signal(server->sim, &thread->wait.woken);
-            attach_notified_note(server);
-        }
-    }
-    return count > 0;
 }
 
 // --- descriptors that the outside can make ready --------------------------------------------------------------------
@@ -192,16 +138,88 @@ static bool is_users_terminal(int terminal, const struct stat *about)
 }
 
 // A terminal, a pipe that has a path, or the simulator's own input: someone outside of the run may write there.
-static bool is_of_others(int fd, const struct stat *input, const struct stat *pipe)
+static bool is_of_others(const struct attach_server *server, int fd, const struct stat *about)
 {
-    struct stat about;
-    if (fstat(fd, &about) != 0) {
-        return false;
-    }
-    bool named = S_ISFIFO(about.st_mode) && about.st_dev != pipe->st_dev;
-    return named || (S_ISCHR(about.st_mode) && is_users_terminal(fd, &about)) ||
-           (same_file(&about, input) && !S_ISREG(about.st_mode));
+    struct stat input = {0}, pipe = {0};
+    (void)fstat(STDIN_FILENO, &input);
+    (void)fstat(server->scratch.alive, &pipe); // a pipe without a path
+    bool named = S_ISFIFO(about->st_mode) && about->st_dev != pipe.st_dev;
+    return named || (S_ISCHR(about->st_mode) && is_users_terminal(fd, about)) ||
+           (same_file(about, &input) && !S_ISREG(about->st_mode));
 }
+
+static void descriptors_judge(struct attach_thread *thread)
+{
+    struct attach_watching *watch = &thread->watch;
+    struct attach_server *server = thread->process->server;
+    for (unsigned i = 0; i < watch->count; i++) {
+        struct stat about = {0};
+        bool known = fstat(watch->fds[i], &about) == 0;
+        watch->terminal[i] = S_ISCHR(about.st_mode);
+        watch->terminals += watch->terminal[i];
+        watch->of_others[i] = known && is_of_others(server, watch->fds[i], &about);
+        watch->others += watch->of_others[i];
+        if ((about.st_mode & S_IFMT) == 0) { // one of the kernel's own kinds
+            members_add(thread, watch->fds[i]);
+        }
+    }
+    server->terminals += watch->terminals;
+    server->others_watches += watch->others;
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    thread->watch.count = descriptors_take(thread->process, thread->watch.fds);
+    thread->watch.ready = false;
+    thread->watch.blind = thread->watch.count != request->args.wait.watches;
+    for (unsigned i = 0; i < thread->watch.count; i++) {
+        uint16_t *events = &thread->watch.events[i];
+        *events = request->args.wait.events.list[i];
+        struct epoll_event event = {.events = *events, .data.ptr = thread};
+        bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watch.fds[i], &event) == 0;
+        thread->watch.ready = thread->watch.ready || (!added && errno == EPERM); // a file is always ready
+        thread->watch.blind = thread->watch.blind || (!added && errno != EPERM);
+    }
+    thread->watch.copies = thread->watch.count;
+    descriptors_judge(thread);
+}
+
+void attach_watch_end(struct attach_thread *thread)
+{
+    for (unsigned i = 0; i < thread->watch.copies; i++) {
+        (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watch.fds[i], NULL);
+        close(thread->watch.fds[i]);
+    }
+    thread->process->server->terminals -= thread->watch.terminals;
+    thread->process->server->others_watches -= thread->watch.others;
+    thread->watch.count = thread->watch.copies = thread->watch.terminals = thread->watch.others = 0;
+}
+
+bool attach_watches_poll(struct attach_server *server)
+{
+    struct epoll_event ready[READY_MAX];
+    terminals_flush(server);
+    int count = epoll_wait(server->watches, ready, READY_MAX, 0);
+    for (int i = 0; i < count; i++) {
+        ((struct attach_thread *)ready[i].data.ptr)->watch.ready = true;
+    }
+    // In the order of all threads, not in the kernel's order.
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    while (count > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
+        if (thread->watch.ready && (thread->wait.flags & ATTACH_WAIT_DESCRIPTORS) != 0) {
+            sim_condition_signal(server->sim, &thread->wait.woken);
+            attach_notified_note(server);
+        }
+    }
+    return count > 0;
+}
+
+// --- what comes from outside ----------------------------------------------------------------------------------------
 
 // Asks the kernel only for this descriptor: attach calls announce what programs of the run write to the others.
 static bool is_ready(struct attach_thread *thread, unsigned index)
@@ -215,32 +233,22 @@ static bool is_ready(struct attach_thread *thread, unsigned index)
     return true;
 }
 
-// How many such descriptors there are. ask: how many have become ready.
-static unsigned watches_of_others(const struct attach_server *server, bool ask)
-{
-    struct stat input = {0}, pipe = {0};
-    unsigned count = 0;
-    (void)fstat(STDIN_FILENO, &input);
-    (void)fstat(server->scratch.alive, &pipe); // a pipe without a path
-    struct attach_process *process = NULL;
-    struct attach_thread *thread;
-    unsigned index = 0;
-    while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
-        for (unsigned i = 0; i < thread->watch.count; i++) {
-            count += is_of_others(thread->watch.fds[i], &input, &pipe) && (!ask || is_ready(thread, i));
-        }
-    }
-    return count;
-}
-
 bool attach_watches_of_others(const struct attach_server *server)
 {
-    return watches_of_others(server, false) > 0;
+    return server->others_watches > 0;
 }
 
 bool attach_watches_of_others_poll(struct attach_server *server)
 {
-    bool any = watches_of_others(server, true) > 0;
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    bool any = false;
+    while (server->others_watches > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
+        for (unsigned i = 0; i < thread->watch.count && thread->watch.others > 0; i++) {
+            any = (thread->watch.of_others[i] && is_ready(thread, i)) || any;
+        }
+    }
     if (any) {
         attach_notified_note(server);
     }

@@ -381,12 +381,21 @@ const struct attach_greeting *attach_greeting(void)
     return attach_link_of_process() == ATTACH_LINK_UP ? &attach_client.segment->greeting : NULL;
 }
 
+// The simulator searches up to there.
+static void slot_end_set(uint32_t end)
+{
+    uint32_t before = atomic_load(&attach_client.segment->slot_end);
+    while (before < end && !atomic_compare_exchange_weak(&attach_client.segment->slot_end, &before, end)) {
+    }
+}
+
 // The simulator finds the slot when the thread's creator announces it, or at its next search.
 static void slot_find(void)
 {
     for (uint32_t i = 1; i < ATTACH_SLOTS; i++) {
         struct attach_slot *slot = &attach_client.segment->slots[i];
         uint32_t state = ATTACH_SLOT_FREE;
+        slot_end_set(i + 1);
         if (atomic_compare_exchange_strong(&slot->state, &state, ATTACH_SLOT_NEW)) {
             slot_take(slot);
             uint64_t signals = signals_block();
