@@ -80,6 +80,7 @@ struct attach_thread {
     struct observe_upcoming upcoming;
     uint64_t announces; // the child that it is about to announce; 0: none
     bool exits;         // it has requested its end, and waits for nothing
+    bool stays;         // it requested its end, and is still there
 };
 
 // --- a process ------------------------------------------------------------------------------------------------------

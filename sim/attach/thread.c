@@ -11,8 +11,8 @@
 #include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
-// How long a thread may sleep while it ends, or its process if it is the last one, and how often the latter is checked.
-enum { LAST_THREAD_MS = 100, END_CHECK_MS = 2 };
+// How long a thread that ends may sleep, and how often it is checked whether its process is over, if it is the last one.
+enum { END_SLEEP_MS = 100, END_CHECK_MS = 2 };
 // Attach calls between two checks for other events.
 enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond this: a program that gives wrong times must not overflow a clock.
@@ -171,20 +171,28 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 // --- life -----------------------------------------------------------------------------------------------------------
 
 // Lets the thread end, which has paid for all it did, and waits until the kernel has ended it: a thread that joins it
-// finds it ended from now on, and not earlier. Bounded, because the number comes from the program.
-static void thread_exit_await(struct attach_thread *thread, pid_t tid)
+// finds it ended from now on, and not earlier. false: it did not end; bounded, because the number comes from the program.
+static bool thread_exit_await(struct attach_thread *thread, pid_t tid)
 {
     const struct attach_process *process = thread->process;
-    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
+    struct attach_server *server = process->server;
+    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;
+    bool over = false, patient = true;
     attach_token_release(thread);
-    while (syscall(SYS_tgkill, process->pid, tid, 0) == 0 && now_ms - awake_ms <= LAST_THREAD_MS &&
-           now_ms - since_ms <= process->server->options->wall_limit_ms) {
-        const struct timespec shortly = {.tv_nsec = 20000};
-        (void)nanosleep(&shortly, NULL);
-        now_ms = attach_real_ms();
-        awake_ms = now_ms != awake_ms && attach_runs(process->pid, tid) ? now_ms : awake_ms;
+    while (!over && patient && !attach_stopped(server)) {
+        char state = attach_state(process->pid, tid);
+        uint64_t now_ms = attach_real_ms();
+        over = state == 'Z' || state == 'X'; // Z: the first thread, whose number stays with the process
+        awake_ms = state == 'R' || state == 'D' ? now_ms : awake_ms;
+        patient = now_ms - awake_ms <= END_SLEEP_MS && now_ms - since_ms <= server->options->wall_limit_ms;
+        if (!over && patient) {
+            const struct timespec shortly = {.tv_nsec = 20000};
+            (void)nanosleep(&shortly, NULL);
+        }
     }
     attach_token_gone(thread);
+    attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
+    return over;
 }
 
 // Waits in real time until the process is over. false: no part of it is known to run any more, or the wall limit has
@@ -197,7 +205,7 @@ static bool end_await(const struct attach_thread *thread)
     while (poll(&end, 1, END_CHECK_MS) != 1) {
         now_ms = attach_real_ms();
         awake_ms = attach_runs(process->pid, (pid_t)thread->slot->tid) ? now_ms : awake_ms;
-        if (now_ms - awake_ms > LAST_THREAD_MS || now_ms - since_ms > process->server->options->wall_limit_ms ||
+        if (now_ms - awake_ms > END_SLEEP_MS || now_ms - since_ms > process->server->options->wall_limit_ms ||
             attach_stopped(process->server)) {
             return false;
         }
@@ -211,6 +219,7 @@ static void process_end_await(struct attach_thread *thread)
     struct attach_process *process = thread->process;
     attach_token_release(thread);
     attach_outside_note(process->server, end_await(thread) ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
+    attach_token_gone(thread);
     attach_processes_check(process->server);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
     while (!process->ended) {
@@ -229,7 +238,9 @@ void attach_thread_leave(struct attach_thread *thread)
     atomic_store(&thread->slot->holder, ATTACH_HOLDER_SIMULATOR);
     atomic_store(&thread->slot->entry_count, 0);
     attach_notes_end(thread);
-    atomic_store(&thread->slot->state, ATTACH_SLOT_FREE);
+    if (!thread->stays) { // else it may still use the slot
+        atomic_store(&thread->slot->state, ATTACH_SLOT_FREE);
+    }
     attach_thread_destroy(thread);
     if (process->thread_count == 0) {
         attach_process_forget(process);
@@ -242,7 +253,7 @@ static void thread_end(struct attach_thread *thread)
     struct attach_process *process = thread->process;
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {
-        thread_exit_await(thread, (pid_t)thread->slot->tid);
+        thread->stays = !thread_exit_await(thread, (pid_t)thread->slot->tid);
         attach_futex_recheck(process->server, process);
         attach_outside_wake(process->server, false);
     } else if (!process->ended) {
@@ -298,7 +309,8 @@ void attach_request_begin(struct attach_thread *thread, const struct attach_requ
         attach_loop_left(thread);
     }
     if (!rechecks_for_others(request)) {
-        attach_scheduled_note(thread, request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
+        attach_scheduled_note(thread,
+                              request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
     }
 }
 

@@ -16,7 +16,7 @@
 
 #include "sim/attach/internal.h"
 
-enum { READY_MAX = 256 };
+enum { READY_MAX = 256, TERMINALS_MAX = 256 }; // at once
 
 // The kernel's number of the file system that has this path; 0: there is none.
 static unsigned device_of(const char *path)
@@ -58,7 +58,7 @@ static unsigned descriptors_take(const struct attach_process *process, int fds[A
 
 // --- terminals ------------------------------------------------------------------------------------------------------
 // What was written to one end of a pseudo-terminal reaches the other end when a worker of the kernel has time. Asking
-// the other end for itself, not as one of a set, does that work at once.
+// the other end for itself, not as a member of a set (epoll), does that work at once.
 
 static void member_add(struct attach_thread *thread, int fd)
 {
@@ -96,13 +96,13 @@ static void members_add(struct attach_thread *thread, int set)
 
 static void terminals_flush(struct attach_server *server)
 {
-    struct pollfd terminals[READY_MAX];
+    struct pollfd terminals[TERMINALS_MAX];
     struct attach_process *process = NULL;
     const struct attach_thread *thread;
     unsigned index = 0, count = 0;
     while (server->terminals > 0 && (thread = attach_thread_next(server, &process, &index)) != NULL) {
         for (unsigned i = 0; i < thread->watch.copies && thread->watch.terminals > 0; i++) {
-            if (count == READY_MAX) {
+            if (count == TERMINALS_MAX) {
                 (void)poll(terminals, count, 0);
                 count = 0;
             }
@@ -138,26 +138,26 @@ static bool is_users_terminal(int terminal, const struct stat *about)
 }
 
 // A terminal, a pipe that has a path, or the simulator's own input: someone outside of the run may write there.
-static bool is_of_others(const struct attach_server *server, int fd, const struct stat *about)
+static bool is_of_others(int fd, const struct stat *about, const struct stat *input, const struct stat *pipe)
 {
-    struct stat input = {0}, pipe = {0};
-    (void)fstat(STDIN_FILENO, &input);
-    (void)fstat(server->scratch.alive, &pipe); // a pipe without a path
-    bool named = S_ISFIFO(about->st_mode) && about->st_dev != pipe.st_dev;
+    bool named = S_ISFIFO(about->st_mode) && about->st_dev != pipe->st_dev;
     return named || (S_ISCHR(about->st_mode) && is_users_terminal(fd, about)) ||
-           (same_file(about, &input) && !S_ISREG(about->st_mode));
+           (same_file(about, input) && !S_ISREG(about->st_mode));
 }
 
 static void descriptors_judge(struct attach_thread *thread)
 {
     struct attach_watching *watch = &thread->watch;
     struct attach_server *server = thread->process->server;
+    struct stat input = {0}, pipe = {0};
+    (void)fstat(STDIN_FILENO, &input);
+    (void)fstat(server->scratch.alive, &pipe); // a pipe without a path
     for (unsigned i = 0; i < watch->count; i++) {
         struct stat about = {0};
         bool known = fstat(watch->fds[i], &about) == 0;
         watch->terminal[i] = S_ISCHR(about.st_mode);
         watch->terminals += watch->terminal[i];
-        watch->of_others[i] = known && is_of_others(server, watch->fds[i], &about);
+        watch->of_others[i] = known && is_of_others(watch->fds[i], &about, &input, &pipe);
         watch->others += watch->of_others[i];
         if ((about.st_mode & S_IFMT) == 0) { // one of the kernel's own kinds
             members_add(thread, watch->fds[i]);

@@ -89,9 +89,10 @@ bool cli_bench_run(char *const *arguments, struct cli_child *child)
     return arguments_run(arguments, child, NULL);
 }
 
+// In one process, whose memory is measured.
 static bool scenario_run(const char *scenario, struct cli_child *child, struct cli_bench_cost *cost_out)
 {
-    char *const arguments[] = {(char *)scenario, NULL};
+    char *const arguments[] = {(char *)scenario, "--jobs", "1", NULL};
     return arguments_run(arguments, child, cost_out);
 }
 
@@ -215,41 +216,52 @@ static bool gpu_run(const struct cli_paths *paths, struct cli_bench_result *resu
     return limited_run(paths->gpu_scenario, GPU_LIMIT_S, result);
 }
 
-// Has it programs that are no workloads? They spend their time on their own start and computing.
-static bool has_programs(const char *scenario, const struct cli_paths *paths)
-{
-    static const struct cli_list no_sets = {0};
-    struct scn_scenario *loaded = cli_scenario_load(scenario, paths, &no_sets);
-    bool has = loaded != NULL && loaded->outside_count > 0;
-    scn_free(loaded);
-    return has;
-}
-
-// Runs those figures that have programs, or those that have none.
-static bool some_figures_run(const struct cli_paths *paths, const glob_t *files, const char *set, bool programs,
-                             struct cli_child *child)
+// Runs the scenarios side by side on the processors of this machine. set: an override for all of them.
+static bool side_by_side_run(char *const *scenarios, size_t count, const char *set, struct cli_child *child)
 {
     char *arguments[CLI_CHILD_ARGUMENTS_MAX] = {"--set", (char *)set};
-    size_t count = 2;
-    for (size_t i = 0; i < files->gl_pathc; i++) {
-        if (has_programs(files->gl_pathv[i], paths) == programs) {
-            arguments[count++] = files->gl_pathv[i];
-        }
+    *child = (struct cli_child){0};
+    if (count + 8 >= CLI_CHILD_ARGUMENTS_MAX) {
+        cli_error("there are too many scenarios for one command");
+        return false;
     }
-    return arguments_run(arguments, child, NULL);
+    memcpy(arguments + 2, scenarios, count * sizeof *scenarios);
+    return count == 0 || arguments_run(arguments, child, NULL);
 }
 
-// Runs every figure, side by side on the processors of this machine. set: an override for all of them.
+// Moves the scenarios with programs behind those without. Programs spend their time on their own start and computing.
+// *first_out: the first one with programs. false: one cannot be read.
+static bool programs_sort(const struct cli_paths *paths, const glob_t *files, char **sorted, size_t *first_out)
+{
+    static const struct cli_list no_sets = {0};
+    size_t first = 0, behind = files->gl_pathc;
+    for (size_t i = 0; i < files->gl_pathc; i++) {
+        struct scn_scenario *scenario = cli_scenario_load(files->gl_pathv[i], paths, &no_sets);
+        if (scenario == NULL) {
+            return false;
+        }
+        sorted[scenario->outside_count > 0 ? --behind : first++] = files->gl_pathv[i];
+        scn_free(scenario);
+    }
+    *first_out = first;
+    return true;
+}
+
+// Runs every figure: first those of workloads, then those of programs.
 static bool figures_run(const struct cli_paths *paths, const char *set, double limit_s, struct cli_bench_result *result)
 {
     glob_t files;
     struct cli_child without, with;
+    size_t first;
     if (glob(paths->figures, 0, NULL, &files) != 0) {
         cli_error("there are no scenarios %s", paths->figures);
         return false;
     }
-    bool ran = files.gl_pathc + 8 < CLI_CHILD_ARGUMENTS_MAX && some_figures_run(paths, &files, set, false, &without) &&
-               some_figures_run(paths, &files, set, true, &with);
+    char **sorted = calloc(files.gl_pathc, sizeof *sorted);
+    bool ran = sorted != NULL && programs_sort(paths, &files, sorted, &first) &&
+               side_by_side_run(sorted, first, set, &without) &&
+               side_by_side_run(sorted + first, files.gl_pathc - first, set, &with);
+    free(sorted);
     globfree(&files);
     if (ran) {
         cli_measure_add(result, "those of workloads", "s", without.seconds, 0.0, false);

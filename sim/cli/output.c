@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +100,16 @@ bool cli_output_usable(const char *path, const char *scenario, const struct cli_
         cli_error("cannot write %s: %s", path, reason);
     }
     return reason == NULL;
+}
+
+FILE *cli_scratch_open(void)
+{
+    int fd = memfd_create("tcasim-child", MFD_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+    if (file == NULL && fd >= 0) {
+        (void)close(fd);
+    }
+    return file;
 }
 
 void cli_output_copy(FILE *from, FILE *to)

@@ -13,5 +13,7 @@ bool cli_output_usable(const char *path, const char *scenario, const struct cli_
 // The directory and those above it may be missing: they are created with the results. False, after printing why.
 bool cli_output_directory_usable(const char *directory);
 
-// Copies a scratch file, from its beginning.
+// A file without a name, in memory: what a child leaves to its parent. NULL: there cannot be one.
+FILE *cli_scratch_open(void);
+// Copies it, from its beginning.
 void cli_output_copy(FILE *from, FILE *to);

@@ -17,7 +17,8 @@
 
 struct state {
     const struct cli_pool *pool;
-    pid_t *pids; // 0: not started, or ended
+    pid_t *pids;   // 0: not started, or ended
+    bool *stopped; // unwanted, and told to end
     size_t next, done;
     uint32_t running;
 };
@@ -60,6 +61,7 @@ static void one_start(struct state *state, size_t i)
         pool->ops->forked(pool->ctx, i);
     }
     if (pid < 0) {
+        cli_progress_fini(pool->progress);
         cli_error("%s: cannot start a process: %s", pool->ops->name(pool->ctx, i), strerror(error));
         one_ended(state, i, CLI_EXIT_INPUT);
         return;
@@ -80,8 +82,28 @@ static void progress_show(const struct state *state)
     cli_progress_update(pool->progress, (unsigned)(permille / pool->count), label);
 }
 
+static void unwanted_stop(const struct state *state)
+{
+    const struct cli_pool *pool = state->pool;
+    for (size_t i = 0; i < state->next && pool->ops->unwanted != NULL; i++) {
+        if (state->pids[i] != 0 && !state->stopped[i] && pool->ops->unwanted(pool->ctx, i)) {
+            state->stopped[i] = kill(state->pids[i], SIGKILL) == 0;
+        }
+    }
+}
+
+static enum cli_exit status_read(const struct state *state, size_t i, int status)
+{
+    if (WIFSIGNALED(status) && !state->stopped[i]) {
+        cli_progress_fini(state->pool->progress);
+        cli_error("%s: ended by signal %d", state->pool->ops->name(state->pool->ctx, i), WTERMSIG(status));
+    }
+    return WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : CLI_EXIT_INPUT;
+}
+
 static void one_wait(struct state *state)
 {
+    unwanted_stop(state);
     int status = 0;
     pid_t pid = waitpid(-1, &status, WNOHANG);
     while (pid == 0 || (pid < 0 && errno == EINTR)) {
@@ -104,19 +126,19 @@ static void one_wait(struct state *state)
             continue;
         }
         state->running--;
-        if (WIFSIGNALED(status)) {
-            cli_progress_fini(state->pool->progress);
-            cli_error("%s: ended by signal %d", state->pool->ops->name(state->pool->ctx, i), WTERMSIG(status));
-        }
-        one_ended(state, i, WIFEXITED(status) ? (enum cli_exit)WEXITSTATUS(status) : CLI_EXIT_INPUT);
+        one_ended(state, i, status_read(state, i, status));
     }
 }
 
 bool cli_pool_run(const struct cli_pool *pool)
 {
-    struct state state = {.pool = pool, .pids = calloc(pool->count, sizeof *state.pids)};
-    if (state.pids == NULL) {
+    struct state state = {.pool = pool,
+                          .pids = calloc(pool->count, sizeof *state.pids),
+                          .stopped = calloc(pool->count, sizeof *state.stopped)};
+    if (state.pids == NULL || state.stopped == NULL) {
         cli_error("out of memory");
+        free(state.pids);
+        free(state.stopped);
         return false;
     }
     while (state.next < pool->count || state.running > 0) {
@@ -128,6 +150,7 @@ bool cli_pool_run(const struct cli_pool *pool)
         }
     }
     free(state.pids);
+    free(state.stopped);
     return true;
 }
 

@@ -17,6 +17,7 @@ struct cli_pool_ops {
     void (*ended)(void *ctx, size_t i, enum cli_exit result); // in the parent, in the order in which they end
     const char *(*name)(void *ctx, size_t i);                 // for errors, until the next call
     unsigned (*permille)(void *ctx, size_t i);                // optional: how much of a running child is done
+    bool (*unwanted)(void *ctx, size_t i);                    // optional: a running child is ended, without a message
 };
 
 struct cli_pool {

@@ -1,5 +1,5 @@
-// Series in parallel children of this process. Each child leaves its measurements, and what it prints, in scratch files;
-// the parent adds them in the order of the series.
+// Series in parallel children of this process. Each child leaves its measurements, and its errors, in scratch files; the
+// parent adds them in the order of the series.
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 struct child {
     bool ended;
     enum cli_exit result;
-    FILE *records, *text, *errors; // NULL: added already, or never started
+    FILE *records, *text, *errors; // NULL: never started
 };
 
 struct abreast {
@@ -21,9 +21,21 @@ struct abreast {
     struct child *children;
     uint32_t added; // series, or left out
     enum cli_exit worst;
+    size_t end;                 // the first series that ends the scenario: those behind it are left out
     report_t *blank;            // of a child
     _Atomic unsigned *permille; // of each series, shared with its child
 };
+
+static void scratches_close(struct child *child)
+{
+    FILE **const files[] = {&child->records, &child->text, &child->errors};
+    for (unsigned i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (*files[i] != NULL) {
+            (void)fclose(*files[i]);
+            *files[i] = NULL;
+        }
+    }
+}
 
 static const char *series_title(void *ctx, size_t i)
 {
@@ -44,19 +56,27 @@ static bool series_prepare(void *ctx, size_t i, enum cli_exit *result)
 {
     struct abreast *abreast = ctx;
     struct child *child = &abreast->children[i];
-    if (abreast->worst >= CLI_EXIT_INPUT) {
-        *result = CLI_EXIT_OK; // it is left out
+    if (i > abreast->end) {
+        *result = CLI_EXIT_OK;
         return false;
     }
-    child->records = tmpfile();
-    child->text = tmpfile();
-    child->errors = tmpfile();
+    child->records = cli_scratch_open();
+    child->text = cli_scratch_open();
+    child->errors = cli_scratch_open();
     if (child->records != NULL && child->text != NULL && child->errors != NULL) {
         return true;
     }
+    cli_progress_fini(abreast->all->progress);
     cli_error("%s: no scratch file for its measurements", series_title(ctx, i));
+    scratches_close(child);
     *result = CLI_EXIT_INPUT;
     return false;
+}
+
+static bool series_unwanted(void *ctx, size_t i)
+{
+    const struct abreast *abreast = ctx;
+    return i > abreast->end;
 }
 
 static enum cli_exit series_run(void *ctx, size_t i)
@@ -75,21 +95,12 @@ static enum cli_exit series_run(void *ctx, size_t i)
     cli_progress_init(&progress, false);
     enum cli_exit result = cli_series_measure(&series);
     report_records_write(series.report, child->records);
-    bool written = fputs(series.text, child->text) >= 0 && fflush(child->text) == 0 && fflush(child->records) == 0;
-    if (!written) {
-        cli_error("%s: cannot write its measurements to a scratch file", series_title(ctx, i));
-    }
+    bool written = fputs(series.text, child->text) >= 0 && fflush(child->text) == 0 && fflush(child->records) == 0 &&
+                   ferror(child->records) == 0;
     return written ? result : cli_exit_worse(result, CLI_EXIT_INPUT);
 }
 
-static void scratch_close(FILE *file)
-{
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
-// A child that was killed left no measurements; the pool has said so.
+// A child that was killed left no measurements, or a part of them.
 static void series_add(struct abreast *abreast, uint32_t i)
 {
     const struct cli_series_all *all = abreast->all;
@@ -101,6 +112,7 @@ static void series_add(struct abreast *abreast, uint32_t i)
         rewind(child->text);
         series.text[fread(series.text, 1, sizeof series.text - 1, child->text)] = '\0';
         if (report_records_add(all->report, child->records, 0) != SIM_OK) {
+            cli_error("%s: its measurements are incomplete", series_title(abreast, i));
             child->result = cli_exit_worse(child->result, CLI_EXIT_INPUT);
         }
     }
@@ -111,16 +123,16 @@ static void series_add(struct abreast *abreast, uint32_t i)
 static void series_ended(void *ctx, size_t i, enum cli_exit result)
 {
     struct abreast *abreast = ctx;
+    result = result <= CLI_EXIT_STUCK ? result : CLI_EXIT_INPUT; // a sanitizer's own status
     abreast->children[i].ended = true;
     abreast->children[i].result = result;
+    abreast->end = result >= CLI_EXIT_INPUT && i < abreast->end ? i : abreast->end;
     while (abreast->added < abreast->all->job->scenario->run_count && abreast->children[abreast->added].ended) {
         struct child *child = &abreast->children[abreast->added];
         if (abreast->worst < CLI_EXIT_INPUT) {
             series_add(abreast, abreast->added);
         }
-        scratch_close(child->records);
-        scratch_close(child->text);
-        scratch_close(child->errors);
+        scratches_close(child);
         abreast->added++;
     }
 }
@@ -131,17 +143,21 @@ enum cli_exit cli_series_abreast_measure(const struct cli_series_all *all)
                                             .run = series_run,
                                             .ended = series_ended,
                                             .name = series_title,
-                                            .permille = series_permille};
+                                            .permille = series_permille,
+                                            .unwanted = series_unwanted};
     const struct cli_job *job = all->job;
     uint32_t count = job->scenario->run_count;
     size_t bytes = count * sizeof(_Atomic unsigned);
-    struct abreast abreast = {.all = all, .children = calloc(count, sizeof *abreast.children)};
+    struct abreast abreast = {.all = all, .children = calloc(count, sizeof *abreast.children), .end = SIZE_MAX};
     const struct cli_pool pool = {&ops, &abreast, count, job->jobs, "series", all->progress};
     abreast.permille = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (abreast.children == NULL || abreast.permille == MAP_FAILED) {
         cli_error("out of memory");
         abreast.worst = CLI_EXIT_INPUT;
-    } else if (report_create(job->scenario, job->reference_csv, &abreast.blank) != SIM_OK || !cli_pool_run(&pool)) {
+    } else if (report_create(job->scenario, job->reference_csv, &abreast.blank) != SIM_OK) {
+        cli_error("%s: cannot be read again", job->reference_csv);
+        abreast.worst = CLI_EXIT_INPUT;
+    } else if (!cli_pool_run(&pool)) {
         abreast.worst = CLI_EXIT_INPUT;
     }
     if (abreast.permille != MAP_FAILED) {

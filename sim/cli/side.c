@@ -20,7 +20,7 @@ struct side {
     const struct cli_job *jobs;
     struct child *children;
     size_t count, printed;
-    uint32_t limit; // on parallel processes of all
+    uint32_t limit; // at most so many processes in total
     struct cli_progress progress;
 };
 
@@ -34,10 +34,10 @@ static bool child_prepare(void *ctx, size_t i, enum cli_exit *result)
 {
     struct side *side = ctx;
     struct child *child = &side->children[i];
-    child->output = tmpfile();
-    child->errors = tmpfile();
-    child->suites = side->jobs[i].suites != NULL ? tmpfile() : NULL;
-    child->summary = side->jobs[i].summary != NULL ? tmpfile() : NULL;
+    child->output = cli_scratch_open();
+    child->errors = cli_scratch_open();
+    child->suites = side->jobs[i].suites != NULL ? cli_scratch_open() : NULL;
+    child->summary = side->jobs[i].summary != NULL ? cli_scratch_open() : NULL;
     bool summary = child->summary != NULL || side->jobs[i].summary == NULL;
     bool suites = child->suites != NULL || side->jobs[i].suites == NULL;
     if (child->output != NULL && child->errors != NULL && suites && summary) {

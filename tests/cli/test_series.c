@@ -83,6 +83,43 @@ TEST(SeriesInParallel, EndWithTheFirstThatGetsStuck)
     process_fini(&many);
 }
 
+#define STUCK(name)                                                                                                    \
+    "  - {series: " name ", workload: pingpong, method: register, node: node0, peer: node1, bytes: 8 B,\n"             \
+    "     iterations: 10000}\n"
+#define ENDLESS(name)                                                                                                  \
+    "  - {series: " name ", workload: local-dma, method: chain-host, node: node0, bytes: 8 B,\n"                       \
+    "     descriptors: [8], iterations: 100000000}\n"
+
+// Nobody waits for those behind it: the last one would take hours.
+TEST(SeriesInParallel, EndThoseBehindOneThatIsStuck)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "s.yaml",
+                       HEAD "faults: [{cable: {from: node0.E, to: node1.W}, at: 20 us}]\n"
+                            "runs:\n" STUCK("a") ENDLESS("b") ENDLESS("c"));
+    process_run(&process, "run s.yaml --out out --jobs 2");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, "series 'a' got stuck");
+    EXPECT_LACKS(process.errors, "'b'");
+    EXPECT_LACKS(process.errors, "signal");
+    process_fini(&process);
+}
+
+TEST(SeriesInParallel, PrintNothingOrJsonAsOneAfterTheOther)
+{
+    struct process one, many;
+    both_run(&one, &many, HEAD "runs:\n" SHORT("'a, with a comma'") SHORT("b") SHORT("c"));
+    process_run(&one, "run s.yaml --out out --json --jobs 1");
+    process_run(&many, "run s.yaml --out out --json --jobs 3");
+    EXPECT_CONTAINS(many.output, "a, with a comma");
+    all_same_expect(&one, &many);
+    process_run(&many, "run s.yaml --out out --quiet --jobs 3");
+    EXPECT_STREQ(many.output, "");
+    process_fini(&one);
+    process_fini(&many);
+}
+
 // A pulled cable: the first series ends before it, the second fails, the third still runs.
 TEST(SeriesInParallel, GoOnAfterOneThatFails)
 {

@@ -49,6 +49,21 @@ TEST(SideBySide, ScenariosPrintAndWriteTheSameInTheirOrder)
     process_fini(&many);
 }
 
+// More processes than scenarios: those of the sweep are measured in parallel, too.
+TEST(SideBySide, ScenariosShareTheProcesses)
+{
+    struct process one, many;
+    start(&one);
+    start(&many);
+    process_run(&one, "run c.yaml a.yaml --out out --jobs 1");
+    process_run(&many, "run c.yaml a.yaml --out out --jobs 5");
+    EXPECT_EQ(many.status, 0);
+    EXPECT_STREQ(many.output, one.output);
+    EXPECT_STREQ(many.errors, one.errors);
+    process_fini(&one);
+    process_fini(&many);
+}
+
 TEST(SetCommand, PassesOverNodesWithoutABoard)
 {
     struct process process;

@@ -2,6 +2,7 @@
 // wait for a condition that no thread signals. Prints when the last pass was, in microseconds.
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -64,9 +65,18 @@ static void *read_clock(void *sum)
     return NULL;
 }
 
-// The thread is there until it has paid for what it did, also if it has really ended.
+static void sleep_shortly(int number)
+{
+    (void)number;
+    (void)usleep(1);
+}
+
+// The thread is there until it has paid for what it did, also if it has really ended. Every other one gets a signal
+// meanwhile.
 static int end_in_time(void)
 {
+    const struct sigaction action = {.sa_handler = sleep_shortly};
+    (void)sigaction(SIGUSR1, &action, NULL);
     for (int i = 0; i < 50; i++) {
         long sum = 0;
         pthread_t thread;
@@ -75,6 +85,7 @@ static int end_in_time(void)
         }
         (void)usleep(1);
         int early = pthread_tryjoin_np(thread, NULL);
+        early = i % 2 != 0 && pthread_kill(thread, SIGUSR1) != 0 ? ESRCH : early;
         (void)usleep(1000);
         int late = pthread_tryjoin_np(thread, NULL);
         if (early != EBUSY || late != 0) {

@@ -474,7 +474,9 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
         alarm_check(slot);
     }
     compute_begin();
-    signals_restore(signals, interruptible);
+    if (op != ATTACH_OP_THREAD_EXIT) { // a handler would call in once more
+        signals_restore(signals, interruptible);
+    }
     return result;
 }
 

@@ -52,8 +52,9 @@ enum { READABLE = 1, WRITABLE = 2, EXECUTABLE = 4, SHARED = 8, THIS_OR_NEXT = 16
 static bool mappings_query(struct world_mappings *mappings)
 {
     static char name[NAME_BYTES];
+    static bool unknown; // the kernel is older
     struct procmap_query query = {.size = sizeof query, .flags = READABLE | SHARED | THIS_OR_NEXT};
-    long fd = maps_open(), result = fd;
+    long fd = unknown ? -1 : maps_open(), result = 0;
     while (fd >= 0) {
         query.name = (uintptr_t)name;
         query.name_bytes = sizeof name;
@@ -73,6 +74,7 @@ static bool mappings_query(struct world_mappings *mappings)
     if (fd >= 0) {
         (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
     }
+    unknown = unknown || result == -ENOTTY;
     return result == -ENOENT;
 }
 

@@ -13,8 +13,8 @@ struct world_mapping {
     int protection;
 };
 
-// Neighbours of the same rights are one mapping: a window (shared.c) cuts one into pieces, and the kernel does not join those of
-// System V segments.
+// Neighbours of the same rights are one mapping: a window (shared.c) cuts one into pieces, and the kernel does not join
+// those of System V segments.
 struct world_mappings {
     struct world_mapping list[WORLD_MAPPINGS_MAX];
     unsigned count, pieces; // pieces: as the kernel has them
