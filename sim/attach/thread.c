@@ -1,5 +1,6 @@
 // A program's thread as a simulated thread: its scheduling slots, and the replay of what it did in them.
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
-// How long a thread that ends may sleep, and how often it is checked whether its process is over, if it is the last one.
-enum { END_SLEEP_MS = 100, END_CHECK_MS = 2 };
+// How long a thread that ends may sleep, and how often it is checked whether it, or its process, has ended.
+enum { END_SLEEP_MS = 100, THREAD_CHECK_NS = 20000, PROCESS_CHECK_NS = 2000000 };
 // Attach calls between two checks for other events.
 enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond this: a program that gives wrong times must not overflow a clock.
@@ -170,56 +171,37 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 
 // --- life -----------------------------------------------------------------------------------------------------------
 
-// Lets the thread end, which has paid for all it did, and waits until the kernel has ended it: a thread that joins it
-// finds it ended from now on, and not earlier. false: it did not end; bounded, because the number comes from the program.
-static bool thread_exit_await(struct attach_thread *thread, pid_t tid)
+// Lets the thread end, which has paid for all it did, and waits in real time until the kernel has ended it, or its
+// process if it is the last one: who waits for that finds it ended from now on, and not earlier. false: it did not end.
+// Bounded, because its number comes from the program.
+static bool end_await(struct attach_thread *thread, bool last)
 {
     const struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
+    const struct timespec interval = {.tv_nsec = last ? PROCESS_CHECK_NS : THREAD_CHECK_NS};
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
     uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;
     bool over = false, patient = true;
     attach_token_release(thread);
     while (!over && patient && !attach_stopped(server)) {
-        char state = attach_state(process->pid, tid);
+        bool process_over = ppoll(&end, 1, &interval, NULL) == 1;
+        char state = attach_state(process->pid, (pid_t)thread->slot->tid);
         uint64_t now_ms = attach_real_ms();
-        over = state == 'Z' || state == 'X'; // Z: the first thread, whose number stays with the process
+        // Z: the first thread, whose number stays with the process
+        over = process_over || (!last && (state == 'Z' || state == 'X'));
         awake_ms = state == 'R' || state == 'D' ? now_ms : awake_ms;
         patient = now_ms - awake_ms <= END_SLEEP_MS && now_ms - since_ms <= server->options->wall_limit_ms;
-        if (!over && patient) {
-            const struct timespec shortly = {.tv_nsec = 20000};
-            (void)nanosleep(&shortly, NULL);
-        }
     }
     attach_token_gone(thread);
     attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
     return over;
 }
 
-// Waits in real time until the process is over. false: no part of it is known to run any more, or the wall limit has
-// passed.
-static bool end_await(const struct attach_thread *thread)
-{
-    const struct attach_process *process = thread->process;
-    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
-    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    while (poll(&end, 1, END_CHECK_MS) != 1) {
-        now_ms = attach_real_ms();
-        awake_ms = attach_runs(process->pid, (pid_t)thread->slot->tid) ? now_ms : awake_ms;
-        if (now_ms - awake_ms > END_SLEEP_MS || now_ms - since_ms > process->server->options->wall_limit_ms ||
-            attach_stopped(process->server)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // The last thread ends together with the process.
 static void process_end_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
-    attach_token_release(thread);
-    attach_outside_note(process->server, end_await(thread) ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
-    attach_token_gone(thread);
+    (void)end_await(thread, true);
     attach_processes_check(process->server);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
     while (!process->ended) {
@@ -253,7 +235,7 @@ static void thread_end(struct attach_thread *thread)
     struct attach_process *process = thread->process;
     host_core_fence(thread->core);
     if (!process->ended && process->thread_count > 1) {
-        thread->stays = !thread_exit_await(thread, (pid_t)thread->slot->tid);
+        thread->stays = !end_await(thread, false);
         attach_futex_recheck(process->server, process);
         attach_outside_wake(process->server, false);
     } else if (!process->ended) {

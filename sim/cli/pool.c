@@ -15,19 +15,33 @@
 #define JOBS_MAX 1024
 #define POLL_US  1000 // interval of polling for children that have ended
 
+struct child {
+    pid_t pid;    // 0: not started, or ended
+    bool stopped; // unwanted, and told to end
+    bool ended;
+    enum cli_exit result;
+};
+
 struct state {
     const struct cli_pool *pool;
-    pid_t *pids;   // 0: not started, or ended
-    bool *stopped; // unwanted, and told to end
-    size_t next, done;
+    struct child *children;
+    size_t next, done, passed; // passed: in their order
     uint32_t running;
 };
 
 static void one_ended(struct state *state, size_t i, enum cli_exit result)
 {
-    state->pids[i] = 0;
+    const struct cli_pool *pool = state->pool;
+    state->children[i] = (struct child){.ended = true, .result = result};
     state->done++;
-    state->pool->ops->ended(state->pool->ctx, i, result);
+    if (pool->ops->ended != NULL) {
+        pool->ops->ended(pool->ctx, i, result);
+    }
+    for (; state->passed < pool->count && state->children[state->passed].ended; state->passed++) {
+        if (pool->ops->in_order != NULL) {
+            pool->ops->in_order(pool->ctx, state->passed, state->children[state->passed].result);
+        }
+    }
 }
 
 static void child_main(const struct cli_pool *pool, size_t i, pid_t parent)
@@ -66,7 +80,7 @@ static void one_start(struct state *state, size_t i)
         one_ended(state, i, CLI_EXIT_INPUT);
         return;
     }
-    state->pids[i] = pid;
+    state->children[i].pid = pid;
     state->running++;
 }
 
@@ -76,7 +90,7 @@ static void progress_show(const struct state *state)
     const struct cli_pool *pool = state->pool;
     uint64_t permille = state->done * 1000;
     for (size_t i = 0; i < state->next && pool->ops->permille != NULL; i++) {
-        permille += state->pids[i] != 0 ? pool->ops->permille(pool->ctx, i) : 0;
+        permille += state->children[i].pid != 0 ? pool->ops->permille(pool->ctx, i) : 0;
     }
     snprintf(label, sizeof label, "%zu of %zu %s", state->done, pool->count, pool->what);
     cli_progress_update(pool->progress, (unsigned)(permille / pool->count), label);
@@ -86,15 +100,16 @@ static void unwanted_stop(const struct state *state)
 {
     const struct cli_pool *pool = state->pool;
     for (size_t i = 0; i < state->next && pool->ops->unwanted != NULL; i++) {
-        if (state->pids[i] != 0 && !state->stopped[i] && pool->ops->unwanted(pool->ctx, i)) {
-            state->stopped[i] = kill(state->pids[i], SIGKILL) == 0;
+        struct child *child = &state->children[i];
+        if (child->pid != 0 && !child->stopped && pool->ops->unwanted(pool->ctx, i)) {
+            child->stopped = kill(child->pid, SIGKILL) == 0;
         }
     }
 }
 
 static enum cli_exit status_read(const struct state *state, size_t i, int status)
 {
-    if (WIFSIGNALED(status) && !state->stopped[i]) {
+    if (WIFSIGNALED(status) && !state->children[i].stopped) {
         cli_progress_fini(state->pool->progress);
         cli_error("%s: ended by signal %d", state->pool->ops->name(state->pool->ctx, i), WTERMSIG(status));
     }
@@ -113,7 +128,7 @@ static void one_wait(struct state *state)
     }
     if (pid < 0) { // the children ended, and their statuses are lost
         for (size_t i = 0; i < state->next; i++) {
-            if (state->pids[i] != 0) {
+            if (state->children[i].pid != 0) {
                 cli_error("%s: its exit status was lost: %s", state->pool->ops->name(state->pool->ctx, i),
                           strerror(errno));
                 state->running--;
@@ -122,23 +137,18 @@ static void one_wait(struct state *state)
         }
     }
     for (size_t i = 0; pid > 0 && i < state->next; i++) {
-        if (state->pids[i] != pid) {
-            continue;
+        if (state->children[i].pid == pid) {
+            state->running--;
+            one_ended(state, i, status_read(state, i, status));
         }
-        state->running--;
-        one_ended(state, i, status_read(state, i, status));
     }
 }
 
 bool cli_pool_run(const struct cli_pool *pool)
 {
-    struct state state = {.pool = pool,
-                          .pids = calloc(pool->count, sizeof *state.pids),
-                          .stopped = calloc(pool->count, sizeof *state.stopped)};
-    if (state.pids == NULL || state.stopped == NULL) {
+    struct state state = {.pool = pool, .children = calloc(pool->count, sizeof *state.children)};
+    if (state.children == NULL) {
         cli_error("out of memory");
-        free(state.pids);
-        free(state.stopped);
         return false;
     }
     while (state.next < pool->count || state.running > 0) {
@@ -149,8 +159,7 @@ bool cli_pool_run(const struct cli_pool *pool)
             one_wait(&state);
         }
     }
-    free(state.pids);
-    free(state.stopped);
+    free(state.children);
     return true;
 }
 

@@ -12,12 +12,14 @@ struct cli_pool_ops {
     // Optional. In the parent, before the fork: prepares what the child needs. false: there is nothing to run, and
     // `result` is its result, CLI_EXIT_OK if it is already done.
     bool (*prepare)(void *ctx, size_t i, enum cli_exit *result);
-    enum cli_exit (*run)(void *ctx, size_t i);                // in the child
-    void (*forked)(void *ctx, size_t i);                      // optional; in the parent, after the fork: releases it
-    void (*ended)(void *ctx, size_t i, enum cli_exit result); // in the parent, in the order in which they end
-    const char *(*name)(void *ctx, size_t i);                 // for errors, until the next call
-    unsigned (*permille)(void *ctx, size_t i);                // optional: how much of a running child is done
-    bool (*unwanted)(void *ctx, size_t i);                    // optional: a running child is ended, without a message
+    enum cli_exit (*run)(void *ctx, size_t i); // in the child
+    void (*forked)(void *ctx, size_t i);       // optional; in the parent, after the fork: releases it
+    // In the parent, both optional: as each child ends; and in the order of the children, when all before have ended.
+    void (*ended)(void *ctx, size_t i, enum cli_exit result);
+    void (*in_order)(void *ctx, size_t i, enum cli_exit result);
+    const char *(*name)(void *ctx, size_t i);  // for errors, until the next call
+    unsigned (*permille)(void *ctx, size_t i); // optional: how much of a running child is done
+    bool (*unwanted)(void *ctx, size_t i);     // optional: a running child is ended, without a message
 };
 
 struct cli_pool {

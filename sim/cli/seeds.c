@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/cli/output.h"
 #include "sim/cli/pool.h"
 #include "sim/cli/reproduction.h"
 
 enum { SEEDS_MAX = 1000000, LINES_MAX = 8 };
 
 struct run {
-    bool ended;
     int status;
     FILE *errors; // its standard error; NULL: already printed, or never started
 };
@@ -25,7 +25,7 @@ struct seeds {
     char *const *argv;
     char **words; // of the run that is about to start
     struct run *runs;
-    size_t count, reported, failed;
+    size_t count, failed;
     struct cli_progress progress;
     junit_t *junit;
 };
@@ -88,11 +88,10 @@ static bool run_prepare(void *ctx, size_t i, enum cli_exit *result)
 {
     struct seeds *seeds = ctx;
     seeds->words = cli_reproduction(seeds->argv, seeds->first + i);
-    seeds->runs[i].errors = tmpfile();
+    seeds->runs[i].errors =
+        cli_scratch_open(); // not inherited: the programs have the same descriptors as in a single run
     *result = CLI_EXIT_INPUT;
     if (seeds->words != NULL && seeds->runs[i].errors != NULL) {
-        // The programs have the same descriptors as in a single run.
-        (void)fcntl(fileno(seeds->runs[i].errors), F_SETFD, FD_CLOEXEC);
         return true;
     }
     cli_error("%s: no memory, or no scratch file for its output", run_name(ctx, i));
@@ -172,9 +171,11 @@ static char *failure_text(const struct seeds *seeds, size_t i)
     return out != NULL && fclose(out) == 0 ? text : NULL;
 }
 
-static void run_report(struct seeds *seeds, size_t i)
+static void run_report(void *ctx, size_t i, enum cli_exit result)
 {
+    struct seeds *seeds = ctx;
     struct run *run = &seeds->runs[i];
+    run->status = (int)result;
     char *text = run->status != 0 ? failure_text(seeds, i) : NULL, message[32];
     snprintf(message, sizeof message, "status %d", run->status);
     if (run->status != 0) {
@@ -189,16 +190,6 @@ static void run_report(struct seeds *seeds, size_t i)
     if (run->errors != NULL) {
         (void)fclose(run->errors);
         run->errors = NULL;
-    }
-}
-
-static void run_ended(void *ctx, size_t i, enum cli_exit result)
-{
-    struct seeds *seeds = ctx;
-    seeds->runs[i].ended = true;
-    seeds->runs[i].status = (int)result;
-    while (seeds->reported < seeds->count && seeds->runs[seeds->reported].ended) {
-        run_report(seeds, seeds->reported++);
     }
 }
 
@@ -220,7 +211,7 @@ static int all_report(const struct seeds *seeds)
 int cli_seeds_run(const struct cli_seeds_options *given, char **argv, junit_t *junit)
 {
     static const struct cli_pool_ops ops = {
-        .prepare = run_prepare, .run = run_start, .forked = run_forked, .ended = run_ended, .name = run_name};
+        .prepare = run_prepare, .run = run_start, .forked = run_forked, .in_order = run_report, .name = run_name};
     struct seeds seeds = {.argv = argv, .junit = junit};
     uint64_t last;
     uint32_t jobs;

@@ -11,16 +11,13 @@
 #include "sim/report/records.h"
 
 struct child {
-    bool ended;
-    enum cli_exit result;
     FILE *records, *text, *errors; // NULL: never started
 };
 
 struct abreast {
     const struct cli_series_all *all;
     struct child *children;
-    uint32_t added; // series, or left out
-    enum cli_exit worst;
+    enum cli_exit worst;        // of those that were added
     size_t end;                 // the first series that ends the scenario: those behind it are left out
     report_t *blank;            // of a child
     _Atomic unsigned *permille; // of each series, shared with its child
@@ -101,11 +98,11 @@ static enum cli_exit series_run(void *ctx, size_t i)
 }
 
 // A child that was killed left no measurements, or a part of them.
-static void series_add(struct abreast *abreast, uint32_t i)
+static void series_add(struct abreast *abreast, size_t i, enum cli_exit result)
 {
     const struct cli_series_all *all = abreast->all;
     struct child *child = &abreast->children[i];
-    struct cli_series series = {.job = all->job, .report = all->report, .run_index = i};
+    struct cli_series series = {.job = all->job, .report = all->report, .run_index = (uint32_t)i};
     cli_progress_fini(all->progress); // a message must not follow the bar in its line
     if (child->records != NULL) {
         cli_output_copy(child->errors, stderr);
@@ -113,28 +110,26 @@ static void series_add(struct abreast *abreast, uint32_t i)
         series.text[fread(series.text, 1, sizeof series.text - 1, child->text)] = '\0';
         if (report_records_add(all->report, child->records, 0) != SIM_OK) {
             cli_error("%s: its measurements are incomplete", series_title(abreast, i));
-            child->result = cli_exit_worse(child->result, CLI_EXIT_INPUT);
+            result = cli_exit_worse(result, CLI_EXIT_INPUT);
         }
     }
-    cli_series_judge(&series, child->result, all->junit);
-    abreast->worst = cli_exit_worse(abreast->worst, child->result);
+    cli_series_judge(&series, result, all->junit);
+    abreast->worst = cli_exit_worse(abreast->worst, result);
 }
 
 static void series_ended(void *ctx, size_t i, enum cli_exit result)
 {
     struct abreast *abreast = ctx;
-    result = result <= CLI_EXIT_STUCK ? result : CLI_EXIT_INPUT; // a sanitizer's own status
-    abreast->children[i].ended = true;
-    abreast->children[i].result = result;
     abreast->end = result >= CLI_EXIT_INPUT && i < abreast->end ? i : abreast->end;
-    while (abreast->added < abreast->all->job->scenario->run_count && abreast->children[abreast->added].ended) {
-        struct child *child = &abreast->children[abreast->added];
-        if (abreast->worst < CLI_EXIT_INPUT) {
-            series_add(abreast, abreast->added);
-        }
-        scratches_close(child);
-        abreast->added++;
+}
+
+static void series_in_order(void *ctx, size_t i, enum cli_exit result)
+{
+    struct abreast *abreast = ctx;
+    if (abreast->worst < CLI_EXIT_INPUT) {
+        series_add(abreast, i, result <= CLI_EXIT_STUCK ? result : CLI_EXIT_INPUT); // a sanitizer has its own status
     }
+    scratches_close(&abreast->children[i]);
 }
 
 enum cli_exit cli_series_abreast_measure(const struct cli_series_all *all)
@@ -142,6 +137,7 @@ enum cli_exit cli_series_abreast_measure(const struct cli_series_all *all)
     static const struct cli_pool_ops ops = {.prepare = series_prepare,
                                             .run = series_run,
                                             .ended = series_ended,
+                                            .in_order = series_in_order,
                                             .name = series_title,
                                             .permille = series_permille,
                                             .unwanted = series_unwanted};

@@ -9,7 +9,6 @@
 #include "sim/cli/pool.h"
 
 struct child {
-    bool ended;
     enum cli_exit result;
     FILE *output, *errors; // what it prints; NULL: already printed, or never started
     FILE *suites;          // its part of the JUnit XML; NULL: none, or as above
@@ -19,7 +18,7 @@ struct child {
 struct side {
     const struct cli_job *jobs;
     struct child *children;
-    size_t count, printed;
+    size_t count;
     uint32_t limit; // at most so many processes in total
     struct cli_progress progress;
 };
@@ -96,19 +95,16 @@ static void suites_copy(const struct side *side, const struct child *child)
     file_move(child->suites, stdout); // the file is empty: this only closes it
 }
 
-static void child_ended(void *ctx, size_t i, enum cli_exit result)
+static void child_print(void *ctx, size_t i, enum cli_exit result)
 {
     struct side *side = ctx;
-    side->children[i].ended = true;
-    side->children[i].result = result;
-    while (side->printed < side->count && side->children[side->printed].ended) {
-        struct child *child = &side->children[side->printed++];
-        cli_progress_fini(&side->progress);
-        file_move(child->output, stdout);
-        file_move(child->errors, stderr);
-        suites_copy(side, child);
-        file_move(child->summary, side->jobs[child - side->children].summary);
-    }
+    struct child *child = &side->children[i];
+    child->result = result;
+    cli_progress_fini(&side->progress);
+    file_move(child->output, stdout);
+    file_move(child->errors, stderr);
+    suites_copy(side, child);
+    file_move(child->summary, side->jobs[i].summary);
 }
 
 // --- all of them -----------------------------------------------------------------------------------------------------
@@ -116,7 +112,7 @@ static void child_ended(void *ctx, size_t i, enum cli_exit result)
 enum cli_exit cli_side_run(const struct cli_job *jobs, size_t count, uint32_t limit)
 {
     static const struct cli_pool_ops ops = {
-        .prepare = child_prepare, .run = child_run, .ended = child_ended, .name = child_name};
+        .prepare = child_prepare, .run = child_run, .in_order = child_print, .name = child_name};
     struct side side = {.jobs = jobs, .children = calloc(count, sizeof *side.children), .count = count, .limit = limit};
     if (side.children == NULL) {
         cli_error("out of memory");

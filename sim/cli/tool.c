@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
+#include "sim/report/files.h"
 
 #define POLL_US 5000 // interval of polling for its end
 
@@ -91,14 +92,8 @@ static int status_wait(pid_t child, unsigned seconds)
 
 static char *text_read(FILE *file)
 {
-    char *text = NULL;
-    size_t size = 0;
-    rewind(file);
-    if (getdelim(&text, &size, '\0', file) < 0) {
-        free(text);
-        text = strdup("");
-    }
-    return text;
+    char *text = files_text_read(file);
+    return text != NULL ? text : strdup("");
 }
 
 bool cli_tool_run(const char *const *argv, unsigned seconds, struct cli_tool *tool)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -158,4 +159,16 @@ enum sim_status files_one_write(const char *path, void (*write)(void *ctx, FILE 
         }
     }
     return written ? SIM_OK : SIM_ERR_IO;
+}
+
+char *files_text_read(FILE *file)
+{
+    char *text = NULL;
+    size_t size = 0;
+    rewind(file);
+    if (getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }

@@ -40,6 +40,9 @@ enum sim_status files_path(const char *directory, const char *name, char *buffer
 __attribute__((format(printf, 3, 4))) void files_fail(struct files *files, enum sim_status status, const char *format,
                                                       ...);
 
+// The text of an open file, from its beginning up to a NUL; to be freed. NULL: it is empty, or cannot be read.
+char *files_text_read(FILE *file);
+
 // Writes a single file in the same way: write is called once, with a file under a temporary name beside path.
 enum sim_status files_one_write(const char *path, void (*write)(void *ctx, FILE *out), void *ctx, char *error,
                                 size_t error_size);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/report/csv.h"
+#include "sim/report/files.h"
 #include "sim/report/results.h"
 
 #define FIELDS_MAX 15 // the fields of a fault, which has the most
@@ -124,18 +125,6 @@ static void record_add_named(report_t *report, char *const *fields, size_t count
     record_add(report, fields, count, series, curve, point);
 }
 
-static char *all_read(FILE *records)
-{
-    char *text = NULL;
-    size_t size = 0;
-    rewind(records);
-    if (getdelim(&text, &size, '\0', records) < 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 static bool is_whole(const char *text)
 {
     size_t length = strlen(text), ending = sizeof ENDING - 1;
@@ -144,7 +133,7 @@ static bool is_whole(const char *text)
 
 enum sim_status report_records_add(report_t *report, FILE *records, uint32_t point)
 {
-    char *text = all_read(records), *cursor = text, *fields[FIELDS_MAX];
+    char *text = files_text_read(records), *cursor = text, *fields[FIELDS_MAX];
     if (text == NULL || !is_whole(text)) {
         free(text);
         return SIM_ERR_INVALID;

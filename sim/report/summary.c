@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/report/csv.h"
+#include "sim/report/files.h"
 #include "sim/report/grid.h"
 #include "sim/report/results.h"
 
@@ -224,23 +225,11 @@ void report_summary_write(const report_t *report, const struct report_outcomes *
 
 // --- all of them ----------------------------------------------------------------------------------------------------
 
-static char *rows_read(FILE *rows)
-{
-    char *text = NULL;
-    size_t size = 0;
-    rewind(rows);
-    if (getdelim(&text, &size, '\0', rows) < 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 void report_summary_print(FILE *rows, bool always, FILE *out)
 {
     static const char *const heads[FIELDS] = {
         "scenario", "series", "boards", "device", "injected", "effects", "expectations that hold"};
-    char *text = rows_read(rows), *cursor = text, *fields[FIELDS], previous[SCN_NAME_MAX] = "";
+    char *text = files_text_read(rows), *cursor = text, *fields[FIELDS], previous[SCN_NAME_MAX] = "";
     bool faults = false;
     grid_t *grid = grid_create(FIELDS);
     for (size_t i = 0; i < FIELDS; i++) {

@@ -27,17 +27,23 @@ static void start(struct process *process)
     process_file_write(process, "c.yaml", PAIR SWEEP);
 }
 
+static void both_run(struct process *one, struct process *many, const char *alone, const char *beside, int status)
+{
+    start(one);
+    start(many);
+    process_run(one, alone);
+    process_run(many, beside);
+    EXPECT_EQ(one->status, status);
+    EXPECT_EQ(many->status, status);
+    EXPECT_STREQ(many->output, one->output);
+    EXPECT_STREQ(many->errors, one->errors);
+}
+
 TEST(SideBySide, ScenariosPrintAndWriteTheSameInTheirOrder)
 {
     struct process one, many;
-    start(&one);
-    start(&many);
-    process_run(&one, "run a.yaml b.yaml c.yaml --out out --jobs 1");
-    process_run(&many, "run a.yaml b.yaml c.yaml --out out --jobs 3");
-    EXPECT_EQ(one.status, 1);
-    EXPECT_EQ(many.status, 1);
-    EXPECT_STREQ(many.output, one.output);
-    EXPECT_STREQ(many.errors, one.errors);
+    both_run(&one, &many, "run a.yaml b.yaml c.yaml --out out --jobs 1", "run a.yaml b.yaml c.yaml --out out --jobs 3",
+             1);
     EXPECT_CONTAINS(many.errors, "'too fast' does not hold");
     EXPECT_CONTAINS(one.output, "0 of 1, NOT: too fast\n");
     EXPECT_CONTAINS(one.output, "c         dma, 20 ns  rtl");
@@ -53,13 +59,7 @@ TEST(SideBySide, ScenariosPrintAndWriteTheSameInTheirOrder)
 TEST(SideBySide, ScenariosShareTheProcesses)
 {
     struct process one, many;
-    start(&one);
-    start(&many);
-    process_run(&one, "run c.yaml a.yaml --out out --jobs 1");
-    process_run(&many, "run c.yaml a.yaml --out out --jobs 5");
-    EXPECT_EQ(many.status, 0);
-    EXPECT_STREQ(many.output, one.output);
-    EXPECT_STREQ(many.errors, one.errors);
+    both_run(&one, &many, "run c.yaml a.yaml --out out --jobs 1", "run c.yaml a.yaml --out out --jobs 5", 0);
     process_fini(&one);
     process_fini(&many);
 }

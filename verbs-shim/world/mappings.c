@@ -1,15 +1,15 @@
 #include "verbs-shim/world/mappings.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/world/maps.h"
 
-enum { MAPS_BYTES = 16384, PIECES_MAX = 4096, NAME_BYTES = 4096 };
+enum { MAPS_BYTES = 16384, LINE_BYTES = 512, PIECES_MAX = 4096, NAME_BYTES = 4096 };
 #define MAPPED_BYTES_MAX (UINT64_C(1) << 30) // changing the protection of more takes too long
 
 static void mapping_add(struct world_mappings *mappings, const struct world_mapping *mapping, const char *name)
@@ -28,11 +28,6 @@ static void mapping_add(struct world_mappings *mappings, const struct world_mapp
     } else {
         mappings->pieces = PIECES_MAX;
     }
-}
-
-static long maps_open(void)
-{
-    return kernel_call(SYS_open, (long)(uintptr_t) "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
 }
 
 // --- by question ----------------------------------------------------------------------------------------------------
@@ -54,12 +49,16 @@ static bool mappings_query(struct world_mappings *mappings)
     static char name[NAME_BYTES];
     static bool unknown; // the kernel is older
     struct procmap_query query = {.size = sizeof query, .flags = READABLE | SHARED | THIS_OR_NEXT};
-    long fd = unknown ? -1 : maps_open(), result = 0;
-    while (fd >= 0) {
+    struct world_maps maps;
+    long result = 0;
+    if (unknown || !world_maps_open(&maps, NULL, 0)) {
+        return false;
+    }
+    for (;;) {
         query.name = (uintptr_t)name;
         query.name_bytes = sizeof name;
         name[0] = '\0'; // memory without a file
-        result = kernel_call(SYS_ioctl, fd, (long)QUERY, (long)(uintptr_t)&query, 0, 0, 0);
+        result = kernel_call(SYS_ioctl, maps.fd, (long)QUERY, (long)(uintptr_t)&query, 0, 0, 0);
         if (result != 0) {
             break;
         }
@@ -71,38 +70,19 @@ static bool mappings_query(struct world_mappings *mappings)
         mapping_add(mappings, &mapping, name);
         query.address = query.end;
     }
-    if (fd >= 0) {
-        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
-    }
-    unknown = unknown || result == -ENOTTY;
+    world_maps_close(&maps);
+    unknown = result == -ENOTTY;
     return result == -ENOENT;
 }
 
 // --- as text --------------------------------------------------------------------------------------------------------
 
-static uintptr_t hexadecimal(const char **at)
-{
-    uintptr_t value = 0;
-    for (;; ++*at) {
-        char digit = **at;
-        if (digit >= '0' && digit <= '9') {
-            value = value * 16 + (uintptr_t)(digit - '0');
-        } else if (digit >= 'a' && digit <= 'f') {
-            value = value * 16 + (uintptr_t)(digit - 'a' + 10);
-        } else {
-            return value;
-        }
-    }
-}
-
 typedef void (*line_fn)(void *ctx, const char *line);
 
-// A line of /proc/self/maps: proc(5).
 static void line_take(void *ctx, const char *line)
 {
-    struct world_mapping mapping = {.begin = hexadecimal(&line)};
-    line++;
-    mapping.end = hexadecimal(&line);
+    struct world_mapping mapping;
+    line = world_maps_range(line, &mapping.begin, &mapping.end);
     if (line[0] == ' ' && line[4] == 's' && line[1] == 'r') {
         mapping.protection = PROT_READ | (line[2] == 'w' ? PROT_WRITE : 0) | (line[3] == 'x' ? PROT_EXEC : 0);
         mapping_add(ctx, &mapping, line);
@@ -112,24 +92,16 @@ static void line_take(void *ctx, const char *line)
 // If spin.c interrupted this (world_shared_busy), its own check would start it again.
 static bool lines_read(line_fn take, void *ctx)
 {
-    static char text[MAPS_BYTES + 1];
-    size_t kept = 0;
-    long fd = maps_open(), got;
-    if (fd < 0) {
+    static char text[MAPS_BYTES];
+    char line[LINE_BYTES];
+    struct world_maps maps;
+    if (!world_maps_open(&maps, text, sizeof text)) {
         return false;
     }
-    while ((got = kernel_call(SYS_read, fd, (long)(uintptr_t)(text + kept), (long)(MAPS_BYTES - kept), 0, 0, 0)) > 0) {
-        char *line = text, *end;
-        text[kept + (size_t)got] = '\0';
-        while ((end = strchr(line, '\n')) != NULL) {
-            *end = '\0';
-            take(ctx, line);
-            line = end + 1;
-        }
-        kept = strlen(line);
-        memmove(text, line, kept);
+    while (world_maps_line(&maps, line, sizeof line)) {
+        take(ctx, line);
     }
-    (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    world_maps_close(&maps);
     return true;
 }
 
@@ -157,9 +129,8 @@ bool world_mapping_rights_set(const struct world_mapping *mapping, int protectio
 static void line_give_back(void *ctx, const char *line)
 {
     const struct world_mappings *mappings = ctx;
-    struct world_mapping piece = {.begin = hexadecimal(&line)};
-    line++;
-    piece.end = hexadecimal(&line);
+    struct world_mapping piece;
+    line = world_maps_range(line, &piece.begin, &piece.end);
     for (unsigned i = 0; i < mappings->count && strncmp(line, " ---s", 5) == 0; i++) {
         const struct world_mapping *mapping = &mappings->list[i];
         if (piece.begin >= mapping->begin && piece.end <= mapping->end) {
