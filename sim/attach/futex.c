@@ -4,40 +4,34 @@
 // came.
 //
 // A word of shared memory is one object in all processes of a node that map it: the same offset of the same file
-// (/proc/<pid>/maps). The simulator reads this file only if two threads use words at the same offset of a page.
+// (sim/platform/process_maps.h). The simulator asks for it only if two threads use words at the same offset of a page.
 //
 // Leaves out: priority inheritance (ENOSYS, as on kernels without it; verbs-shim/world/futex.c).
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "sim/attach/internal.h"
 #include "sim/attach/mapping.h"
+#include "sim/platform/process_maps.h"
 
 struct shared_word {
     uint64_t device, inode, offset; // inode 0: not shared
 };
 
+static bool map_take(void *ctx, const struct plat_map *map)
+{
+    *(struct plat_map *)ctx = *map;
+    return true;
+}
+
 static bool shared_word_find(pid_t pid, uint64_t address, struct shared_word *word_out)
 {
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    bool found = false;
-    while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
-        uint64_t first, end, offset, inode;
-        unsigned major, minor;
-        char rights[5];
-        found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &first, &end, rights, &offset,
-                       &major, &minor, &inode) == 7 &&
-                address >= first && address < end;
-        inode = found && rights[3] == 's' ? inode : 0; // if not shared, each process has its own word
-        if (found) {
-            *word_out = (struct shared_word){(uint64_t)major << 32 | minor, inode, offset + (address - first)};
-        }
-    }
-    if (maps != NULL) {
-        (void)fclose(maps);
+    struct plat_maps maps;
+    struct plat_map map;
+    plat_maps_open(&maps, pid);
+    bool found = plat_maps_walk(&maps, address, 1, map_take, &map);
+    plat_maps_close(&maps);
+    if (found) { // if not shared, each process has its own word
+        *word_out = (struct shared_word){map.device, map.shared ? map.inode : 0, map.offset + (address - map.begin)};
     }
     return found;
 }

@@ -2,36 +2,19 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
-
-// Linux 6.11 and later, include/uapi/linux/fs.h; Debian 12's headers are older.
-struct procmap_query {
-    uint64_t size, query_flags, query_addr;
-    uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
-    uint32_t dev_major, dev_minor, vma_name_size, build_id_size;
-    uint64_t vma_name_addr, build_id_addr;
-};
-enum { QUERY_NUMBER = 17 };
-enum vma_flag { VMA_READABLE = 1, VMA_WRITABLE = 2, VMA_SHARED = 8 };
-
-static int proc_open(pid_t pid, const char *file)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
 
 void attach_mapping_init(struct attach_mapping *mapping, pid_t pid)
 {
-    *mapping = (struct attach_mapping){.maps = proc_open(pid, "maps"), .pagemap = proc_open(pid, "pagemap")};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
+    *mapping = (struct attach_mapping){.pagemap = open(path, O_RDONLY | O_CLOEXEC)};
+    plat_maps_open(&mapping->maps, pid);
 }
 
 void attach_mapping_fini(struct attach_mapping *mapping)
 {
-    if (mapping->maps >= 0) {
-        close(mapping->maps);
-    }
+    plat_maps_close(&mapping->maps);
     if (mapping->pagemap >= 0) {
         close(mapping->pagemap);
     }
@@ -43,14 +26,13 @@ static bool ordinary(struct attach_mapping *mapping, uint64_t epoch, uint64_t pa
     if (mapping->epoch == epoch && page_va >= mapping->begin_va && page_va < mapping->end_va) {
         return mapping->ordinary;
     }
-    struct procmap_query query = {.size = sizeof query, .query_addr = page_va};
-    if (mapping->maps < 0 || ioctl(mapping->maps, _IOWR('f', QUERY_NUMBER, struct procmap_query), &query) != 0) {
+    struct plat_map map;
+    if (!plat_maps_ask(&mapping->maps, page_va, &map)) {
         return false;
     }
-    uint64_t rights = query.vma_flags & (VMA_READABLE | VMA_WRITABLE | VMA_SHARED);
-    mapping->ordinary = query.inode == 0 && rights == (VMA_READABLE | VMA_WRITABLE);
-    mapping->begin_va = query.vma_start;
-    mapping->end_va = query.vma_end;
+    mapping->ordinary = map.inode == 0 && map.readable && map.writable && !map.shared;
+    mapping->begin_va = map.begin;
+    mapping->end_va = map.end;
     mapping->epoch = epoch;
     return mapping->ordinary;
 }

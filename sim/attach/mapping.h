@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sim/platform/process_maps.h"
+
 #define ATTACH_PAGE_BYTES  4096u
 #define ATTACH_GROUP_PAGES 16u
 #define ATTACH_GROUPS      16u
@@ -25,7 +27,8 @@ struct attach_page_group {
 };
 
 struct attach_mapping {
-    int maps, pagemap;                // of /proc; -1: none
+    struct plat_maps maps;
+    int pagemap;                      // /proc/PID/pagemap; -1: none
     uint64_t begin_va, end_va, epoch; // the area of the last query
     bool ordinary;                    // that area is ordinary memory
     struct attach_page_group groups[ATTACH_GROUPS];

@@ -1,10 +1,16 @@
 // Memory of processes: what the simulator counts and pins of it, and where it ends.
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "models/hca/abi/hca_abi.h"
 #include "sim/platform/internal.h"
+#include "sim/platform/process_maps.h"
 #include "tests/support/site.h"
 
 enum { PAGE = 4096 };
@@ -24,6 +30,106 @@ TEST(ProcessMemory, EndsWithItsLastByte)
     EXPECT_FALSE(plat_process_memory_exists(getpid(), begin + PAGE, 1, true));
     EXPECT_FALSE(plat_process_memory_exists(getpid(), begin - 1, PAGE + 1, true));
     munmap(pages, 3 * PAGE);
+}
+
+// --- mappings ---------------------------------------------------------------------------------------------------------
+
+struct taken {
+    struct plat_map maps[8];
+    unsigned count;
+};
+
+static bool map_take(void *ctx, const struct plat_map *map)
+{
+    struct taken *taken = ctx;
+    taken->maps[taken->count++] = *map;
+    return taken->count < 8;
+}
+
+// A file in two folders, whose own name looks like a mapping and is where a reader of 511 characters begins anew: names
+// begin in column 73.
+static int misleading_open(char path[PATH_MAX])
+{
+    enum { NAME = 511 - 73, FOLDER = NAME / 2 };
+    memset(path, 'x', NAME);
+    int begin = snprintf(path, PATH_MAX, "/tmp/tcasim-maps-%d", (int)getpid());
+    path[begin] = 'x';
+    path[FOLDER] = path[NAME - 1] = '\0';
+    (void)mkdir(path, 0700);
+    path[FOLDER] = '/';
+    (void)mkdir(path, 0700);
+    path[NAME - 1] = '/';
+    snprintf(path + NAME, PATH_MAX - NAME, "0-ffffffffffff rw-s 0 0:0 1");
+    return open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+}
+
+static void misleading_remove(char path[PATH_MAX])
+{
+    unlink(path);
+    for (unsigned i = 0; i < 2; i++) {
+        *strrchr(path, '/') = '\0';
+        rmdir(path);
+    }
+}
+
+// Pages: readable; of a file, shared; a gap.
+static void walk_three(bool by_text)
+{
+    char path[PATH_MAX];
+    int fd = misleading_open(path);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(ftruncate(fd, 2 * PAGE), 0);
+    uint8_t *pages = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    ASSERT_EQ(mmap(pages + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, PAGE), pages + PAGE);
+    ASSERT_EQ(munmap(pages + 2 * PAGE, PAGE), 0);
+    struct stat about;
+    ASSERT_EQ(fstat(fd, &about), 0);
+    struct plat_maps maps;
+    plat_maps_open(&maps, getpid());
+    maps.answered = maps.answered && !by_text;
+    const uint64_t begin = (uintptr_t)pages;
+    for (unsigned round = 0; round < 2; round++) { // a second time from the beginning
+        struct taken taken = {0};
+        EXPECT_TRUE(plat_maps_walk(&maps, begin + 1, 2 * PAGE - 1, map_take, &taken));
+        ASSERT_EQ(taken.count, 2u);
+        EXPECT_TRUE(taken.maps[0].readable && !taken.maps[0].writable && !taken.maps[0].shared);
+        EXPECT_EQ(taken.maps[0].inode, 0u);
+        EXPECT_TRUE(taken.maps[1].readable && taken.maps[1].writable && taken.maps[1].shared);
+        EXPECT_EQ(taken.maps[1].inode, about.st_ino);
+        EXPECT_EQ(taken.maps[1].offset, (uint64_t)PAGE);
+        EXPECT_EQ(taken.maps[1].begin, begin + PAGE);
+        EXPECT_EQ(taken.maps[1].end, begin + 2 * PAGE);
+    }
+    struct taken taken = {0};
+    EXPECT_FALSE(plat_maps_walk(&maps, begin + PAGE, PAGE + 1, map_take, &taken)); // the gap
+    EXPECT_EQ(taken.count, 1u);
+    EXPECT_FALSE(plat_maps_walk(&maps, begin, UINT64_MAX, map_take, &taken)); // around the end of addresses
+    EXPECT_EQ(taken.count, 1u);
+    plat_maps_close(&maps);
+    munmap(pages, 2 * PAGE);
+    close(fd);
+    misleading_remove(path);
+}
+
+TEST(ProcessMaps, AreKnownByQuestions)
+{
+    walk_three(false);
+}
+
+TEST(ProcessMaps, AreKnownByTheirText)
+{
+    walk_three(true);
+}
+
+TEST(ProcessMaps, OfNoProcessAreNone)
+{
+    struct plat_maps maps;
+    struct plat_map map;
+    plat_maps_open(&maps, INT_MAX);
+    EXPECT_FALSE(plat_maps_ask(&maps, 0x1000, &map));
+    EXPECT_FALSE(plat_maps_walk(&maps, 0x1000, 1, map_take, NULL));
+    plat_maps_close(&maps);
 }
 
 // --- pinned buffers ---------------------------------------------------------------------------------------------------
