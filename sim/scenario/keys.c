@@ -173,8 +173,9 @@ static const struct scn_key scenario_keys[] = {
      .choices = scn_choices_fidelity,
      .fallback = "rtl",
      SCN_FIELD(struct scn_scenario, fidelity),
-     .doc = "fidelity of every board that gives none; set by --set, of every board. flow also moves the long copies of "
-            "GPUs and messages of HCAs as streams, in nodes without a board"},
+     .doc =
+         "fidelity of every board for which the file gives no other, whatever its preset has; set by --set, of every "
+         "board. flow also moves the long copies of GPUs and messages of HCAs as streams, in nodes without a board"},
     {.name = "seed",
      .unit = SCN_UNIT_INTEGER,
      .fallback = "1",

@@ -30,7 +30,13 @@ static const char *directory_of(struct scn_arena *arena, const char *path)
     return scn_arena_copy(arena, path, slash != NULL ? (size_t)(slash + 1 - path) : 0);
 }
 
-// Boards get the fidelity of the scenario: those without their own, or all of them.
+// A preset gives what a board has unless the scenario says something else.
+static bool is_from_preset(const struct scn_loader *loader, const struct scn_source *source)
+{
+    return source->location.file != loader->file && !source->location.file->is_argument;
+}
+
+// Boards get the fidelity of the scenario: those for which it gives no other, or all of them.
 static void boards_follow(struct scn_loader *loader, bool all)
 {
     struct scn_scenario *scenario = loader->scenario;
@@ -43,7 +49,8 @@ static void boards_follow(struct scn_loader *loader, bool all)
     for (uint32_t i = 0; i < scenario->node_count; i++) {
         struct scn_board *board = &scenario->nodes[i].board;
         offset = (size_t)((const char *)&board->fidelity - (const char *)scenario);
-        if (board->given && (all || scn_sources_find(loader->sources, offset, false) == NULL)) {
+        const struct scn_source *own = scn_sources_find(loader->sources, offset, false);
+        if (board->given && (all || own == NULL || is_from_preset(loader, own))) {
             board->fidelity = scenario->fidelity;
             scn_loader_note(loader, &board->fidelity, false, location, NULL);
         }

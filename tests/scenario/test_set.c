@@ -141,6 +141,33 @@ TEST(Set, FindsEntriesOfAListByName)
     fixture_fini(&fixture);
 }
 
+// The preset of the board has a fidelity of its own.
+TEST(Set, GivesBoardsTheFidelityOfTheFileUnlessItGivesThemAnother)
+{
+    static const char text[] =
+        "title: t\nfidelity: flow\nnodes:\n"
+        "  - {name: a, preset: ha-pacs-tca-2013}\n"
+        "  - {name: b, preset: ha-pacs-tca-2013, with: {board: {fidelity: rtl}}}\n"
+        "cables: [{from: a.E, to: b.W, preset: pearl-gen2-x8}]\n"
+        "runs: [{series: s, workload: pingpong, method: register, node: a, peer: b, bytes: [8 B], iterations: 1}]\n";
+    static const struct {
+        const char *set;
+        enum scn_fidelity fidelities[2];
+    } cases[] = {{NULL, {SCN_FIDELITY_FLOW, SCN_FIDELITY_RTL}},
+                 {"nodes.*.preset=ha-pacs-tca-2014", {SCN_FIDELITY_FLOW, SCN_FIDELITY_RTL}},
+                 {"nodes.a.board.fidelity=twin", {SCN_FIDELITY_TWIN, SCN_FIDELITY_RTL}},
+                 {"fidelity=twin", {SCN_FIDELITY_TWIN, SCN_FIDELITY_TWIN}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture;
+        fixture_load_text(&fixture, text, cases[i].set);
+        ASSERT_EQ(fixture.status, SIM_OK);
+        for (unsigned node = 0; node < 2; node++) {
+            EXPECT_EQ(fixture.scenario->nodes[node].board.fidelity, cases[i].fidelities[node]);
+        }
+        fixture_fini(&fixture);
+    }
+}
+
 TEST(Set, ReplacesAPresetUnderWhatTheFilePutsOverIt)
 {
     struct fixture fixture;
