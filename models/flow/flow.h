@@ -35,7 +35,7 @@ struct flow_place;
 
 #define FLOW_QUANTUM_BYTES 4096u
 
-enum { FLOW_STEPS_MAX = 24, FLOW_ASIDES_MAX = 24, FLOW_COUNTS_MAX = 40, FLOW_INPUTS_MAX = 32 };
+enum { FLOW_STEPS_MAX = 24, FLOW_ASIDES_MAX = 24, FLOW_COUNTS_MAX = 48, FLOW_INPUTS_MAX = 32 };
 
 // Embedded in the model of what is shared; zeroed by its owner, and private to the room otherwise.
 struct flow_stage {

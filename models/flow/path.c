@@ -24,6 +24,13 @@ void flow_path_sorted(struct flow_path *path)
 
 void flow_path_aside(struct flow_path *path, struct flow_stage *stage, double ps_per_byte, uint64_t after_bytes)
 {
+    for (unsigned i = 0; i < path->aside_count; i++) {
+        struct flow_aside *aside = &path->asides[i];
+        if (aside->stage == stage && aside->after_bytes == after_bytes) {
+            aside->ps_per_byte += ps_per_byte;
+            return;
+        }
+    }
     if (path->aside_count == FLOW_ASIDES_MAX) {
         path->refused = true;
         return;

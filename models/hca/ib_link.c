@@ -56,7 +56,7 @@ struct ib_end {
     sim_event_t flow_event;
     struct flow_stage stage; // of what leaves here
     uint64_t counters[COUNTERS];
-    char name[80];
+    char name[168];
 };
 
 struct ib_link {
@@ -371,36 +371,10 @@ static void acks_count(void *ctx, uint64_t bytes, uint32_t acknowledged_bytes)
     end->counters[BYTES] += bytes / acknowledged_bytes * ib_packet_wire_bytes(&an_acknowledge);
 }
 
-// What goes the other way: acknowledges, and flow control packets for each quarter of the buffer.
-static void back_add(ib_end_t *end, struct flow_path *path, uint32_t buffer_bytes, const struct ib_stream *stream)
+static void data_add(ib_end_t *end, struct flow_path *path, double ps_per_byte, const ib_packet_t *like)
 {
     const struct ib_link_config *config = &end->link->config;
     ib_end_t *peer = peer_of(end);
-    double bytes = FLOW_BYTES / (buffer_bytes / 4.0);
-    if (stream->ack_every_packets > 0) {
-        uint32_t acknowledged_bytes = path->packet_bytes * stream->ack_every_packets;
-        bytes += (double)(ib_packet_wire_bytes(&an_acknowledge) + config->gap_bytes) / acknowledged_bytes;
-        flow_path_count_as(path, acknowledged_bytes, acks_count, peer);
-    }
-    flow_path_aside(path, &peer->stage, bytes * config->ps_per_byte, 0);
-}
-
-static bool takes_streams(const ib_end_t *end)
-{
-    const struct ib_link_config *config = &end->link->config;
-    return end->link->up && config->drop_every == 0 && config->damage_every == 0 && end->drop_next == 0 &&
-           end->damage_next == 0;
-}
-
-void ib_end_stream(ib_end_t *end, struct flow_path *path, double ps_per_byte, struct ib_stream *stream)
-{
-    const struct ib_link_config *config = &end->link->config;
-    const ib_packet_t *like = stream->like;
-    ib_end_t *peer = peer_of(end);
-    if (!takes_streams(end) || peer->ops == NULL || peer->ops->stream == NULL) {
-        path->refused = true;
-        return;
-    }
     uint64_t wire_ps = (uint64_t)(ib_packet_wire_bytes(like) + config->gap_bytes) * config->ps_per_byte;
     double wire_rate = (double)wire_ps / like->bytes;
     uint32_t buffer_bytes = config->buffer_blocks[peer->side] * IB_BLOCK_BYTES;
@@ -412,9 +386,40 @@ void ib_end_stream(ib_end_t *end, struct flow_path *path, double ps_per_byte, st
     if (like->service == IB_XRC && (ib_packet_flags(like) & IB_IS_RESPONSE) == 0) {
         flow_path_count(path, xrc_count, end);
     }
-    back_add(end, path, buffer_bytes, stream);
+    // Flow control packets go the other way, for each quarter of the buffer.
+    flow_path_aside(path, &peer->stage, FLOW_BYTES / (buffer_bytes / 4.0) * config->ps_per_byte, 0);
     path->latency_ps += wire_ps + config->flight_ps;
     flow_path_window(path, buffer_bytes, wire_ps + 2 * config->flight_ps);
+}
+
+// Beside the data, on a route of its own.
+static void acknowledges_add(ib_end_t *end, struct flow_path *path, uint32_t acknowledged_bytes)
+{
+    const struct ib_link_config *config = &end->link->config;
+    double bytes = (double)(ib_packet_wire_bytes(&an_acknowledge) + config->gap_bytes) / acknowledged_bytes;
+    flow_path_count_as(path, acknowledged_bytes, acks_count, end);
+    flow_path_aside(path, &end->stage, bytes * config->ps_per_byte, 0);
+}
+
+static bool takes_streams(const ib_end_t *end)
+{
+    const struct ib_link_config *config = &end->link->config;
+    return end->link->up && config->drop_every == 0 && config->damage_every == 0 && end->drop_next == 0 &&
+           end->damage_next == 0;
+}
+
+void ib_end_stream(ib_end_t *end, struct flow_path *path, double ps_per_byte, struct ib_stream *stream)
+{
+    ib_end_t *peer = peer_of(end);
+    if (!takes_streams(end) || peer->ops == NULL || peer->ops->stream == NULL) {
+        path->refused = true;
+        return;
+    }
+    if (stream->acknowledged_bytes > 0) {
+        acknowledges_add(end, path, stream->acknowledged_bytes);
+    } else {
+        data_add(end, path, ps_per_byte, stream->like);
+    }
     peer->ops->stream(peer->ctx, peer, path, stream);
 }
 

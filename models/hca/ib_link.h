@@ -32,10 +32,10 @@ struct ib_link_config {
 
 // Consecutive packets that go as one stream (models/flow).
 struct ib_stream {
-    const ib_packet_t *like;    // one of them, with the largest payload
-    uint64_t bytes;             // of payload
-    uint32_t ack_every_packets; // 0: no acknowledges
-    void *receiver;             // the adapter at the end of its path sets it: a queue pair
+    const ib_packet_t *like;     // one of them, with the largest payload
+    uint64_t bytes;              // of payload
+    uint32_t acknowledged_bytes; // by each of these acknowledges, which go beside a stream; 0: this is the data
+    void *receiver;              // the adapter at the end of its path sets it: a queue pair
 };
 
 struct ib_end_ops {

@@ -177,6 +177,11 @@ static void forwarded_count(void *ctx, uint64_t bytes, uint32_t packet_bytes)
     ((ib_switch_t *)ctx)->counters[FORWARDED] += flow_packets(bytes, packet_bytes);
 }
 
+static void acks_count(void *ctx, uint64_t bytes, uint32_t acknowledged_bytes)
+{
+    ((ib_switch_t *)ctx)->counters[FORWARDED] += bytes / acknowledged_bytes;
+}
+
 static void port_stream(void *ctx, ib_end_t *end, struct flow_path *path, struct ib_stream *stream)
 {
     struct port *from = ctx;
@@ -188,10 +193,14 @@ static void port_stream(void *ctx, ib_end_t *end, struct flow_path *path, struct
         path->refused = true;
         return;
     }
-    flow_path_count(path, forwarded_count, owner);
-    path->latency_ps += owner->latency_ps;
-    flow_path_sorted(path); // the receive buffer, by outputs
-    path->input = from->index % FLOW_INPUTS_MAX;
+    if (stream->acknowledged_bytes > 0) {
+        flow_path_count_as(path, stream->acknowledged_bytes, acks_count, owner);
+    } else {
+        flow_path_count(path, forwarded_count, owner);
+        path->latency_ps += owner->latency_ps;
+        flow_path_sorted(path); // the receive buffer, by outputs
+        path->input = from->index % FLOW_INPUTS_MAX;
+    }
     ib_end_stream(owner->ports[route]->end, path, 0, stream);
 }
 

@@ -79,6 +79,10 @@ void hca_stream_arrives(void *ctx, ib_end_t *end, struct flow_path *path, struct
     bool response = (ib_packet_flags(like) & IB_IS_RESPONSE) != 0;
     struct hca_piece piece;
     (void)end;
+    if (as_packets->acknowledged_bytes > 0) {
+        path->refused = path->refused || like->dlid != hca->lid;
+        return;
+    }
     if (like->dlid != hca->lid || qp == NULL || hca_service(qp->init.type) != like->service ||
         qp->attr.path_mtu_bytes != like->bytes || config->adversary != NULL || hca->host_down ||
         hca_stream_has_beside(qp) || !hca_stream_lands(qp, like, as_packets->bytes, &piece)) {
@@ -131,12 +135,27 @@ static void sent_add(struct hca_stream *stream, struct flow_path *path, struct i
     ib_end_stream(out, path, (double)engine_ps / stream->mtu_bytes, as_packets);
 }
 
+// From the receiver to the sender, which may be another way than that of the data.
+static void acknowledges_add(struct hca_stream *stream, struct flow_path *path, const ib_packet_t *like)
+{
+    const hca_t *hca = stream->qp->hca;
+    uint32_t acknowledged_bytes = hca->config.ack_every_packets * like->bytes;
+    const ib_packet_t acknowledge = {.opcode = IB_ACKNOWLEDGE, .dlid = hca->lid};
+    struct ib_stream as_packets = {.like = &acknowledge, .acknowledged_bytes = acknowledged_bytes};
+    ib_end_t *out = hca_port_way_out(stream->peer->hca, &acknowledge);
+    if (out == NULL) {
+        path->refused = true;
+        return;
+    }
+    ib_end_stream(out, path, 0, &as_packets);
+    flow_path_count_as(path, acknowledged_bytes, acks_count, stream);
+    flow_path_window(path, (uint64_t)hca->config.window_packets * like->bytes, 2 * path->latency_ps);
+}
+
 void hca_stream_path(struct hca_stream *stream, struct flow_path *path, const ib_packet_t *like)
 {
     const struct hca_config *config = &stream->qp->hca->config;
-    bool acknowledged = !stream->response && hca_is_reliable(stream->qp->init.type);
-    struct ib_stream as_packets = {
-        .like = like, .bytes = stream->bytes, .ack_every_packets = acknowledged ? config->ack_every_packets : 0};
+    struct ib_stream as_packets = {.like = like, .bytes = stream->bytes};
     struct hca_piece piece;
     if (stream->qp->hca->host_down || like->bytes > config->active_mtu_bytes || !hca_stream_begins(stream, &piece)) {
         path->refused = true;
@@ -153,9 +172,8 @@ void hca_stream_path(struct hca_stream *stream, struct flow_path *path, const ib
     stream->peer = as_packets.receiver;
     stream->peer_generation = stream->peer->generation;
     flow_path_count(path, writes_count, stream);
-    if (acknowledged) {
-        flow_path_count_as(path, config->ack_every_packets * like->bytes, acks_count, stream);
-        flow_path_window(path, (uint64_t)config->window_packets * like->bytes, 2 * path->latency_ps);
+    if (!stream->response && hca_is_reliable(stream->qp->init.type)) {
+        acknowledges_add(stream, path, like);
     }
     hca_stream_memory(stream, path, like);
 }

@@ -44,6 +44,17 @@ static void cable_get(const struct scn_scenario *scenario, uint32_t index, struc
     snprintf(link->name, sizeof link->name, "%s-%s", link->ends[0], link->ends[1]);
 }
 
+// Cables with the same ends are counted.
+static unsigned ib_cable_number(const struct scn_scenario *scenario, uint32_t index)
+{
+    const struct scn_ib_cable *cable = &scenario->ib_cables[index];
+    unsigned number = 1;
+    for (const struct scn_ib_cable *before = scenario->ib_cables; before < cable; before++) {
+        number += before->from_node == cable->from_node && before->to_node == cable->to_node;
+    }
+    return number;
+}
+
 static void ib_cable_get(const struct scn_scenario *scenario, uint32_t index, struct scn_named_link *link)
 {
     const struct scn_ib_cable *cable = &scenario->ib_cables[index];
@@ -51,7 +62,12 @@ static void ib_cable_get(const struct scn_scenario *scenario, uint32_t index, st
     *link = (struct scn_named_link){.kind = SCN_LINK_IB_CABLE, .bytes_per_us = from < to ? from : to};
     ib_end_name(scenario, cable->from_node, link->ends[0]);
     ib_end_name(scenario, cable->to_node, link->ends[1]);
-    snprintf(link->name, sizeof link->name, "%s-%s", link->ends[0], link->ends[1]);
+    unsigned number = ib_cable_number(scenario, index);
+    if (number == 1) {
+        snprintf(link->name, sizeof link->name, "%s-%s", link->ends[0], link->ends[1]);
+    } else {
+        snprintf(link->name, sizeof link->name, "%s-%s#%u", link->ends[0], link->ends[1], number);
+    }
 }
 
 void scn_cable_name(const struct scn_scenario *scenario, uint32_t index, char name[SCN_LINK_NAME_MAX])

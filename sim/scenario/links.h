@@ -9,7 +9,7 @@
 #include "sim/scenario/scenario.h"
 
 #define SCN_LINK_END_MAX  (SCN_NAME_MAX + 8)
-#define SCN_LINK_NAME_MAX (2 * SCN_LINK_END_MAX)
+#define SCN_LINK_NAME_MAX (2 * SCN_LINK_END_MAX + 16)
 
 enum scn_link_kind {
     SCN_LINK_SLOT,    // end 0 is the root port of the host, end 1 the device
@@ -30,7 +30,8 @@ void scn_cable_ends(const struct scn_scenario *scenario, uint32_t index, char ro
                     char endpoint[SCN_LINK_END_MAX]);
 // "node0.E-node1.W"
 void scn_cable_name(const struct scn_scenario *scenario, uint32_t index, char name[SCN_LINK_NAME_MAX]);
-// "node0.hca-leaf0.ib"; the name of a node or switch ends at a dot.
+// "node0.hca-leaf0.ib"; the name of a node or switch ends at a dot. Of several cables with the same ends, the second one
+// is "leaf0.ib-spine0.ib#2".
 void scn_ib_cable_name(const struct scn_scenario *scenario, uint32_t index, char name[SCN_LINK_NAME_MAX]);
 
 // All slots of a node: "node0.slot" is the board's, "node0.gpu1.slot" and "node0.hca.slot" are those of other devices.
