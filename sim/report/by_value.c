@@ -78,8 +78,8 @@ static report_t *part_make(const report_t *report, struct scn_scenario *scenario
     }
     for (size_t i = 0; i < report->counter_count; i++) {
         const struct report_counter *counter = &report->counters[i];
-        size_t length = strlen(counter->series);
-        if (counter->sweep == point + 1 && length >= label) {
+        size_t length = counter->sweep == point + 1 ? strlen(counter->series) : 0;
+        if (length >= label) {
             char series[2 * SCN_NAME_MAX];
             (void)snprintf(series, sizeof series, "%.*s", (int)(length - label), counter->series);
             report_add_counter(part, series, counter->component, counter->name, counter->unit, counter->value);

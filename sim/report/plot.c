@@ -13,6 +13,7 @@
 #define PANEL_WIDTH      680
 #define KEY_LETTER_WIDTH 8 // in a legend beside a panel
 #define KEY_SAMPLE_WIDTH 60
+#define KEY_ROWS         14 // of a column of the legend
 #define PANEL_HEIGHT     520
 #define TITLE_HEIGHT     44
 
@@ -96,7 +97,7 @@ static uint32_t marks_find(const report_t *report, const struct scn_panel *panel
             continue;
         }
         struct mark *mark = &marks[found++];
-        *mark = (struct mark){.x = report_column_value(report_column_find(panel->x), comparison.taken.row),
+        *mark = (struct mark){.x = plot_x(report, panel, comparison.taken.row),
                               .linetype = curves->of_row[comparison.taken.row - report->points] + 1,
                               .kind = comparison.reference->published.kind,
                               .id = comparison.reference->id};
@@ -138,7 +139,7 @@ static struct shown published_write(const report_t *report, uint32_t index, FILE
 // --- panels --------------------------------------------------------------------------------------------------------
 
 // Consecutive rows are selected by the first and the last, others one by one.
-static void rows_write(const struct plot_curves *curves, unsigned curve, unsigned x, FILE *out)
+static void rows_write(const struct plot_curves *curves, unsigned curve, const char *x, FILE *out)
 {
     size_t first = curves->items[curve].first, last = curves->items[curve].last;
     size_t row = first;
@@ -146,7 +147,7 @@ static void rows_write(const struct plot_curves *curves, unsigned curve, unsigne
         row++;
     }
     if (row > last) {
-        fprintf(out, "every ::%zu::%zu using %u", first, last, x);
+        fprintf(out, "every ::%zu::%zu using %s", first, last, x[0] == '$' ? x + 1 : x);
         return;
     }
     fputs("using (strstrt(' ", out);
@@ -155,12 +156,26 @@ static void rows_write(const struct plot_curves *curves, unsigned curve, unsigne
             fprintf(out, "%zu ", row);
         }
     }
-    fprintf(out, "', sprintf(' %%d ', $0)) ? $%u : NaN)", x);
+    fprintf(out, "', sprintf(' %%d ', $0)) ? %s : NaN)", x);
+}
+
+// The column, or plot_x of a sweep over several keys.
+static void x_make(const report_t *report, const struct scn_panel *panel, char *x, size_t size)
+{
+    unsigned column = report_column_position(report, report_column_find(panel->x));
+    const struct scn_sweep *sweep = report->scenario->sweep;
+    if (plot_is_over_sweep(report, panel) && sweep->axis_count < sweep->point_count) {
+        snprintf(x, size, "(int(($%u - 1) / %" PRIu32 ") %% %" PRIu32 " + 1)", column, sweep->axis_stride,
+                 sweep->axis_count);
+    } else {
+        snprintf(x, size, "$%u", column);
+    }
 }
 
 static void curves_write(const report_t *report, const struct scn_panel *panel, FILE *out)
 {
-    unsigned x = report_column_position(report, report_column_find(panel->x));
+    char x[96];
+    x_make(report, panel, x, sizeof x);
     unsigned y = report_column_position(report, report_column_find(panel->y));
     struct plot_curves curves;
     plot_curves_init(&curves, report, panel);
@@ -216,17 +231,21 @@ static unsigned curves_max(const report_t *report)
 // The width of legends beside their panels, in pixels.
 static uint32_t keys_width(const report_t *report)
 {
-    size_t longest = 0, sweep = report->scenario->sweep != NULL; // a sweep's legend has a title
+    size_t widest = 0, sweep = report->scenario->sweep != NULL; // a sweep's legend has a title
     for (uint32_t i = 0; i < report->scenario->panel_count; i++) {
         struct plot_curves curves;
+        size_t longest = 0;
         plot_curves_init(&curves, report, &report->scenario->panels[i]);
         for (unsigned k = 0; k < curves.count && curves.count + sweep > PLOT_KEY_INSIDE_MAX; k++) {
             size_t length = strlen(curves.items[k].title);
             longest = length > longest ? length : longest;
         }
+        size_t columns = (curves.count + KEY_ROWS - 1) / KEY_ROWS;
+        size_t width = longest > 0 ? columns * (longest * KEY_LETTER_WIDTH + KEY_SAMPLE_WIDTH) : 0;
+        widest = width > widest ? width : widest;
         plot_curves_fini(&curves);
     }
-    return longest > 0 ? (uint32_t)longest * KEY_LETTER_WIDTH + KEY_SAMPLE_WIDTH : 0;
+    return (uint32_t)widest;
 }
 
 static void header_write(const report_t *report, uint32_t columns, uint32_t rows, FILE *out)
@@ -265,7 +284,9 @@ void report_plot_write(const report_t *report, FILE *out)
         shown[i] = i < scenario->panel_count ? published_write(report, i, out) : (struct shown){0};
     }
     fprintf(out, "\nset multiplot layout %" PRIu32 ",%" PRIu32 " title ", rows, columns);
-    plot_string_write(out, scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    char title[REPORT_TITLE_MAX];
+    report_title_make(report, title);
+    plot_string_write(out, title);
     fputs(" font ',18'\n", out);
     for (uint32_t i = 0; i < scenario->panel_count; i++) {
         panel_write(report, i, shown[i], out);

@@ -68,7 +68,6 @@ static double fraction_of(double value, double low, double high, bool log)
 static unsigned rows_under(const report_t *report, const struct scn_panel *panel, const struct plot_frame *frame,
                            bool right, bool bottom)
 {
-    const struct report_column *x_column = report_column_find(panel->x);
     const struct report_column *y_column = report_column_find(panel->y);
     double height = KEY_LINE * (frame->curve_count + 1) + KEY_MARGIN;
     unsigned count = 0;
@@ -78,7 +77,7 @@ static unsigned rows_under(const report_t *report, const struct scn_panel *panel
             continue;
         }
         bool log = panel->x_log && !plot_is_over_sweep(report, panel);
-        double x = fraction_of(report_column_value(x_column, point), frame->x_low, frame->x_high, log);
+        double x = fraction_of(plot_x(report, panel, point), frame->x_low, frame->x_high, log);
         double y = fraction_of(report_column_value(y_column, point), frame->y_low, frame->y_high, panel->y_log);
         x = right ? 1.0 - x : x;
         y = bottom ? y : 1.0 - y;
@@ -127,7 +126,7 @@ struct plot_frame plot_frame_make(const report_t *report, const struct scn_panel
     plot_curves_fini(&curves);
     if (plot_is_over_sweep(report, panel)) {
         frame.x_low = 0.7;
-        frame.x_high = report->scenario->sweep->point_count + 0.3;
+        frame.x_high = report->scenario->sweep->axis_count + 0.3;
     } else if (panel->x_log) { // a margin on both sides, so that no point lies on the frame
         frame.x_low = x.low / 1.25;
         frame.x_high = x.high * 1.25;
@@ -186,9 +185,9 @@ static void linear_tics_write(FILE *out, double high)
 static void sweep_tics_write(FILE *out, const struct scn_sweep *sweep)
 {
     fputs("set xtics (", out);
-    for (uint32_t i = 0; i < sweep->point_count; i++) {
+    for (uint32_t i = 0; i < sweep->axis_count; i++) {
         fputs(i == 0 ? "" : ", ", out);
-        plot_string_write(out, sweep->points[i].label);
+        plot_string_write(out, sweep->points[i * sweep->axis_stride].axis);
         fprintf(out, " %" PRIu32, i + 1);
     }
     fputs(")\n", out);
@@ -214,18 +213,21 @@ void plot_axes_write(const report_t *report, const struct scn_panel *panel, cons
     const struct report_column *x = report_column_find(panel->x);
     bool sweep = plot_is_over_sweep(report, panel);
     fputs("set xlabel ", out);
-    plot_string_write(out, sweep ? report->scenario->sweep->title : x->axis);
+    plot_string_write(out, sweep ? report->scenario->sweep->axis_title : x->axis);
     fputs("\nset ylabel ", out);
     plot_string_write(out, report_column_find(panel->y)->axis);
     fprintf(out, "\n%s\n%s\n", panel->x_log && !sweep ? "set logscale x 2" : "unset logscale x",
             panel->y_log ? "set logscale y 10" : "unset logscale y");
     x_tics_write(report, panel, frame, out);
     // The legend's title explains the values after the names.
-    if (report->scenario->sweep != NULL && !sweep) {
+    const char *named = report->scenario->sweep == NULL ? NULL
+                        : sweep                         ? report->scenario->sweep->others_title
+                                                        : report->scenario->sweep->title;
+    if (named != NULL && named[0] != '\0') {
         fputs("set key title ", out);
-        plot_string_write(out, report->scenario->sweep->title);
+        plot_string_write(out, named);
         fputc('\n', out);
-    } else if (report->scenario->sweep != NULL) {
+    } else if (named != NULL) {
         fputs("set key title\n", out);
     }
     fprintf(out, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\nset key %s\n", frame->x_low, frame->x_high,

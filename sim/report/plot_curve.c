@@ -25,6 +25,15 @@ bool plot_is_over_sweep(const report_t *report, const struct scn_panel *panel)
     return report->scenario->sweep != NULL && strcmp(panel->x, REPORT_COLUMN_SWEEP) == 0;
 }
 
+double plot_x(const report_t *report, const struct scn_panel *panel, const struct report_point *point)
+{
+    const struct scn_sweep *sweep = report->scenario->sweep;
+    if (plot_is_over_sweep(report, panel)) {
+        return (point->sweep - 1) / sweep->axis_stride % sweep->axis_count + 1.0;
+    }
+    return report_column_value(report_column_find(panel->x), point);
+}
+
 static void *array_make(size_t count, size_t size)
 {
     void *array = calloc(count + 1, size);
@@ -57,7 +66,7 @@ static size_t family_find(struct grouping *grouping, const struct report_point *
     char name[SCN_NAME_MAX];
     snprintf(name, sizeof name, "%s", point->series);
     if (plot_is_over_sweep(grouping->report, grouping->panel)) {
-        scn_sweep_series_cut(grouping->report->scenario->sweep, point->sweep, name);
+        scn_sweep_series_group(grouping->report->scenario->sweep, point->sweep, name);
     }
     size_t i = 0;
     while (i < grouping->family_count && strcmp(grouping->families[i].name, name) != 0) {

@@ -1,6 +1,6 @@
 // The lines of a panel. A series is one line. It is several lines if it was measured for several sizes (x: descriptors)
 // or for several numbers of descriptors (x: bytes), because one line would jump between them. With x: sweep a line runs
-// over the swept values, and connects rows that are otherwise equal. Private to the room.
+// over the values of the first swept key, and connects rows that are otherwise equal. Private to the room.
 #pragma once
 
 #include <limits.h>
@@ -29,3 +29,5 @@ void plot_curves_fini(struct plot_curves *curves);
 bool plot_row_chosen(const report_t *report, const struct scn_panel *panel, const struct report_point *point);
 // Is the panel's x axis the swept value?
 bool plot_is_over_sweep(const report_t *report, const struct scn_panel *panel);
+// Where the row is on the panel's x axis: over a sweep, the number of the first key's value.
+double plot_x(const report_t *report, const struct scn_panel *panel, const struct report_point *point);

@@ -75,7 +75,12 @@ bool report_point_exists(const char *directory, const char *name)
     char data[PATH_MAX], scenario[PATH_MAX];
     path_make(directory, name, ".csv", data);
     path_make(directory, name, ".yaml", scenario);
-    return access(data, R_OK) == 0 && access(scenario, R_OK) == 0;
+    FILE *records = access(scenario, R_OK) == 0 ? fopen(data, "r") : NULL;
+    bool whole = records != NULL && report_records_are_whole(records);
+    if (records != NULL) {
+        fclose(records);
+    }
+    return whole;
 }
 
 // The program that a point's file names; "" if it names none.

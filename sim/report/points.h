@@ -10,6 +10,7 @@
 #define REPORT_POINT_NAME_MAX 65
 enum sim_status report_point_name(const struct scn_scenario *point, char name[REPORT_POINT_NAME_MAX]);
 
+// A file that is not whole does not count.
 bool report_point_exists(const char *directory, const char *name);
 void report_point_remove(const char *directory, const char *name);
 // Has the directory a point that another build of this program measured? Its hash goes into program.

@@ -131,6 +131,14 @@ static bool is_whole(const char *text)
     return length >= ending && strcmp(text + length - ending, ENDING) == 0;
 }
 
+bool report_records_are_whole(FILE *records)
+{
+    char *text = files_text_read(records);
+    bool whole = text != NULL && is_whole(text);
+    free(text);
+    return whole;
+}
+
 enum sim_status report_records_add(report_t *report, FILE *records, uint32_t point)
 {
     char *text = files_text_read(records), *cursor = text, *fields[FIELDS_MAX];

@@ -12,3 +12,4 @@ void report_records_write(const report_t *report, FILE *out);
 // Reads records from the beginning of the file and adds them to the report. point: of the report's sweep, from 1, whose
 // series get its name; 0: of no sweep. SIM_ERR_INVALID: the file is incomplete, and nothing was added.
 enum sim_status report_records_add(report_t *report, FILE *records, uint32_t point);
+bool report_records_are_whole(FILE *records);

@@ -74,29 +74,49 @@ __attribute__((format(printf, 2, 3))) static void item_add(struct text *text, co
 
 // --- one row --------------------------------------------------------------------------------------------------------
 
-static uint64_t counted(const report_t *report, const char *series, const char *name)
+// A series' counters follow each other.
+struct counted {
+    const struct report_counter *begin, *end;
+};
+
+// before: those of the series that ran before, after which they usually are; NULL: none did.
+static struct counted counters_find(const report_t *report, const char *series, const struct report_counter *before)
+{
+    const struct report_counter *end = report->counters + report->counter_count;
+    const struct report_counter *begin = before != NULL ? before : report->counters;
+    if (before != NULL && (before == end || strcmp(before->series, series) != 0)) {
+        begin = report->counters;
+    }
+    while (begin < end && strcmp(begin->series, series) != 0) {
+        begin++;
+    }
+    struct counted counted = {begin, begin};
+    while (counted.end < end && strcmp(counted.end->series, series) == 0) {
+        counted.end++;
+    }
+    return counted;
+}
+
+static uint64_t sum_of(const struct counted *counted, const char *name)
 {
     uint64_t value = 0;
-    for (size_t i = 0; i < report->counter_count && name != NULL; i++) {
-        const struct report_counter *counter = &report->counters[i];
-        bool own = strcmp(counter->series, series) == 0 && strcmp(counter->name, name) == 0;
-        value += own ? counter->value : 0;
+    for (const struct report_counter *counter = counted->begin; counter < counted->end && name != NULL; counter++) {
+        value += strcmp(counter->name, name) == 0 ? counter->value : 0;
     }
     return value;
 }
 
-static void sums_add(const report_t *report, const char *series, const struct sum *sums, size_t count,
-                     struct text *text)
+static void sums_add(const struct counted *counted, const struct sum *sums, size_t count, struct text *text)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t value = counted(report, series, sums[i].counters[0]) + counted(report, series, sums[i].counters[1]);
+        uint64_t value = sum_of(counted, sums[i].counters[0]) + sum_of(counted, sums[i].counters[1]);
         if (value > 0) {
             item_add(text, "%" PRIu64 " %s", value, sums[i].words);
         }
     }
 }
 
-static void injected_write(const report_t *report, const char *series, FILE *rows)
+static void injected_write(const report_t *report, const char *series, const struct counted *counted, FILE *rows)
 {
     struct text text;
     text_open(&text);
@@ -106,15 +126,15 @@ static void injected_write(const report_t *report, const char *series, FILE *row
             item_add(&text, "%s%s", fault->what, fault->back_ps != 0 ? " and back" : "");
         }
     }
-    sums_add(report, series, injected, sizeof injected / sizeof injected[0], &text);
+    sums_add(counted, injected, sizeof injected / sizeof injected[0], &text);
     text_close(&text, rows);
 }
 
-static void effects_write(const report_t *report, const char *series, FILE *rows)
+static void effects_write(const struct counted *counted, FILE *rows)
 {
     struct text text;
     text_open(&text);
-    sums_add(report, series, effects, sizeof effects / sizeof effects[0], &text);
+    sums_add(counted, effects, sizeof effects / sizeof effects[0], &text);
     text_close(&text, rows);
 }
 
@@ -199,12 +219,14 @@ static bool did_run(const report_t *report, const char *series)
 
 void report_summary_write(const report_t *report, const struct report_outcomes *outcomes, FILE *rows)
 {
+    struct counted counted = {0};
     for (size_t i = 0; i < report->run_count; i++) {
         const struct report_run *run = &report->runs[i];
+        counted = counters_find(report, run->series, counted.end);
         const struct report_failure *failure = failure_of(report, run->series);
         head_write(report, run->series, run->boards, run->device, rows);
-        injected_write(report, run->series, rows);
-        effects_write(report, run->series, rows);
+        injected_write(report, run->series, &counted, rows);
+        effects_write(&counted, rows);
         if (failure == NULL) {
             held_write(report, run->series, outcomes, rows);
         } else {

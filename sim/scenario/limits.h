@@ -11,7 +11,7 @@
 #define SCN_CABLES_MAX  4096
 #define SCN_FAULTS_MAX  64
 #define SCN_RUNS_MAX    32
-#define SCN_SWEEP_MAX   128 // points
+#define SCN_SWEEP_MAX   1024 // points
 #define SCN_CHECKS_MAX  64
 #define SCN_PANELS_MAX  4
 #define SCN_NODE_NONE   UINT32_MAX

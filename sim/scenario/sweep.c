@@ -2,6 +2,7 @@
 #include "sim/scenario/loader.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define DIMENSIONS_MAX 8
@@ -220,6 +221,16 @@ static bool is_column(const struct dimension *dimension)
     return all;
 }
 
+// On the x axis of a plot over the sweep.
+static const struct dimension *axis_of(const struct request *request)
+{
+    size_t axis = 0;
+    while (axis + 1 < request->dimension_count && is_column(&request->dimensions[axis])) {
+        axis++;
+    }
+    return &request->dimensions[axis];
+}
+
 // The last dimension changes fastest.
 static void point_make(struct scn_loader *loader, const struct request *request, size_t number,
                        struct scn_sweep_point *point)
@@ -231,12 +242,18 @@ static void point_make(struct scn_loader *loader, const struct request *request,
         indices[i - 1] = rest % request->dimensions[i - 1].value_count;
         rest /= request->dimensions[i - 1].value_count;
     }
-    *point = (struct scn_sweep_point){.label = "", .curve = "", .sets = sets};
+    *point = (struct scn_sweep_point){.label = "", .curve = "", .axis = "", .others = "", .sets = sets};
+    const struct dimension *axis = axis_of(request);
     for (size_t i = 0; i < request->dimension_count; i++) {
         const struct dimension *dimension = &request->dimensions[i];
         point->label = label_extend(loader, point->label, dimension, indices[i]);
         if (!is_column(dimension)) {
             point->curve = label_extend(loader, point->curve, dimension, indices[i]);
+        }
+        if (dimension == axis) {
+            point->axis = label_extend(loader, point->axis, dimension, indices[i]);
+        } else if (!is_column(dimension)) {
+            point->others = label_extend(loader, point->others, dimension, indices[i]);
         }
         for (size_t k = 0; k < dimension->key_count; k++) {
             sets[point->set_count++] =
@@ -256,14 +273,16 @@ static const char *step_of(struct scn_loader *loader, const char *path)
     return dot != NULL ? dot + 1 : path;
 }
 
-// "generation, clock": the last steps of the paths, each once.
-static const char *title_make(struct scn_loader *loader, const struct request *request)
+// "generation, clock": the last steps of the paths, each once. axis: of the dimension on the axis, and of the others.
+static const char *title_make(struct scn_loader *loader, const struct request *request, bool axis, bool others)
 {
     const char *title = "", *seen[DIMENSIONS_MAX * PATHS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < request->dimension_count; i++) {
-        for (size_t k = 0; k < request->dimensions[i].key_count && !is_column(&request->dimensions[i]); k++) {
-            const char *step = step_of(loader, request->dimensions[i].keys[k]->key);
+        const struct dimension *dimension = &request->dimensions[i];
+        bool named = !is_column(dimension) && (dimension == axis_of(request) ? axis : others);
+        for (size_t k = 0; k < dimension->key_count && named; k++) {
+            const char *step = step_of(loader, dimension->keys[k]->key);
             size_t known = 0;
             while (known < count && strcmp(seen[known], step) != 0) {
                 known++;
@@ -298,7 +317,18 @@ static void points_make(struct scn_loader *loader, const struct request *request
             }
         }
     }
-    *sweep = (struct scn_sweep){title_make(loader, request), points, (uint32_t)count};
+    const struct dimension *axis = axis_of(request);
+    uint32_t stride = 1;
+    for (const struct dimension *after = axis + 1; after < request->dimensions + request->dimension_count; after++) {
+        stride *= (uint32_t)after->value_count;
+    }
+    *sweep = (struct scn_sweep){.title = title_make(loader, request, true, true),
+                                .axis_title = title_make(loader, request, true, false),
+                                .others_title = title_make(loader, request, false, true),
+                                .axis_count = (uint32_t)axis->value_count,
+                                .axis_stride = stride,
+                                .points = points,
+                                .point_count = (uint32_t)count};
     loader->scenario->sweep = sweep;
     loader->sweep_location = tree->location;
 }
@@ -360,5 +390,15 @@ void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char s
     size_t tail = added > 0 ? added + strlen(", ") : 0;
     if (tail <= length) {
         series[length - tail] = '\0';
+    }
+}
+
+void scn_sweep_series_group(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX])
+{
+    scn_sweep_series_cut(sweep, number, series);
+    const char *others = number > 0 && number <= sweep->point_count ? sweep->points[number - 1].others : "";
+    if (others[0] != '\0') {
+        size_t length = strlen(series);
+        snprintf(series + length, SCN_NAME_MAX - length, ", %s", others);
     }
 }

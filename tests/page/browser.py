@@ -21,6 +21,7 @@ except ImportError:
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIGURE, SWEEP, TABLE, PATHS, PROGRAMS, ODD = 'pingpong', 'sweep', 'table', 'paths', 'programs', "an odd 'one'"
+KEYS = 'sweep of two keys'
 RINGS, FOLDED, FPGA, CHOSEN, LINKS = 'rings', 'folded', 'fpga', 'chosen', 'links'
 CHOICE = """
 title: Panels that choose
@@ -45,6 +46,8 @@ def results(program, folder):
     run('run', figure, '--set', 'fidelity=flow', '--out', FIGURE)
     run('run', figure, '--set', 'fidelity=flow', '--set', 'nodes.*.host.flush_wc=30 ns', '--set', 'expect=[]', '--out', 'other/' + FIGURE)
     run('run', scenarios + '/whatif/outstanding-reads-1-to-32.yaml', '--set', 'fidelity=flow', '--out', SWEEP)
+    keys = 'sweep={nodes.*.board.dmac_read_tags: [1, 4, 16], nodes.*.board.clock: [125 MHz, 250 MHz]}'
+    run('run', scenarios + '/whatif/outstanding-reads-1-to-32.yaml', '--set', 'fidelity=flow', '--set', 'expect=[]', '--set', keys, '--out', KEYS)
     run('run', scenarios + '/whatif/links-gen2-gen3.yaml', '--set', 'fidelity=flow', '--set', 'runs.*.bytes=[32 KiB]', '--set', 'expect=[]', '--out', LINKS)
     run('run', scenarios + '/figures/sato2015-table2-atomics.yaml', '--set', 'fidelity=flow', '--out', TABLE)
     run('explain', scenarios + '/smoke/verbs-8b.yaml', '--set', 'fidelity=twin', '--out', PATHS)
@@ -70,7 +73,7 @@ def results(program, folder):
     for name, text in odd.items():
         with open(os.path.join(folder, ODD, name), 'w') as file:
             file.write(text)
-    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, RINGS, FOLDED, FPGA, CHOSEN, LINKS, *([PROGRAMS] if shutil.which('ib_send_lat') else []), '--out', 'report.html')
+    run('report', ODD, FIGURE, 'other/' + FIGURE, SWEEP, TABLE, PATHS, RINGS, FOLDED, FPGA, CHOSEN, LINKS, KEYS, *([PROGRAMS] if shutil.which('ib_send_lat') else []), '--out', 'report.html')
 
 
 class Page:

@@ -9,7 +9,7 @@ import time
 
 from selenium.webdriver.common.action_chains import ActionChains
 
-from browser import SOURCE, FIGURE, SWEEP, TABLE, PATHS, ODD, CHOSEN
+from browser import SOURCE, FIGURE, SWEEP, TABLE, PATHS, ODD, CHOSEN, KEYS, LINKS
 
 
 def no_script_fails(page):
@@ -127,6 +127,37 @@ def a_sweep_has_curves_and_a_surface(page):
     assert len(page.all('circle', page.one('figure.interactive', sweep))) == len(rows)
 
 
+def a_sweep_of_two_keys_has_a_line_for_each_value_of_the_second_one(page):
+    page.open()
+    section = page.section(KEYS)
+    rows = page.rows(KEYS)
+    tags, clock = 'nodes.*.board.dmac_read_tags', 'nodes.*.board.clock'
+    panel = next(figure for figure in page.all('figure.interactive', section) if 'over outstanding reads' in figure.text)
+    points = [(circle.get_attribute('data-series'), circle.get_attribute('data-y')) for circle in page.all('circle', panel)]
+    assert {name for name, _ in points} >= {'local DMA, 125 MHz, 4 MiB', 'local DMA, 250 MHz, 4 MiB'}, points
+    largest = [row for row in rows if row['bytes'] == str(4 << 20)]
+    for mhz in ('125 MHz', '250 MHz'):
+        wanted = sorted(float(row['bandwidth_GBps']) for row in largest if row[clock] == mhz)
+        assert sorted(float(y) for name, y in points if name == f'local DMA, {mhz}, 4 MiB') == wanted, points
+    # Below, size after size.
+    sweep = page.one('.sweep', section)
+    series = page.all('option', page.all('select', sweep)[0])
+    assert [option.text for option in series] == ['local DMA']
+    assert len(page.all('rect.cell', sweep)) == len({row[tags] for row in rows}) * len({row[clock] for row in rows})
+    sizes = next(label for label in page.all('label.fixed', sweep) if label.is_displayed())
+    assert page.one('select', sizes).get_attribute('value') == str(4 << 20)
+    next(option for option in page.all('option', sizes) if option.text == '4 KiB').click()
+    lines = page.one('figure.interactive', sweep)
+    shown = sorted(float(circle.get_attribute('data-y')) for circle in page.all('circle', lines))
+    assert shown == sorted(float(row['latency_us']) for row in rows if row['bytes'] == '4096'), shown
+
+
+def a_sweep_of_words_has_bars(page):
+    page.open()
+    sweep = page.one('.sweep', page.section(LINKS))
+    assert len(page.all('rect.bar', sweep)) == len({row['series'] for row in page.rows(LINKS)})
+
+
 def a_table_of_one_size_has_bars(page):
     page.open()
     section = page.section(TABLE)
@@ -180,7 +211,7 @@ def odd_results_leave_the_others_as_they_are(page):
     assert {circle.get_attribute('data-series') for circle in page.all('circle', figure)} == {'4', '  <b>a</b>  b'}
     assert page.all('p.off', section) == [] and page.all('b', section) == []
     assert len(page.all('canvas', section)) == 1 and len(page.all('rect.part', section)) == 1
-    assert len(page.all('section')) == (14 if shutil.which('ib_send_lat') else 13) and page.failures() == []
+    assert len(page.all('section')) == (15 if shutil.which('ib_send_lat') else 14) and page.failures() == []
 
 
 def a_panel_shows_what_it_chooses(page):

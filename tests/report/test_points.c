@@ -7,8 +7,15 @@
 #include "tests/shim/test.h"
 
 static const char *const sets_of[] = {"nodes.*.board.clock=125 MHz"};
-static const struct scn_sweep_point points[] = {{"125 MHz", "125 MHz", sets_of, 1}, {"250 MHz", "250 MHz", sets_of, 1}};
-static const struct scn_sweep sweep = {"clock", points, 2};
+static const struct scn_sweep_point points[] = {{"125 MHz", "125 MHz", "125 MHz", "", sets_of, 1},
+                                                {"250 MHz", "250 MHz", "250 MHz", "", sets_of, 1}};
+static const struct scn_sweep sweep = {.title = "clock",
+                                       .axis_title = "clock",
+                                       .others_title = "",
+                                       .axis_count = 2,
+                                       .axis_stride = 1,
+                                       .points = points,
+                                       .point_count = 2};
 
 static void written(struct fixture *fixture)
 {

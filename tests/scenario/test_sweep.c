@@ -38,6 +38,30 @@ TEST(Sweep, CombinesTheValuesOfItsKeys)
     fixture_fini(&fixture);
 }
 
+// A column of the results is not on the axis.
+TEST(Sweep, HasItsFirstKeyOnTheAxisOfPlots)
+{
+    struct fixture fixture;
+    load(&fixture,
+         "title: t\nparameters: [{name: bytes, value: 8}]\n"
+         "sweep: {parameters.bytes.value: [8, 64], nodes.*.board.clock: [125 MHz, 250 MHz], seed: [1, 2, 3]}\n");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    const struct scn_sweep *sweep = fixture.scenario->sweep;
+    ASSERT_NOT_NULL(sweep);
+    EXPECT_STREQ(sweep->axis_title, "clock");
+    EXPECT_STREQ(sweep->others_title, "seed");
+    EXPECT_EQ(sweep->axis_count, 2u);
+    EXPECT_EQ(sweep->axis_stride, 3u);
+    EXPECT_STREQ(sweep->points[3].axis, "250 MHz");
+    EXPECT_STREQ(sweep->points[3].others, "1");
+    EXPECT_STREQ(sweep->points[8].axis, "125 MHz"); // of 64 bytes
+    EXPECT_STREQ(sweep->points[8].others, "3");
+    char series[SCN_NAME_MAX] = "dma, 125 MHz, 3";
+    scn_sweep_series_group(sweep, 9, series);
+    EXPECT_STREQ(series, "dma, 3");
+    fixture_fini(&fixture);
+}
+
 TEST(Sweep, OfAParameterCalledBytesIsNotInTheNamesOfSeries)
 {
     struct fixture fixture;

@@ -41,6 +41,12 @@ function leading(value) {
   return typeof value === "number" ? value : parseFloat(value);
 }
 
+// {value, links, drawing} of the point of a sweep with whose value the name of a series ends.
+function valueOf(result, series) {
+  const values = list(result.values).filter(value => series.endsWith(`, ${value.value}`));
+  return values.sort((a, b) => b.value.length - a.value.length)[0];
+}
+
 function mark(error) {
   return typeof error !== "number" ? "" : Math.abs(error) <= results.ok_percent ? "ok" : Math.abs(error) <= results.near_percent ? "near" : "off";
 }

@@ -36,7 +36,7 @@ function jointNodes(first, second, rows) {
 }
 
 function keysNode(one) {
-  if (!one.resolved) return element("p", {}, "The scenarios are not compared: not both have a resolved.yaml (of a sweep it is in points/).");
+  if (!one.resolved) return element("p", {}, "The scenarios are not compared: not both have a resolved.yaml (of a sweep, each of values/ has one).");
   if (one.keys.length === 0) return element("p", {}, "The scenarios are the same.");
   const text = value => value === null ? "(none)" : value, rows = one.keys.map(([key, first, second]) => ({key, first: text(first), second: text(second)}));
   return element("div", {class: "keys"}, element("h3", {}, `Keys of the scenario that differ (${rows.length})`),

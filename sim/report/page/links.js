@@ -45,10 +45,7 @@ function linksText(rows, name) {
 // {links, drawing} of the machine of a series: of a sweep, that of its value, with which the series' name ends; "": of its
 // first one.
 function machineOf(result, series) {
-  if (result.links) return result;
-  if (series === "") return list(result.values)[0] || {};
-  const values = list(result.values).filter(value => series.endsWith(`, ${value.value}`));
-  return values.sort((a, b) => b.value.length - a.value.length)[0] || {};
+  return result.links ? result : (series === "" ? list(result.values)[0] : valueOf(result, series)) || {};
 }
 
 // The links with their use in a series; "" is each link's series with the largest share of what it can carry there.

@@ -32,10 +32,11 @@ function panelNode(result, panel) {
   function draw() {
     const x = panel.x === "sweep" ? sweptKeys(result)[0] || "sweep" : panel.x, other = results.results[beside.value];
     const swept = panel.x === "sweep", sizes = new Set(rows.map(row => row.bytes)).size > 1;
-    const plain = swept ? rows.map(row => ({...row, series: baseSeries(row, result) + (sizes ? `, ${size(row.bytes)}` : "")})) : rows;
-    const curves = curvesOf(plain, x, panel.y, false, "", colours);
+    const words = swept && !rows.some(row => isFinite(leading(row[x])));
+    const plain = swept ? sweptRows(result, rows, x).map(row => ({...row, at: 0, series: row.group + (words ? `, ${row[x]}` : "") + (sizes ? `, ${size(row.bytes)}` : "")})) : rows;
+    const curves = curvesOf(plain, words ? "at" : x, panel.y, false, "", colours);
     if (other) curves.push(...curvesOf(objects(other.data).filter(shown), x, panel.y, true, ` (${other.label})`, colours));
-    const alone = curves.length > 2 && curves.every(curve => curve.points.length === 1);
+    const alone = (words || curves.length > 2) && curves.every(curve => curve.points.length === 1);
     holder.replaceChildren((alone ? barsMake : chartMake)({title: panel.title || panel.y, xTitle: swept ? x : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
       marks: swept ? [] : crosses(result, x, panel.y).filter(cross => shown(cross.row)), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
       beside.options.length > 1 ? element("div", {class: "tools"}, beside) : "");
@@ -45,9 +46,9 @@ function panelNode(result, panel) {
   return holder;
 }
 
-// "local DMA, 16" of a sweep is the series "local DMA".
+// "local DMA, 16" of a sweep is the series "local DMA"; "local DMA, 16, 250 MHz" of two keys as well.
 function baseSeries(row, result) {
-  const cut = row.series.lastIndexOf(", ");
+  const value = valueOf(result, row.series), cut = value ? row.series.length - value.value.length - 2 : row.series.lastIndexOf(", ");
   return sweptKeys(result).length > 0 && cut > 0 ? row.series.slice(0, cut) : row.series;
 }
 
@@ -55,33 +56,76 @@ function baseSeries(row, result) {
 
 function options(select, texts) { select.replaceChildren(...texts.map(text => element("option", {value: text}, text))); }
 
+// The dimensions in which two rows differ that are the same in others.
+function openDimensions(rows, same, dimensions) {
+  const first = new Map(), open = new Set();
+  for (const row of rows) {
+    const place = JSON.stringify(same.map(name => row[name]));
+    if (!first.has(place)) first.set(place, row);
+    dimensions.filter(name => row[name] !== first.get(place)[name]).forEach(name => open.add(name));
+  }
+  return dimensions.filter(name => open.has(name));
+}
+
+// With the name of the group of rows in which only one key changes.
+function sweptRows(result, rows, key) {
+  const based = rows.map(row => ({...row, base: baseSeries(row, result)}));
+  const open = openDimensions(based, ["base", "bytes", "descriptors", key], sweptKeys(result));
+  return based.map(row => ({...row, group: [row.base, ...open.map(name => row[name])].join(", ")}));
+}
+
+function inOrder(values) { return [...new Set(values)].sort((a, b) => leading(a) - leading(b) || 0); }
+
+// The rows of one value in each dimension in which there would be several of a point; its select is shown then.
+function valuesChoose(rows, same, fixed) {
+  for (const [name, {select, label}] of fixed) {
+    label.hidden = openDimensions(rows, same, [name]).length === 0;
+    if (label.hidden) continue;
+    const values = inOrder(rows.map(row => row[name])), before = select.value;
+    select.replaceChildren(...values.map(value => element("option", {value}, name === "bytes" ? size(value) : value)));
+    select.value = values.some(value => String(value) === before) ? before : values[values.length - 1];
+    rows = rows.filter(row => String(row[name]) === select.value);
+  }
+  return rows;
+}
+
 function sweepNode(result) {
   const keys = sweptKeys(result), rows = objects(result.data).map(row => ({...row, base: baseSeries(row, result)}));
   if (keys.length === 0) return null;
   const series = element("select"), x = element("select"), y = element("select"), value = element("select"), holder = element("div");
+  const dimensions = [...keys, "bytes", "descriptors"], fixed = new Map(dimensions.map(name => {
+    const select = element("select");
+    return [name, {select, label: element("label", {class: "fixed"}, ` ${name} `, select)}];
+  }));
   options(series, [...new Set(rows.map(row => row.base))]);
   options(x, keys);
-  options(y, [...keys.slice(1), "bytes", "descriptors"].filter(name => new Set(rows.map(row => row[name])).size > 1));
   options(value, ["latency_us", "bandwidth_GBps", "memory_MB"].filter(name => result.data.columns.includes(name)));
   function draw() {
-    const own = rows.filter(row => row.base === series.value && typeof row[value.value] === "number");
+    const all = rows.filter(row => row.base === series.value && typeof row[value.value] === "number"), before = y.value;
+    options(y, openDimensions(all, [x.value], dimensions));
+    if ([...y.options].some(option => option.value === before)) y.value = before;
+    const own = valuesChoose(all, [x.value, y.value], fixed);
     holder.replaceChildren(element("div", {class: "figures"}, againstKey(own, x.value, y.value, value.value), y.value ? surface(own, x.value, y.value, value.value) : ""));
   }
-  for (const one of [series, x, y, value]) one.addEventListener("change", draw);
+  for (const one of [series, x, y, value, ...[...fixed.values()].map(({select}) => select)]) one.addEventListener("change", draw);
   draw();
   return element("div", {class: "sweep"}, element("h3", {}, "Against the swept keys"),
-    element("div", {class: "tools"}, series, "x", x, "by", y, "value", value), holder);
+    element("div", {class: "tools"}, series, "x", x, "by", y, "value", value, ...[...fixed.values()].map(({label}) => label)), holder);
 }
 
 function againstKey(rows, x, y, value) {
-  const label = row => y === "bytes" ? size(row.bytes) : String(row[y]);
+  const label = row => y === "bytes" ? size(row.bytes) : String(row[y]), title = `${AXES[value]} against ${x}`;
+  if (!rows.some(row => isFinite(leading(row[x])))) { // words
+    const bars = rows.map(row => ({...row, series: y ? `${row[x]}, ${label(row)}` : String(row[x]), at: 0}));
+    return barsMake({title, yTitle: AXES[value], curves: curvesOf(bars, "at", value, false, "", new Map())});
+  }
   const named = rows.map(row => ({...row, series: y ? label(row) : row.base})), curves = curvesOf(named, x, value, false, "", new Map());
-  return chartMake({title: `${AXES[value]} against ${x}`, xTitle: x, yTitle: AXES[value], curves: curves.slice(0, 12), xLog: false, yLog: false});
+  return chartMake({title, xTitle: x, yTitle: AXES[value], curves: curves.slice(0, 12), xLog: false, yLog: false});
 }
 
 // Colour over two keys.
 function surface(rows, x, y, value) {
-  const xs = [...new Set(rows.map(row => row[x]))].sort((a, b) => leading(a) - leading(b)), ys = [...new Set(rows.map(row => row[y]))].sort((a, b) => leading(a) - leading(b));
+  const xs = inOrder(rows.map(row => row[x])), ys = inOrder(rows.map(row => row[y]));
   const left = MARGIN.left + 20, xBand = d3.scaleBand().domain(xs).range([left, WIDTH - MARGIN.right]), yBand = d3.scaleBand().domain(ys).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   const [low, high] = d3.extent(rows, row => row[value]), wide = low > 0 && high > 30 * low;
   const colour = d3.scaleSequential(d3.interpolateViridis).domain(wide ? [Math.log(low), Math.log(high)] : [low, high]);
