@@ -240,9 +240,12 @@ static void counters_compare(const struct agreement_side *rtl, const struct agre
         bool held = same_counter && (!counter_is_held(a->desc, agreement->rule) ||
                                      is_near(agreement->rule, a->value, b->value) || is_due_to_polls(rtl, twin, i));
         fputs(agreement->json && !first ? ",\n" : "", out);
-        (agreement->json ? counter_json_print : counter_print)(a, b, held, agreement->rule, out);
+        if (agreement->json || agreement->all || !held) {
+            (agreement->json ? counter_json_print : counter_print)(a, b, held, agreement->rule, out);
+        }
         first = false;
         agreement->wrong += held ? 0 : 1;
+        agreement->free += held ? 1 : 0;
     }
     fputs(agreement->json ? "]" : "", out);
     agreement->counters += rtl->counter_count;

@@ -44,11 +44,12 @@ struct agreement {
     const struct agreement_rule *rule;
     double latency_percent, bandwidth_percent; // the largest differences
     size_t points, counters, wrong;
-    bool json;
+    size_t free;    // counters of other values that are not held to be equal
+    bool json, all; // all: print those, too
 };
 
-// Adds the differences to *agreement. Prints the points, and the counters that are not equal: as text, or as members of
-// a JSON object after the first: ,"points":[...],"counters":[...].
+// Adds the differences to *agreement. Prints the points, and the counters that differ: as text, or, with all that are
+// not equal, as members of a JSON object after the first: ,"points":[...],"counters":[...].
 void agreement_compare(const struct agreement_side *rtl, const struct agreement_side *twin, struct agreement *agreement,
                        FILE *out);
 

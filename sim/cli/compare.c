@@ -9,7 +9,6 @@
 #include "sim/cli/output.h"
 #include "sim/kernel/text.h"
 #include "sim/report/difference.h"
-#include "sim/scenario/units.h"
 
 enum { LINES_MAX = 40 }; // of a table on the terminal
 
@@ -64,11 +63,11 @@ static void json_print(const difference_t *difference, const struct cli_list *di
 
 static enum cli_exit directories_compare(const struct compare_options *given, const struct cli_list *directories)
 {
-    char error[2 * PATH_MAX], why[SCN_WHY_MAX];
+    char error[2 * PATH_MAX];
     double within_percent = 0;
     difference_t *difference = NULL;
-    if (given->within != NULL && !scn_percent_parse(given->within, &within_percent, why)) {
-        cli_error("--within %s", why);
+    if (given->within != NULL && !cli_percent_read(given->within, &within_percent)) {
+        cli_error("--within takes a percentage such as '3 %%', not '%s'", given->within);
         return CLI_EXIT_INPUT;
     }
     if (given->out != NULL && is_one_of(given->out, directories)) {

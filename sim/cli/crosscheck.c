@@ -212,7 +212,7 @@ static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths
 struct options {
     struct cli_list sets;
     const char *against, *within;
-    bool json;
+    bool json, all;
 };
 
 // false: reported.
@@ -225,13 +225,31 @@ static bool rule_find(const struct options *options, struct agreement_rule *rule
         return false;
     }
     if (options->within != NULL) {
-        char *end;
-        double percent = strtod(options->within, &end);
-        if (end == options->within || *end != '\0' || !(percent >= 0 && percent <= 100)) {
-            cli_error("--within takes a percentage from 0 to 100, not '%s'", options->within);
+        double percent;
+        if (!cli_percent_read(options->within, &percent) || percent > 100) {
+            cli_error("--within takes a percentage from 0 to 100, such as '3 %%', not '%s'", options->within);
             return false;
         }
         rule_out->latency_percent = rule_out->bandwidth_percent = percent;
+    }
+    return true;
+}
+
+// Both runs are of one fidelity each.
+static bool sets_allowed(const struct cli_list *sets)
+{
+    static const char key[] = "fidelity";
+    for (size_t i = 0; i < sets->count; i++) {
+        const char *equals = strchr(sets->items[i], '='), *begin = equals;
+        while (begin != NULL && begin > sets->items[i] && begin[-1] != '.') {
+            begin--;
+        }
+        if (equals != NULL && (size_t)(equals - begin) == strlen(key) && strncmp(begin, key, strlen(key)) == 0) {
+            cli_error(
+                "--set %s: crosscheck runs all boards on one fidelity and then on the other; --against chooses which",
+                sets->items[i]);
+            return false;
+        }
     }
     return true;
 }
@@ -244,6 +262,7 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     }
     tally.agreement.rule = &tally.rule;
     tally.agreement.json = options->json;
+    tally.agreement.all = options->all;
     struct scn_scenario *scenario = cli_scenario_load(path, paths, &options->sets);
     if (scenario == NULL) {
         return CLI_EXIT_INPUT;
@@ -257,14 +276,18 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     if (options->json) {
         fputs("{\"scenario\":", stdout);
         sim_text_quote(stdout, path);
-        printf(",\"points\":%zu,\"latency_percent\":%.4f,\"bandwidth_percent\":%.4f,\"counters\":%zu,\"differ\":%zu}\n",
-               all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong);
+        printf(",\"points\":%zu,\"latency_percent\":%.4f,\"bandwidth_percent\":%.4f,\"counters\":%zu,\"free\":%zu,"
+               "\"differ\":%zu}\n",
+               all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->free, all->wrong);
     } else {
-        printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters; %zu "
-               "differ; "
-               "%s %.2f s, %s %.2f s\n",
-               path, all->points, all->latency_percent, all->bandwidth_percent, all->counters, all->wrong,
-               all->rule->rungs[0].name, tally.seconds[0], all->rule->rungs[1].name, tally.seconds[1]);
+        printf("%s: %zu points, largest difference of a latency %.4f %%, of a bandwidth %.4f %%; %zu counters", path,
+               all->points, all->latency_percent, all->bandwidth_percent, all->counters);
+        if (all->free > 0) {
+            printf(", of which %zu %s have other values", all->free,
+                   all->rule->estimates ? "estimates and counts of what takes time" : "counts of what takes time");
+        }
+        printf("; %zu differ; %s %.2f s, %s %.2f s\n", all->wrong, all->rule->rungs[0].name, tally.seconds[0],
+               all->rule->rungs[1].name, tally.seconds[1]);
     }
     scn_free(scenario);
     return agreement_exit(all, result);
@@ -281,12 +304,16 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
          offsetof(struct options, against)},
         {"within", "PERCENT", "limit of the differences of latencies and bandwidths, instead of the usual one",
          CLI_OPTION_TEXT, offsetof(struct options, within)},
+        {"all", NULL,
+         "print also the counters that need not be equal: what takes time, and the packets that flow "
+         "estimates",
+         CLI_OPTION_FLAG, offsetof(struct options, all)},
         {"json", NULL, "print a JSON object for each series, and one with the sums", CLI_OPTION_FLAG,
          offsetof(struct options, json)},
     };
     const struct cli_syntax syntax = {
         .usage = "tcasim crosscheck FILE.yaml... [--against twin|flow] [--within PERCENT]\n"
-                 "       [--set PATH=VALUE]... [--json]",
+                 "       [--set PATH=VALUE]... [--all] [--json]",
         .doc =
             "Runs every series twice, on RTL boards and on their twins, and compares. Of a sweep it runs every point.\n"
             "Exit status 1 if a latency differs by more than 2 %, a bandwidth by more than 1 %, any count of\n"
@@ -300,6 +327,9 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
     };
     enum cli_exit result = CLI_EXIT_OK;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &values, &files);
+    if (parsed == CLI_PARSED_RUN && !sets_allowed(&values.sets)) {
+        parsed = CLI_PARSED_WRONG;
+    }
     if (parsed == CLI_PARSED_RUN) {
         struct cli_paths paths;
         cli_paths_find(&paths);

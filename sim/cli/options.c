@@ -1,6 +1,7 @@
 #include "sim/cli/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,4 +254,12 @@ bool cli_number_read(const char *text, char **end_out, uint64_t *number_out)
     errno = 0;
     *number_out = strtoull(text, end_out, 10);
     return text[0] >= '0' && text[0] <= '9' && errno == 0;
+}
+
+bool cli_percent_read(const char *text, double *percent_out)
+{
+    char *end;
+    *percent_out = strtod(text, &end);
+    bool ends = *end == '\0' || strcmp(end, "%") == 0 || strcmp(end, " %") == 0;
+    return end != text && ends && *percent_out >= 0 && *percent_out < INFINITY;
 }

@@ -56,6 +56,8 @@ void cli_list_free(struct cli_list *list);
 
 // A decimal number without a sign, which ends at *end_out. false: there is none, or 64 bits do not hold it.
 bool cli_number_read(const char *text, char **end_out, uint64_t *number_out);
+// "3 %", "3%" or "3", not below 0.
+bool cli_percent_read(const char *text, double *percent_out);
 
 // The candidate that is nearest to a mistyped word; NULL if none is near.
 const char *cli_nearest(const char *word, const char *const *names, size_t count);

@@ -59,9 +59,11 @@ TEST(CompareCommand, AllowsWhatWithinAllows)
     process_run(&process, "compare a b --within 1000_%");
     EXPECT_EQ(process.status, 0);
     EXPECT_CONTAINS(process.output, "none differs by more than was allowed");
-    process_run(&process, "compare a b --within 2");
+    process_run(&process, "compare a b --within 1000");
+    EXPECT_EQ(process.status, 0);
+    process_run(&process, "compare a b --within 2x");
     EXPECT_EQ(process.status, 2);
-    EXPECT_CONTAINS(process.errors, "--within '2' is not a percentage such as 5 %");
+    EXPECT_CONTAINS(process.errors, "--within takes a percentage such as '3 %', not '2x'");
     process_fini(&process);
 }
 

@@ -1,5 +1,6 @@
 // The command that compares the twin with the RTL.
 #include <stdio.h>
+#include <string.h>
 
 #include "process.h"
 #include "tests/shim/test.h"
@@ -79,5 +80,33 @@ TEST(CrosscheckCommand, ComparesHowASeriesGetsStuck)
     EXPECT_CONTAINS(process.output, "small.yaml: dma\n  both: got stuck:\n");
     EXPECT_CONTAINS(process.output, "small.yaml: pio\n  both: got stuck:\n");
     EXPECT_CONTAINS(process.output, " 0 differ;");
+    process_fini(&process);
+}
+
+TEST(CrosscheckCommand, ShowsCountsOfTimeOnlyIfAsked)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "small.yaml", scenario);
+    process_run(&process, "crosscheck small.yaml --against flow --within 50_% --set runs.0.bytes=[64_KiB]");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_NULL(strstr(process.output, "node0.slot.0.wire_bytes_sent"));
+    EXPECT_CONTAINS(process.output, " estimates and counts of what takes time have other values; 0 differ;");
+    process_run(&process, "crosscheck small.yaml --against flow --within 50 --all --set runs.0.bytes=[64_KiB]");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "node0.slot.0.wire_bytes_sent");
+    process_fini(&process);
+}
+
+TEST(CrosscheckCommand, RefusesAFidelity)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "small.yaml", scenario);
+    process_run(&process, "crosscheck small.yaml --set nodes.node0.board.fidelity=rtl");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "--set nodes.node0.board.fidelity=rtl: crosscheck runs all boards on one fidelity");
+    process_run(&process, "crosscheck small.yaml --within 101");
+    EXPECT_EQ(process.status, 2);
     process_fini(&process);
 }
