@@ -158,8 +158,8 @@ static bool number_read(struct reading *reading, const struct scn_tree *tree, en
                         uint64_t *value_out)
 {
     if (!value_parse(unit, text_of(reading, tree), value_out)) {
-        scn_mistakes_add(&reading->mistakes, tree->location, "'%s: %s' has not the unit of 'from'", tree->key,
-                         tree->kind == SCN_TREE_SCALAR ? tree->text : "");
+        scn_mistakes_add(&reading->mistakes, tree->location, "'%s: %s' is not a quantity from 0 on as 'from' is",
+                         tree->key, tree->kind == SCN_TREE_SCALAR ? tree->text : "");
         return false;
     }
     return true;

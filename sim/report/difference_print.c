@@ -73,7 +73,8 @@ static void keys_print(const struct printing *printing)
     const struct difference *difference = printing->difference;
     bool first = difference->sides[0].resolved, second = difference->sides[1].resolved;
     if (!first || !second) {
-        fprintf(printing->out, "\nThe scenarios are not compared: %s no resolved.yaml (of a sweep it is in points/)\n",
+        fprintf(printing->out,
+                "\nThe scenarios are not compared: %s no resolved.yaml (of a sweep, each of values/ has one)\n",
                 !first && !second ? "both have"
                 : !first          ? "the first has"
                                   : "the second has");

@@ -57,7 +57,9 @@ void report_figure_write(const report_t *report, FILE *out)
     struct scn_check *compares =
         report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
     bool any = false;
-    text_entry(out, "title", report->scenario->title);
+    char title[REPORT_TITLE_MAX];
+    report_title_make(report, title);
+    text_entry(out, "title", title);
     fputc('\n', out);
     panels_write(report->scenario, out);
     fputs("# compared rows that are points: the row of data.csv, and the published range in the unit of the column\n",

@@ -293,7 +293,9 @@ static void comparisons_print(const report_t *report, FILE *out)
 void report_print(const report_t *report, FILE *out)
 {
     const struct scn_scenario *scenario = report->scenario;
-    fprintf(out, "%s\n", scenario->title[0] != '\0' ? scenario->title : scenario->name);
+    char title[REPORT_TITLE_MAX];
+    report_title_make(report, title);
+    fprintf(out, "%s\n", title);
     if (scenario->sweep != NULL) {
         fprintf(out, "After each name: %s\n", scenario->sweep->title);
     }

@@ -117,6 +117,18 @@ bool report_column_has(const struct report_column *column, const struct report_p
     return (!column->timed || point->operations > 0) && (!column->optional || column->micro(point) != 0);
 }
 
+void report_title_make(const report_t *report, char title[REPORT_TITLE_MAX])
+{
+    const struct scn_scenario *scenario = report->scenario;
+    bool flow = scenario->fidelity == SCN_FIDELITY_FLOW;
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        const struct scn_board *board = &scenario->nodes[i].board;
+        flow = flow || (board->given && board->fidelity == SCN_FIDELITY_FLOW);
+    }
+    snprintf(title, REPORT_TITLE_MAX, "%s%s", scenario->title[0] != '\0' ? scenario->title : scenario->name,
+             flow ? " (fidelity: flow)" : "");
+}
+
 double report_column_value(const struct report_column *column, const struct report_point *point)
 {
     if (!report_column_has(column, point)) {

@@ -97,6 +97,10 @@ unsigned report_column_position(const report_t *report, const struct report_colu
 // Does the point have a value there? A latency of no operations is not 0.
 bool report_column_has(const struct report_column *column, const struct report_point *point);
 
+// The scenario's title, or its name. Results of fidelity flow, which differ from those of the other two, say so.
+#define REPORT_TITLE_MAX (SCN_TEXT_MAX + 32)
+void report_title_make(const report_t *report, char title[REPORT_TITLE_MAX]);
+
 // The value in the column's unit, as the nearest double of the number in data.csv; NaN if there is no value.
 double report_column_value(const struct report_column *column, const struct report_point *point);
 

@@ -130,7 +130,7 @@ TEST(Calibration, RefusesWhatItCannotUse)
                    "'from', 'to' and 'step' leave the key a single value");
     expect_refused(KEY("from: 1, to: 9, step: 9, source: s"), "3:20",
                    "'from', 'to' and 'step' leave the key a single value");
-    expect_refused(KEY("from: 1 ns, to: 9, step: 1 ns, source: s"), "3:30", "'to: 9' has not the unit of 'from'");
+    expect_refused(KEY("from: 1 ns, to: 9, step: 1 ns, source: s"), "3:30", "'to: 9' is not a quantity from 0 on as 'from' is");
     expect_refused(KEY("from: much, to: 9, step: 1, source: s"), "3:20",
                    "'from' needs a whole number, or a quantity such as '30 ns', '256 B', '250 MHz'");
     expect_refused(KEY("from: 0, to: 18446744073709551615, step: 1, source: s"), "3:55", "more than 10000 values");

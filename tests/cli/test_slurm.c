@@ -275,11 +275,18 @@ TEST(SlurmRun, RefusesASlurmThatIsNotThere)
     refused(&process, "run s.yaml --engine slurm", "--engine slurm: sbatch refused the jobs: never");
     command_write(&process, "sbatch", "#!/bin/sh\necho Submitted\n");
     refused(&process, "run s.yaml --engine slurm", "--engine slurm: sbatch gave no number of a job: 'Submitted'");
+    command_write(&process, "sbatch", "#!/bin/sh\necho 'sbatch: error: Could not establish a source' >&2\nexit 1\n");
+    refused(
+        &process, "run s.yaml --engine slurm",
+        "--engine slurm: no cluster is set up here; sbatch: Could not establish a source; --engine local measures on "
+        "this machine");
+    command_write(&process, "sbatch", "#!/bin/sh\necho Submitted\n");
     command_write(&process, "scontrol", FAILS);
     refused(&process, "run s.yaml --engine slurm",
             "--engine slurm: no answer from Slurm's controller: show is not for you");
     (void)setenv("PATH", "/nowhere", 1);
-    refused(&process, "run s.yaml --engine slurm", "--engine slurm: there is no sbatch in PATH");
+    refused(&process, "run s.yaml --engine slurm",
+            "--engine slurm: there is no sbatch in PATH; --engine local measures on this machine");
     end(&process);
 }
 
