@@ -157,5 +157,6 @@ void flow_stage_take(struct flow_stage *stage, double takes_ps);
 uint64_t flow_stop(flow_stream_t *stream);
 // Ends it without a copy: its device is reset or destroyed. Also between `done` and `left`, which is not called then.
 void flow_drop(flow_stream_t *stream);
-// Something happened to the stage: its streams end, and their devices go on in packets.
+// Something happened to the stage: its streams end, and their devices go on in packets. Streams that have only an aside
+// there, such as acknowledges on another way, go on: their last packets meet what happened.
 void flow_stage_interrupt(struct flow_stage *stage);

@@ -236,22 +236,23 @@ static bool rule_find(const struct options *options, struct agreement_rule *rule
 }
 
 // Both runs are of one fidelity each.
-static bool sets_allowed(const struct cli_list *sets)
+static bool gives_fidelity(const char *set)
 {
-    static const char key[] = "fidelity";
-    for (size_t i = 0; i < sets->count; i++) {
-        const char *equals = strchr(sets->items[i], '='), *begin = equals;
-        while (begin != NULL && begin > sets->items[i] && begin[-1] != '.') {
-            begin--;
-        }
-        if (equals != NULL && (size_t)(equals - begin) == strlen(key) && strncmp(begin, key, strlen(key)) == 0) {
+    const char *found = strstr(set, "fidelity=");
+    return (found != NULL && (found == set || found[-1] == '.')) || strstr(set, "fidelity:") != NULL;
+}
+
+static bool fidelity_is_refused(const char *path, const char *const *sets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (gives_fidelity(sets[i])) {
             cli_error(
-                "--set %s: crosscheck runs all boards on one fidelity and then on the other; --against chooses which",
-                sets->items[i]);
-            return false;
+                "%s%s%s: crosscheck runs all boards on one fidelity and then on the other; --against chooses which",
+                path != NULL ? path : "--set", path != NULL ? ": sweep: " : " ", sets[i]);
+            return true;
         }
     }
-    return true;
+    return false;
 }
 
 static enum cli_exit file_check(const char *path, const struct cli_paths *paths, const struct options *options)
@@ -265,6 +266,11 @@ static enum cli_exit file_check(const char *path, const struct cli_paths *paths,
     tally.agreement.all = options->all;
     struct scn_scenario *scenario = cli_scenario_load(path, paths, &options->sets);
     if (scenario == NULL) {
+        return CLI_EXIT_INPUT;
+    }
+    const struct scn_sweep *sweep = scenario->sweep;
+    if (sweep != NULL && fidelity_is_refused(path, sweep->points[0].sets, sweep->points[0].set_count)) {
+        scn_free(scenario);
         return CLI_EXIT_INPUT;
     }
     uint64_t points = scenario->sweep != NULL ? scenario->sweep->point_count : 1;
@@ -327,7 +333,8 @@ enum cli_exit cli_crosscheck(int argc, char **argv)
     };
     enum cli_exit result = CLI_EXIT_OK;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &values, &files);
-    if (parsed == CLI_PARSED_RUN && !sets_allowed(&values.sets)) {
+    if (parsed == CLI_PARSED_RUN &&
+        fidelity_is_refused(NULL, (const char *const *)values.sets.items, values.sets.count)) {
         parsed = CLI_PARSED_WRONG;
     }
     if (parsed == CLI_PARSED_RUN) {

@@ -259,7 +259,8 @@ bool cli_number_read(const char *text, char **end_out, uint64_t *number_out)
 bool cli_percent_read(const char *text, double *percent_out)
 {
     char *end;
+    bool begins = text[0] >= '0' && text[0] <= '9' && text[strspn(text, "0123456789.e+-")] != 'x';
     *percent_out = strtod(text, &end);
     bool ends = *end == '\0' || strcmp(end, "%") == 0 || strcmp(end, " %") == 0;
-    return end != text && ends && *percent_out >= 0 && *percent_out < INFINITY;
+    return begins && ends && *percent_out < INFINITY;
 }

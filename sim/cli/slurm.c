@@ -60,7 +60,7 @@ static bool sbatch_there(void)
     bool there = tool.found && tool.status == 0;
     if (!there) {
         cli_error("--engine slurm: %s%s; --engine local measures on this machine",
-                  tool.found ? "no cluster is set up here; sbatch: " : "",
+                  tool.found ? "sbatch does not work here: " : "",
                   tool.found ? cli_tool_reason(&tool) : "there is no sbatch in PATH");
     }
     cli_tool_fini(&tool);

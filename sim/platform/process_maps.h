@@ -13,7 +13,7 @@ struct plat_map {
 };
 
 struct plat_maps {
-    int fd;        // -1: there is no such process
+    int fd;        // -1: there is no such process, or it cannot be read
     bool answered; // the kernel takes questions (Linux 6.11 and later); otherwise the file's text is read
 };
 

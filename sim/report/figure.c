@@ -51,6 +51,44 @@ static bool point_write(const report_t *report, const struct scn_check *check, b
     return true;
 }
 
+static void texts_write(FILE *out, const char *key, const struct scn_sweep *sweep, uint32_t count, uint32_t stride,
+                        const char *(*text)(const struct scn_sweep_point *point))
+{
+    fprintf(out, "  %s: [", key);
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        sim_text_quote(out, text(&sweep->points[i * stride]));
+    }
+    fputs("]\n", out);
+}
+
+static const char *axis_text(const struct scn_sweep_point *point)
+{
+    return point->axis;
+}
+
+static const char *others_text(const struct scn_sweep_point *point)
+{
+    return point->others;
+}
+
+static const char *curve_text(const struct scn_sweep_point *point)
+{
+    return point->curve;
+}
+
+// The axis of panels over the sweep: the place of point N is (N - 1) / stride in values, again and again.
+static void sweep_write(const struct scn_sweep *sweep, FILE *out)
+{
+    fputs("sweep:\n", out);
+    text_entry(out, "  axis", sweep->axis_title);
+    fprintf(out, "\n  stride: %" PRIu32 "\n", sweep->axis_stride);
+    texts_write(out, "values", sweep, sweep->axis_count, sweep->axis_stride, axis_text);
+    fputs("# of each point: its values that are not on the axis, and what it adds to the names of series\n", out);
+    texts_write(out, "others", sweep, sweep->point_count, 1, others_text);
+    texts_write(out, "curves", sweep, sweep->point_count, 1, curve_text);
+}
+
 void report_figure_write(const report_t *report, FILE *out)
 {
     uint32_t count = 0;
@@ -62,6 +100,9 @@ void report_figure_write(const report_t *report, FILE *out)
     text_entry(out, "title", title);
     fputc('\n', out);
     panels_write(report->scenario, out);
+    if (report->scenario->sweep != NULL) {
+        sweep_write(report->scenario->sweep, out);
+    }
     fputs("# compared rows that are points: the row of data.csv, and the published range in the unit of the column\n",
           out);
     fputs("points:", out);

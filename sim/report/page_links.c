@@ -11,7 +11,8 @@
 #include "sim/report/topology_svg.h"
 #include "sim/scenario/links.h"
 
-#define RATE_BYTES (UINT64_C(1) << 20) // over which the rate of a link is taken, so that nothing rounds
+#define DRAWINGS_MAX 128 // of values of a sweep; the page has the links of others without their capacity
+#define RATE_BYTES   (UINT64_C(1) << 20) // over which the rate of a link is taken, so that nothing rounds
 
 struct links {
     const struct page_request *request;
@@ -95,7 +96,8 @@ static bool values_write(const struct page_request *request, const char *directo
     }
     size_t value = table_column(&table, "value"), folder = table_column(&table, "folder");
     bool some = false;
-    for (size_t row = 0; row + 1 < table.rows && value < table.columns && folder < table.columns; row++) {
+    for (size_t row = 0; row + 1 < table.rows && row < DRAWINGS_MAX && value < table.columns && folder < table.columns;
+         row++) {
         char place[PATH_MAX];
         int length = snprintf(place, sizeof place, "%s/values/%s", directory, table_field(&table, row, folder));
         if (length < (int)sizeof place && scenario_write(request, place, some ? ",\n{" : ",\n\"values\":[{", out)) {

@@ -11,9 +11,9 @@
 #include "sim/report/value.h"
 
 #define PANEL_WIDTH      680
-#define KEY_LETTER_WIDTH 8 // in a legend beside a panel
-#define KEY_SAMPLE_WIDTH 60
-#define KEY_ROWS         14 // of a column of the legend
+#define KEY_LETTER_WIDTH 8   // in a legend beside a panel
+#define KEY_SAMPLE_WIDTH 110 // and the gap to the next column
+#define KEY_ROWS         14  // of a column of the legend
 #define PANEL_HEIGHT     520
 #define TITLE_HEIGHT     44
 
@@ -240,7 +240,7 @@ static uint32_t keys_width(const report_t *report)
             size_t length = strlen(curves.items[k].title);
             longest = length > longest ? length : longest;
         }
-        size_t columns = (curves.count + KEY_ROWS - 1) / KEY_ROWS;
+        size_t columns = curves.count <= PLOT_KEY_MAX ? (curves.count + KEY_ROWS - 1) / KEY_ROWS : 0;
         size_t width = longest > 0 ? columns * (longest * KEY_LETTER_WIDTH + KEY_SAMPLE_WIDTH) : 0;
         widest = width > widest ? width : widest;
         plot_curves_fini(&curves);

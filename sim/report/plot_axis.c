@@ -29,7 +29,7 @@ void plot_string_write(FILE *out, const char *text)
 bool plot_row_shown(const report_t *report, const struct scn_panel *panel, const struct report_point *point)
 {
     return plot_row_chosen(report, panel, point) &&
-           (panel->x_max == 0 || report_column_value(report_column_find(panel->x), point) <= (double)panel->x_max);
+           (panel->x_max == 0 || plot_x(report, panel, point) <= (double)panel->x_max);
 }
 
 // --- the frame -----------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ static void key_position_choose(const report_t *report, const struct scn_panel *
                    {"bottom left", false, true}};
     unsigned fewest = UINT32_MAX;
     if (frame->curve_count > PLOT_KEY_INSIDE_MAX) {
-        frame->key = "outside right top";
+        frame->key = frame->curve_count > PLOT_KEY_MAX ? "off" : "outside right top";
         return;
     }
     for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {

@@ -4,7 +4,8 @@
 
 #include "sim/report/results.h"
 
-#define PLOT_KEY_INSIDE_MAX 8 // lines; a longer legend is beside the panel
+#define PLOT_KEY_INSIDE_MAX 8  // lines; a longer legend is beside the panel
+#define PLOT_KEY_MAX        84 // lines of six columns; a panel of more has no legend
 
 // Wong's palette: distinct for colour-blind readers and in print. Its yellow is left out: too pale on white. Behind
 // PLOT_COLOURS of it come some of Tol's, up to PLOT_COLOURS_MORE.

@@ -70,19 +70,6 @@ static void path_make(const char *directory, const char *name, const char *suffi
     (void)files_path(directory, file, path, PATH_MAX);
 }
 
-bool report_point_exists(const char *directory, const char *name)
-{
-    char data[PATH_MAX], scenario[PATH_MAX];
-    path_make(directory, name, ".csv", data);
-    path_make(directory, name, ".yaml", scenario);
-    FILE *records = access(scenario, R_OK) == 0 ? fopen(data, "r") : NULL;
-    bool whole = records != NULL && report_records_are_whole(records);
-    if (records != NULL) {
-        fclose(records);
-    }
-    return whole;
-}
-
 // The program that a point's file names; "" if it names none.
 static void program_read(const char *path, char program[REPORT_HASH_MAX])
 {
@@ -95,6 +82,21 @@ static void program_read(const char *path, char program[REPORT_HASH_MAX])
         }
         fclose(file);
     }
+}
+
+bool report_point_exists(const char *directory, const char *name)
+{
+    char data[PATH_MAX], scenario[PATH_MAX];
+    path_make(directory, name, ".csv", data);
+    path_make(directory, name, ".yaml", scenario);
+    char program[REPORT_HASH_MAX];
+    program_read(scenario, program);
+    FILE *records = program[0] != '\0' ? fopen(data, "r") : NULL;
+    bool whole = records != NULL && report_records_are_whole(records);
+    if (records != NULL) {
+        fclose(records);
+    }
+    return whole;
 }
 
 bool report_points_foreign(const char *directory, char program[REPORT_HASH_MAX])

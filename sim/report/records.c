@@ -86,13 +86,12 @@ static void fault_add(report_t *report, const char *series, char *const *fields)
 }
 
 // series: of runs, counters and faults; curve: of points. point: of a sweep, from 1; 0: none.
-static void record_add(report_t *report, char *const *fields, size_t count, const char *series, const char *curve,
-                       uint32_t point)
+static void record_add(report_t *report, char *const *fields, const char *series, const char *curve, uint32_t point)
 {
-    if (strcmp(fields[0], "run") == 0 && count == 7) {
+    if (strcmp(fields[0], "run") == 0) {
         report_add_run(report, series, number(fields[4]), number(fields[5]), number(fields[6]));
         report_describe_run(report, fields[2], fields[3]);
-    } else if (strcmp(fields[0], "point") == 0 && count == 10) {
+    } else if (strcmp(fields[0], "point") == 0) {
         const struct report_point measured = {.series = curve,
                                               .bytes = number(fields[2]),
                                               .descriptors = number(fields[3]),
@@ -104,31 +103,51 @@ static void record_add(report_t *report, char *const *fields, size_t count, cons
                                               .memory_bytes = number(fields[9]),
                                               .sweep = point};
         report_add_point(report, &measured);
-    } else if (strcmp(fields[0], "counter") == 0 && count == 6) {
+    } else if (strcmp(fields[0], "counter") == 0) {
         report_add_counter(report, series, fields[2], fields[3], fields[4], number(fields[5]));
         report->counters[report->counter_count - 1].sweep = point;
-    } else if (strcmp(fields[0], "fault") == 0 && count == FIELDS_MAX) {
+    } else if (strcmp(fields[0], "fault") == 0) {
         fault_add(report, series, fields);
     }
 }
 
-static void record_add_named(report_t *report, char *const *fields, size_t count, uint32_t point)
+static void record_add_named(report_t *report, char *const *fields, uint32_t point)
 {
     char series[2 * SCN_NAME_MAX], curve[2 * SCN_NAME_MAX];
-    const char *bare = count > 1 ? fields[1] : "";
+    const char *bare = fields[1];
     if (point == 0) {
-        record_add(report, fields, count, bare, bare, point);
+        record_add(report, fields, bare, bare, point);
         return;
     }
     snprintf(series, sizeof series, "%s, %s", bare, report->scenario->sweep->points[point - 1].label);
     scn_sweep_series_make(report->scenario, bare, point - 1, curve, sizeof curve);
-    record_add(report, fields, count, series, curve, point);
+    record_add(report, fields, series, curve, point);
 }
 
-static bool is_whole(const char *text)
+// A record that can be added, or the last one.
+static bool is_known(char *const *fields, size_t count)
 {
-    size_t length = strlen(text), ending = sizeof ENDING - 1;
-    return length >= ending && strcmp(text + length - ending, ENDING) == 0;
+    static const struct {
+        const char *name;
+        size_t fields;
+    } kinds[] = {{"run", 7}, {"point", 10}, {"counter", 6}, {"fault", FIELDS_MAX}, {"end", 1}};
+    bool known = false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        known = known || (strcmp(fields[0], kinds[i].name) == 0 && count == kinds[i].fields);
+    }
+    return known;
+}
+
+// Changes the text.
+static bool is_whole(char *text)
+{
+    size_t length = strlen(text), ending = sizeof ENDING - 1, count;
+    char *cursor = text, *fields[FIELDS_MAX];
+    bool whole = length >= ending && strcmp(text + length - ending, ENDING) == 0;
+    while (whole && (count = csv_record_read(&cursor, fields, FIELDS_MAX)) > 0) {
+        whole = is_known(fields, count);
+    }
+    return whole;
 }
 
 bool report_records_are_whole(FILE *records)
@@ -141,14 +160,15 @@ bool report_records_are_whole(FILE *records)
 
 enum sim_status report_records_add(report_t *report, FILE *records, uint32_t point)
 {
-    char *text = files_text_read(records), *cursor = text, *fields[FIELDS_MAX];
-    if (text == NULL || !is_whole(text)) {
-        free(text);
+    if (!report_records_are_whole(records)) {
         return SIM_ERR_INVALID;
     }
-    for (size_t count = csv_record_read(&cursor, fields, FIELDS_MAX); count > 0;
-         count = csv_record_read(&cursor, fields, FIELDS_MAX)) {
-        record_add_named(report, fields, count, point);
+    char *text = files_text_read(records), *cursor = text, *fields[FIELDS_MAX];
+    if (text == NULL) {
+        return SIM_ERR_INVALID;
+    }
+    while (csv_record_read(&cursor, fields, FIELDS_MAX) > 1) { // up to the end
+        record_add_named(report, fields, point);
     }
     free(text);
     return SIM_OK;

@@ -79,14 +79,12 @@ struct counted {
     const struct report_counter *begin, *end;
 };
 
-// before: those of the series that ran before, after which they usually are; NULL: none did.
-static struct counted counters_find(const report_t *report, const char *series, const struct report_counter *before)
+// guess: where they usually begin, behind those of the series that ran before; NULL: none did.
+static struct counted counters_find(const report_t *report, const char *series, const struct report_counter *guess)
 {
     const struct report_counter *end = report->counters + report->counter_count;
-    const struct report_counter *begin = before != NULL ? before : report->counters;
-    if (before != NULL && (before == end || strcmp(before->series, series) != 0)) {
-        begin = report->counters;
-    }
+    bool right = guess != NULL && guess < end && strcmp(guess->series, series) == 0;
+    const struct report_counter *begin = right ? guess : report->counters;
     while (begin < end && strcmp(begin->series, series) != 0) {
         begin++;
     }
@@ -138,37 +136,45 @@ static void effects_write(const struct counted *counted, FILE *rows)
     text_close(&text, rows);
 }
 
-// Expectations about series name a curve, which leaves out a part of the name of a run of a sweep.
-static bool is_about(const report_t *report, const char *series, const struct report_verdict *verdict)
+enum { CURVE_MAX = 2 * SCN_NAME_MAX };
+
+// Expectations about series name a curve, which leaves out a part of the name of a run of a sweep. "": of no sweep.
+static void curve_find(const report_t *report, const char *series, char curve[CURVE_MAX])
 {
     const struct scn_sweep *sweep = report->scenario->sweep;
-    if (verdict->series == NULL || strcmp(verdict->series, series) == 0) {
-        return true;
-    }
     const char *bare;
+    curve[0] = '\0';
     for (uint32_t i = 0; sweep != NULL && (bare = scn_series(report->scenario, i)) != NULL; i++) {
+        size_t length = strlen(bare);
+        if (strncmp(series, bare, length) != 0 || strncmp(series + length, ", ", 2) != 0) {
+            continue;
+        }
         for (uint32_t k = 0; k < sweep->point_count; k++) {
-            char run[2 * SCN_NAME_MAX], curve[2 * SCN_NAME_MAX];
-            snprintf(run, sizeof run, "%s, %s", bare, sweep->points[k].label);
-            scn_sweep_series_make(report->scenario, bare, k, curve, sizeof curve);
-            if (strcmp(run, series) == 0 && strcmp(curve, verdict->series) == 0) {
-                return true;
+            if (strcmp(series + length + 2, sweep->points[k].label) == 0) {
+                scn_sweep_series_make(report->scenario, bare, k, curve, CURVE_MAX);
+                return;
             }
         }
     }
-    return false;
+}
+
+static bool is_about(const struct report_verdict *verdict, const char *series, const char *curve)
+{
+    return verdict->series == NULL || strcmp(verdict->series, series) == 0 || strcmp(verdict->series, curve) == 0;
 }
 
 static void held_write(const report_t *report, const char *series, const struct report_outcomes *outcomes, FILE *rows)
 {
     unsigned held = 0, broken = 0;
+    char curve[CURVE_MAX];
     struct text text, names;
+    curve_find(report, series, curve);
     text_open(&text);
     text_open(&names);
     for (size_t i = 0; outcomes != NULL && i < outcomes->count; i++) {
         const struct report_outcome *outcome = &outcomes->items[i];
         for (size_t k = 0; k < outcome->verdict_count; k++) {
-            bool about = is_about(report, series, &outcome->verdicts[k]);
+            bool about = is_about(&outcome->verdicts[k], series, curve);
             held += about && outcome->verdicts[k].holds;
             if (about && !outcome->verdicts[k].holds) {
                 broken++;

@@ -295,6 +295,17 @@ static void cable_draw(const struct drawing *drawing, uint32_t index)
     end_draw(drawing, to, bend, cable->to_port, !from_is_root, colour);
 }
 
+static uint32_t ib_twins_before(const struct scn_scenario *scenario, uint32_t index)
+{
+    const struct scn_ib_cable *cable = &scenario->ib_cables[index];
+    uint32_t twins = 0;
+    for (const struct scn_ib_cable *other = scenario->ib_cables; other < cable; other++) {
+        twins += (other->from_node == cable->from_node && other->to_node == cable->to_node) ||
+                 (other->from_node == cable->to_node && other->to_node == cable->from_node);
+    }
+    return twins;
+}
+
 // Straight between a node and a switch. Curved above two nodes and below two switches, around what is between them.
 static void ib_cable_draw(const struct drawing *drawing, uint32_t index)
 {
@@ -303,7 +314,8 @@ static void ib_cable_draw(const struct drawing *drawing, uint32_t index)
     scn_ib_cable_name(drawing->scenario, index, name);
     struct point from = drawing->positions[cable->from_node], to = drawing->positions[cable->to_node];
     struct point middle = {(from.x + to.x) / 2, (from.y + to.y) / 2};
-    double bow = cable->from_node < SCN_NODES_MAX ? -BOW / 2 : BOW;
+    double bow =
+        (cable->from_node < SCN_NODES_MAX ? -BOW / 2 : BOW) * (1 + ib_twins_before(drawing->scenario, index) / 4.0);
     bool alike = (cable->from_node < SCN_NODES_MAX) == (cable->to_node < SCN_NODES_MAX);
     struct point bend = point_towards(middle, to, 0, !alike ? 0 : from.x < to.x ? bow : -bow);
     fprintf(drawing->out,

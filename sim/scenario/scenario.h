@@ -318,7 +318,7 @@ struct scn_sweep_point {
     const char *label; // "125 MHz"
     const char *curve; // the label without the value of a parameter "bytes", which is a column of the results: points
                        // that differ only in bytes are one series, "SERIES, CURVE"
-    const char *axis, *others; // of its curve: the first key's value, or those of keys under zip:, and the rest
+    const char *axis, *others; // its value on the axis of plots over the sweep, and the rest of its curve
     const char *const *sets;
     size_t set_count;
 };
@@ -326,7 +326,9 @@ struct scn_sweep_point {
 struct scn_sweep {
     const char *title; // the swept keys of the labels without their paths
     const char *axis_title, *others_title;
-    uint32_t axis_count, axis_stride; // values of the first key, each for so many points in turn
+    // The axis of plots over the sweep is the first key, or those under zip:, with several values, but a parameter
+    // "bytes": so many of them, each for so many points in turn.
+    uint32_t axis_count, axis_stride;
     const struct scn_sweep_point *points;
     uint32_t point_count;
 };
@@ -465,7 +467,7 @@ void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare
 
 // Removes from the merged name of a series the part that a point (number from 1) added.
 void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
-// The same, but for the values of all keys but the first.
+// Has only the values that are not on the axis instead: the name of a curve over it.
 void scn_sweep_series_group(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
 
 // The source of a field's value in a loaded scenario: a preset's source or assumption, "file:line:column",

@@ -221,14 +221,15 @@ static bool is_column(const struct dimension *dimension)
     return all;
 }
 
-// On the x axis of a plot over the sweep.
+// On the x axis of a plot over the sweep: the first one with several values that is no column of the results.
 static const struct dimension *axis_of(const struct request *request)
 {
-    size_t axis = 0;
-    while (axis + 1 < request->dimension_count && is_column(&request->dimensions[axis])) {
-        axis++;
+    for (size_t i = 0; i < request->dimension_count; i++) {
+        if (request->dimensions[i].value_count > 1 && !is_column(&request->dimensions[i])) {
+            return &request->dimensions[i];
+        }
     }
-    return &request->dimensions[axis];
+    return &request->dimensions[0];
 }
 
 // The last dimension changes fastest.

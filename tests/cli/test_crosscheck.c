@@ -106,6 +106,13 @@ TEST(CrosscheckCommand, RefusesAFidelity)
     process_run(&process, "crosscheck small.yaml --set nodes.node0.board.fidelity=rtl");
     EXPECT_EQ(process.status, 2);
     EXPECT_CONTAINS(process.errors, "--set nodes.node0.board.fidelity=rtl: crosscheck runs all boards on one fidelity");
+    process_run(&process, "crosscheck small.yaml --set sweep={fidelity:_[twin,_flow]}");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "fidelity");
+    process_run(&process, "crosscheck small.yaml --set nodes.*.board={fidelity:_twin}");
+    EXPECT_EQ(process.status, 2);
+    process_run(&process, "crosscheck small.yaml --within 0x3");
+    EXPECT_EQ(process.status, 2);
     process_run(&process, "crosscheck small.yaml --within 101");
     EXPECT_EQ(process.status, 2);
     process_fini(&process);

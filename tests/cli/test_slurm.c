@@ -276,10 +276,9 @@ TEST(SlurmRun, RefusesASlurmThatIsNotThere)
     command_write(&process, "sbatch", "#!/bin/sh\necho Submitted\n");
     refused(&process, "run s.yaml --engine slurm", "--engine slurm: sbatch gave no number of a job: 'Submitted'");
     command_write(&process, "sbatch", "#!/bin/sh\necho 'sbatch: error: Could not establish a source' >&2\nexit 1\n");
-    refused(
-        &process, "run s.yaml --engine slurm",
-        "--engine slurm: no cluster is set up here; sbatch: Could not establish a source; --engine local measures on "
-        "this machine");
+    refused(&process, "run s.yaml --engine slurm",
+            "--engine slurm: sbatch does not work here: Could not establish a source; --engine local measures on "
+            "this machine");
     command_write(&process, "sbatch", "#!/bin/sh\necho Submitted\n");
     command_write(&process, "scontrol", FAILS);
     refused(&process, "run s.yaml --engine slurm",

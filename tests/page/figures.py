@@ -152,6 +152,16 @@ def a_sweep_of_two_keys_has_a_line_for_each_value_of_the_second_one(page):
     assert shown == sorted(float(row['latency_us']) for row in rows if row['bytes'] == '4096'), shown
 
 
+def a_sweep_beside_itself_has_the_same_curves(page):
+    page.open()
+    section = page.section(KEYS)
+    panel = next(figure for figure in page.all('figure.interactive', section) if 'over outstanding reads' in figure.text)
+    holder = panel.find_element('xpath', '..')
+    next(option for option in page.all('option', page.one('select.beside', holder)) if option.text == SWEEP).click()
+    names = {circle.get_attribute('data-series') for circle in page.all('circle', holder)}
+    assert {'local DMA, 125 MHz, 4 MiB', f'local DMA, 4 MiB ({SWEEP})'} <= names, names
+
+
 def a_sweep_of_words_has_bars(page):
     page.open()
     sweep = page.one('.sweep', page.section(LINKS))

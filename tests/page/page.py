@@ -20,7 +20,7 @@ CASES = {case.__name__: case for case in (
     figures.heads_sort_by_their_column, figures.a_row_opens_its_reason, figures.a_series_can_be_left_out,
     figures.dragging_zooms_and_a_double_click_shows_the_whole, figures.another_result_stands_beside,
     figures.a_sweep_has_curves_and_a_surface, figures.a_sweep_of_two_keys_has_a_line_for_each_value_of_the_second_one,
-    figures.a_sweep_of_words_has_bars, figures.a_table_of_one_size_has_bars,
+    figures.a_sweep_beside_itself_has_the_same_curves, figures.a_sweep_of_words_has_bars, figures.a_table_of_one_size_has_bars,
     figures.a_breakdown_opens_into_its_pieces, timelines.a_timeline_finds_and_tells_times,
     timelines.a_tip_has_exact_times_and_the_cause, timelines.a_record_has_arrows_from_its_causes,
     timelines.a_path_has_arrows_along_it, timelines.a_completion_leads_back_to_the_call_that_posted,

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "fixture.h"
+#include "sim/report/figure.h"
 #include "sim/report/json.h"
 #include "sim/report/notes.h"
 #include "sim/report/page.h"
@@ -144,6 +145,71 @@ TEST(FigureFile, NamesTheRowsOfComparedPointsInTheUnitOfTheColumn)
     EXPECT_CONTAINS(text, "- {id: A01, row: 2, column: bandwidth_GBps, low: 1.66723584, high: 1.66723584, what: ");
     EXPECT_NULL(strstr(text, "H09"));
     free(text);
+    fixture_destroy(&fixture);
+}
+
+static void expect_title(const struct fixture *fixture, bool flow)
+{
+    char title[REPORT_TITLE_MAX];
+    report_title_make(fixture->report, title);
+    EXPECT_EQ(strstr(title, " (fidelity: flow)") != NULL, flow);
+}
+
+TEST(Figure, SaysThatItIsOfFidelityFlow)
+{
+    static const char *const sets[] = {"seed=1", "nodes.*.board.fidelity=twin"};
+    const struct scn_sweep_point points[] = {{"1", "1", "1", "", sets, 1}, {"twin", "twin", "twin", "", sets + 1, 1}};
+    struct scn_sweep sweep = {.title = "", .axis_title = "", .others_title = "", .point_count = 1};
+    struct fixture fixture;
+    fixture_create(&fixture);
+    struct scn_scenario *scenario = fixture.scenario;
+    scenario->node_count = 2;
+    expect_title(&fixture, false);
+    scenario->fidelity = SCN_FIDELITY_FLOW; // of nodes without a board
+    for (uint32_t i = 0; i < scenario->node_count; i++) {
+        scenario->nodes[i].board.given = true;
+        scenario->nodes[i].board.fidelity = SCN_FIDELITY_RTL;
+    }
+    expect_title(&fixture, false);
+    scenario->nodes[0].board.given = false;
+    expect_title(&fixture, true);
+    scenario->sweep = &sweep;
+    sweep.points = &points[0];
+    expect_title(&fixture, true);
+    sweep.points = &points[1]; // each point has its own
+    expect_title(&fixture, false);
+    scenario->sweep = NULL;
+    scenario->node_count = 0;
+    fixture_destroy(&fixture);
+}
+
+TEST(Figure, HasTheAxisOfASweep)
+{
+    static const char *const sets[] = {"seed=1"};
+    const struct scn_sweep_point points[] = {{"1, a", "1, a", "1", "a", sets, 1},
+                                             {"1, b", "1, b", "1", "b", sets, 1},
+                                             {"2, a", "2, a", "2", "a", sets, 1},
+                                             {"2, b", "2, b", "2", "b", sets, 1}};
+    const struct scn_sweep sweep = {.title = "seed, x",
+                                    .axis_title = "seed",
+                                    .others_title = "x",
+                                    .axis_count = 2,
+                                    .axis_stride = 2,
+                                    .points = points,
+                                    .point_count = 4};
+    struct fixture fixture;
+    char *text = NULL;
+    size_t size = 0;
+    fixture_create(&fixture);
+    fixture.scenario->sweep = &sweep;
+    FILE *out = open_memstream(&text, &size);
+    report_figure_write(fixture.report, out);
+    fclose(out);
+    EXPECT_CONTAINS(text, "sweep:\n  axis: \"seed\"\n  stride: 2\n  values: [\"1\", \"2\"]\n");
+    EXPECT_CONTAINS(text,
+                    "  others: [\"a\", \"b\", \"a\", \"b\"]\n  curves: [\"1, a\", \"1, b\", \"2, a\", \"2, b\"]\n");
+    free(text);
+    fixture.scenario->sweep = NULL;
     fixture_destroy(&fixture);
 }
 

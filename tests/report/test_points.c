@@ -79,6 +79,19 @@ TEST(Points, TellWhatTheirFaultsDid)
     fixture_destroy(&second);
 }
 
+TEST(Points, WithoutTheirScenarioDoNotExist)
+{
+    struct fixture fixture;
+    char path[256];
+    written(&fixture);
+    EXPECT_TRUE(report_point_exists(fixture.directory, "a"));
+    snprintf(path, sizeof path, "%s/a.yaml", fixture.directory);
+    FILE *file = fopen(path, "w"); // empty
+    fclose(file);
+    EXPECT_FALSE(report_point_exists(fixture.directory, "a"));
+    fixture_destroy(&fixture);
+}
+
 TEST(Points, ThatAreNotWholeAreRefused)
 {
     struct fixture first, second;
@@ -92,6 +105,11 @@ TEST(Points, ThatAreNotWholeAreRefused)
     fclose(file);
     EXPECT_EQ(report_point_add(second.report, first.directory, "a", 1), SIM_ERR_INVALID);
     EXPECT_EQ(report_point_add(second.report, first.directory, "b", 1), SIM_ERR_INVALID);
+    file = fopen(path, "w"); // its end is there, but not all fields of its record
+    fputs("point,pio,8,1,10,100,9,11\nend\n", file);
+    fclose(file);
+    EXPECT_EQ(report_point_add(second.report, first.directory, "a", 1), SIM_ERR_INVALID);
+    EXPECT_FALSE(report_point_exists(first.directory, "a"));
     EXPECT_EQ(second.report->point_count, 0);
     fixture_destroy(&first);
     fixture_destroy(&second);

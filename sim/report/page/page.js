@@ -4,7 +4,7 @@ function pageMake() {
   results.results.forEach((result, i) => {
     result.anchor = `result-${i}`;
     const figure = result.figure || {};
-    result.figure = {title: typeof figure.title === "string" ? figure.title : "", panels: list(figure.panels), points: list(figure.points)};
+    result.figure = {title: typeof figure.title === "string" ? figure.title : "", panels: list(figure.panels), points: list(figure.points), sweep: figure.sweep};
     const same = results.results.filter(one => one.name === result.name).length > 1;
     result.label = same ? result.directory : result.name;
   });

@@ -30,14 +30,14 @@ function panelNode(result, panel) {
   const beside = element("select", {class: "beside", title: "compare with another result"}, element("option", {}, "compare with ..."),
     ...others(result, panel.y).map(one => element("option", {value: results.results.indexOf(one)}, one.label)));
   function draw() {
-    const x = panel.x === "sweep" ? sweptKeys(result)[0] || "sweep" : panel.x, other = results.results[beside.value];
-    const swept = panel.x === "sweep", sizes = new Set(rows.map(row => row.bytes)).size > 1;
-    const words = swept && !rows.some(row => isFinite(leading(row[x])));
-    const plain = swept ? sweptRows(result, rows, x).map(row => ({...row, at: 0, series: row.group + (words ? `, ${row[x]}` : "") + (sizes ? `, ${size(row.bytes)}` : "")})) : rows;
-    const curves = curvesOf(plain, words ? "at" : x, panel.y, false, "", colours);
-    if (other) curves.push(...curvesOf(objects(other.data).filter(shown), x, panel.y, true, ` (${other.label})`, colours));
+    const swept = panel.x === "sweep", sizes = new Set(rows.map(row => row.bytes)).size > 1, other = results.results[beside.value];
+    const words = swept && !rows.some(row => isFinite(leading(placeOf(result, row)))), x = !swept ? panel.x : words ? "at" : "place";
+    const prepared = (one, own) => !swept ? own : sweptRows(one, own).map(row =>
+      ({...row, at: 0, series: row.group + (words ? `, ${row.place}` : "") + (sizes ? `, ${size(row.bytes)}` : "")}));
+    const curves = curvesOf(prepared(result, rows), x, panel.y, false, "", colours);
+    if (other) curves.push(...curvesOf(prepared(other, objects(other.data).filter(panelRows(other, panel))), x, panel.y, true, ` (${other.label})`, colours));
     const alone = (words || curves.length > 2) && curves.every(curve => curve.points.length === 1);
-    holder.replaceChildren((alone ? barsMake : chartMake)({title: panel.title || panel.y, xTitle: swept ? x : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
+    holder.replaceChildren((alone ? barsMake : chartMake)({title: panel.title || panel.y, xTitle: swept ? sweepOf(result).axis : AXES[x] || x, yTitle: AXES[panel.y] || panel.y, curves,
       marks: swept ? [] : crosses(result, x, panel.y).filter(cross => shown(cross.row)), xLog: panel.x_log === undefined ? x === "bytes" : panel.x_log === "true", yLog: panel.y_log === "true", xBytes: x === "bytes"}),
       beside.options.length > 1 ? element("div", {class: "tools"}, beside) : "");
   }
@@ -46,10 +46,23 @@ function panelNode(result, panel) {
   return holder;
 }
 
+// What figure.yaml says of a sweep; results of an earlier version have only columns.
+function sweepOf(result) {
+  const sweep = result.figure && result.figure.sweep || {};
+  return {axis: typeof sweep.axis === "string" ? sweep.axis : sweptKeys(result)[0] || "sweep", stride: +sweep.stride || 1, values: list(sweep.values), others: list(sweep.others), curves: list(sweep.curves)};
+}
+
 // "local DMA, 16" of a sweep is the series "local DMA"; "local DMA, 16, 250 MHz" of two keys as well.
 function baseSeries(row, result) {
-  const value = valueOf(result, row.series), cut = value ? row.series.length - value.value.length - 2 : row.series.lastIndexOf(", ");
-  return sweptKeys(result).length > 0 && cut > 0 ? row.series.slice(0, cut) : row.series;
+  const curve = sweepOf(result).curves[row.sweep - 1], cut = typeof curve === "string" ? row.series.length - curve.length - 2 : row.series.lastIndexOf(", ");
+  const ends = typeof curve !== "string" || (curve !== "" && row.series.endsWith(`, ${curve}`));
+  return sweptKeys(result).length > 0 && cut > 0 && ends ? row.series.slice(0, cut) : row.series;
+}
+
+// The value of a row on the axis of the sweep.
+function placeOf(result, row) {
+  const {stride, values} = sweepOf(result);
+  return values.length > 0 ? values[Math.floor((row.sweep - 1) / stride) % values.length] : row[sweptKeys(result)[0]];
 }
 
 // --- sweeps ---------------------------------------------------------------------------------------------------------
@@ -67,11 +80,13 @@ function openDimensions(rows, same, dimensions) {
   return dimensions.filter(name => open.has(name));
 }
 
-// With the name of the group of rows in which only one key changes.
-function sweptRows(result, rows, key) {
-  const based = rows.map(row => ({...row, base: baseSeries(row, result)}));
-  const open = openDimensions(based, ["base", "bytes", "descriptors", key], sweptKeys(result));
-  return based.map(row => ({...row, group: [row.base, ...open.map(name => row[name])].join(", ")}));
+// With their places on the axis, and the name of the curve over it.
+function sweptRows(result, rows) {
+  const {others} = sweepOf(result);
+  return rows.map(row => {
+    const base = baseSeries(row, result), other = others[row.sweep - 1];
+    return {...row, base, place: placeOf(result, row), group: other ? `${base}, ${other}` : base};
+  });
 }
 
 function inOrder(values) { return [...new Set(values)].sort((a, b) => leading(a) - leading(b) || 0); }
