@@ -47,6 +47,7 @@ TEST(SweepRun, MeasuresEveryCombinationOnceIntoOneTableAndOnePlot)
     EXPECT_CONTAINS(plot, ">clock, dmac");   // gnuplot may split a text at an underscore
     char *script = process_file_read(&process, "out/plot.gp");
     EXPECT_CONTAINS(script, "set xlabel 'clock'\n");
+    EXPECT_CONTAINS(script, "(int(($9 - 1) / 2) % 2 + 1)"); // the place of a point on it
     EXPECT_CONTAINS(script, "set xtics ('125 MHz' 1, '250 MHz' 2)\n");
     free(script);
     free(plot);

@@ -60,6 +60,10 @@ TEST(Sweep, HasItsFirstKeyOnTheAxisOfPlots)
     scn_sweep_series_group(sweep, 9, series);
     EXPECT_STREQ(series, "dma, 3");
     fixture_fini(&fixture);
+    load(&fixture, "title: t\nsweep: {nodes.*.board.clock: [125 MHz], seed: [1, 2, 3]}\n");
+    ASSERT_EQ(fixture.status, SIM_OK);
+    EXPECT_STREQ(fixture.scenario->sweep->axis_title, "seed"); // a single clock makes no axis
+    fixture_fini(&fixture);
 }
 
 TEST(Sweep, OfAParameterCalledBytesIsNotInTheNamesOfSeries)
