@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "sim/scenario/ib_fabric.h"
+#include "sim/scenario/links.h"
 
 static struct scn_scenario fabric_scenario;
 
@@ -161,4 +162,26 @@ TEST(IbFabric, HasATreeForGroupsOnARing)
     EXPECT_EQ(scn_ib_plug(fabric, 4, ports[4])->vertex, SCN_IB_SWITCH(0));
     EXPECT_EQ(scn_ib_plug(fabric, 3, ports[3])->vertex, SCN_IB_SWITCH(4));
     scn_ib_fabric_free(fabric);
+}
+
+TEST(IbFabric, NumbersTheNamesOfCablesWithTheSameEnds)
+{
+    struct fixture fixture;
+    fixture_load_text(
+        &fixture,
+        "title: t\nnodes: [{name: n, count: 2, host: {preset: xeon-e5-2680v2}, hca: {preset: connectx3-qdr}}]\n"
+        "ib_switches: [{name: s0, preset: qdr-36}, {name: s1, preset: qdr-36}]\n"
+        "ib_cables:\n  - {from: n0, to: s0, flight: 75 ns}\n  - {from: n1, to: s1, flight: 75 ns}\n"
+        "  - {from: s0, to: s1, flight: 75 ns}\n  - {from: s0, to: s1, flight: 75 ns}\n  - {from: s0, to: s1, flight: "
+        "75 ns}\nruns: []\n",
+        NULL);
+    ASSERT_EQ(fixture.status, SIM_OK);
+    static const char *const names[] = {"n0.hca-s0.ib", "n1.hca-s1.ib", "s0.ib-s1.ib", "s0.ib-s1.ib#2",
+                                        "s0.ib-s1.ib#3"};
+    for (uint32_t i = 0; i < fixture.scenario->ib_cable_count; i++) {
+        char name[SCN_LINK_NAME_MAX];
+        scn_ib_cable_name(fixture.scenario, i, name);
+        EXPECT_STREQ(name, names[i]);
+    }
+    fixture_fini(&fixture);
 }
