@@ -238,8 +238,7 @@ static bool rule_find(const struct options *options, struct agreement_rule *rule
 // Both runs are of one fidelity each.
 static bool gives_fidelity(const char *set)
 {
-    const char *found = strstr(set, "fidelity=");
-    return (found != NULL && (found == set || found[-1] == '.')) || strstr(set, "fidelity:") != NULL;
+    return scn_set_gives(set, "fidelity") || strstr(set, "fidelity:") != NULL;
 }
 
 static bool fidelity_is_refused(const char *path, const char *const *sets, size_t count)

@@ -150,20 +150,30 @@ static bool is_whole(char *text)
     return whole;
 }
 
+// The text, which is the caller's; NULL: it is not whole.
+static char *whole_read(FILE *records)
+{
+    char *text = files_text_read(records), *copy = text != NULL ? strdup(text) : NULL;
+    bool whole = copy != NULL && is_whole(copy);
+    free(copy);
+    if (!whole) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
 bool report_records_are_whole(FILE *records)
 {
-    char *text = files_text_read(records);
-    bool whole = text != NULL && is_whole(text);
+    char *text = whole_read(records);
+    bool whole = text != NULL;
     free(text);
     return whole;
 }
 
 enum sim_status report_records_add(report_t *report, FILE *records, uint32_t point)
 {
-    if (!report_records_are_whole(records)) {
-        return SIM_ERR_INVALID;
-    }
-    char *text = files_text_read(records), *cursor = text, *fields[FIELDS_MAX];
+    char *text = whole_read(records), *cursor = text, *fields[FIELDS_MAX];
     if (text == NULL) {
         return SIM_ERR_INVALID;
     }

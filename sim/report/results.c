@@ -117,22 +117,11 @@ bool report_column_has(const struct report_column *column, const struct report_p
     return (!column->timed || point->operations > 0) && (!column->optional || column->micro(point) != 0);
 }
 
-// Then the names of series say which.
-static bool fidelity_is_swept(const struct scn_sweep *sweep)
-{
-    bool swept = false;
-    for (size_t i = 0; sweep != NULL && i < sweep->points[0].set_count; i++) {
-        const char *set = sweep->points[0].sets[i], *found = strstr(set, "fidelity=");
-        swept = swept || (found != NULL && (found == set || found[-1] == '.'));
-    }
-    return swept;
-}
-
 void report_title_make(const report_t *report, char title[REPORT_TITLE_MAX])
 {
     const struct scn_scenario *scenario = report->scenario;
-    bool flow = false;
-    for (uint32_t i = 0; i < scenario->node_count && !fidelity_is_swept(scenario->sweep); i++) {
+    bool flow = false, swept = scn_sweep_gives(scenario->sweep, "fidelity"); // then the names of series say which
+    for (uint32_t i = 0; i < scenario->node_count && !swept; i++) {
         const struct scn_board *board = &scenario->nodes[i].board;
         flow = flow || (board->given ? board->fidelity : scenario->fidelity) == SCN_FIDELITY_FLOW;
     }

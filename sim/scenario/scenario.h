@@ -18,6 +18,7 @@
 #include "sim/kernel/status.h"
 #include "sim/scenario/faults.h"
 #include "sim/scenario/limits.h"
+#include "sim/scenario/sweep.h"
 
 // One PCI Express link: the slot between a host and a board, or a cable between two boards.
 struct scn_link {
@@ -312,27 +313,6 @@ struct scn_panel {
     unsigned line, column;     // in the file, for messages
 };
 
-// `sweep:` repeats the runs for each of its points. A point is a list of settings that override the scenario as --set
-// does. `expect:` and `compare:` name a series as "SERIES, CURVE"; "SERIES" alone means each of its points.
-struct scn_sweep_point {
-    const char *label; // "125 MHz"
-    const char *curve; // the label without the value of a parameter "bytes", which is a column of the results: points
-                       // that differ only in bytes are one series, "SERIES, CURVE"
-    const char *axis, *others; // its value on the axis of plots over the sweep, and the rest of its curve
-    const char *const *sets;
-    size_t set_count;
-};
-
-struct scn_sweep {
-    const char *title; // the swept keys of the labels without their paths
-    const char *axis_title, *others_title;
-    // The axis of plots over the sweep is the first key, or those under zip:, with several values, but a parameter
-    // "bytes": so many of them, each for so many points in turn.
-    uint32_t axis_count, axis_stride;
-    const struct scn_sweep_point *points;
-    uint32_t point_count;
-};
-
 // A text that programs' commands refer to as ${NAME}, so that a sweep or --set can change it.
 #define SCN_PARAMETERS_MAX 16
 struct scn_parameter {
@@ -460,15 +440,6 @@ bool scn_outside_is_observed(const struct scn_scenario *scenario, uint32_t index
 enum scn_subject scn_check_subject(const struct scn_check *check);
 void scn_check_label(const struct scn_check *check, char *label, size_t size);
 void scn_check_bounds(const struct scn_check *check, double *min_out, double *max_out);
-
-// Makes "SERIES, CURVE" of a series and a point (number from 0); without a sweep "SERIES".
-void scn_sweep_series_make(const struct scn_scenario *scenario, const char *bare, uint32_t point, char *series,
-                           size_t size);
-
-// Removes from the merged name of a series the part that a point (number from 1) added.
-void scn_sweep_series_cut(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
-// Has only the values that are not on the axis instead: the name of a curve over it.
-void scn_sweep_series_group(const struct scn_sweep *sweep, uint32_t number, char series[SCN_NAME_MAX]);
 
 // The source of a field's value in a loaded scenario: a preset's source or assumption, "file:line:column",
 // "--set ...", or "default". field points into *scenario, which must be the one that scn_load returned. The text

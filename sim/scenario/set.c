@@ -289,12 +289,17 @@ void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
     }
 }
 
+bool scn_set_gives(const char *set, const char *key)
+{
+    const char *equals = strchr(set, '=');
+    size_t length = strlen(key), path = equals != NULL ? (size_t)(equals - set) : 0;
+    return path >= length && strncmp(equals - length, key, length) == 0 &&
+           (path == length || equals[-1 - (ptrdiff_t)length] == '.');
+}
+
 bool scn_set_is_preset(const char *text)
 {
-    static const char preset[] = ".preset=";
-    const char *equals = strchr(text, '=');
-    size_t length = sizeof preset - 1;
-    return equals != NULL && (size_t)(equals + 1 - text) >= length && strncmp(equals + 1 - length, preset, length) == 0;
+    return scn_set_gives(text, "preset");
 }
 
 // --- settings of the tree ------------------------------------------------------------------------------------------

@@ -403,3 +403,12 @@ void scn_sweep_series_group(const struct scn_sweep *sweep, uint32_t number, char
         snprintf(series + length, SCN_NAME_MAX - length, ", %s", others);
     }
 }
+
+bool scn_sweep_gives(const struct scn_sweep *sweep, const char *key)
+{
+    bool gives = false;
+    for (size_t i = 0; sweep != NULL && i < sweep->points[0].set_count; i++) {
+        gives = gives || scn_set_gives(sweep->points[0].sets[i], key);
+    }
+    return gives;
+}
