@@ -148,7 +148,30 @@ TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
     char *text = output_alone(WORLD "early");
     const char *at = text;
     EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
+    EXPECT_BETWEEN(number_of(&at, "loaded"), 0, 100);
     free(text);
+}
+
+// As on a machine whose processor cannot be told to fault.
+TEST(World, TheTimeStampCounterIsSimulatedWhereItsInstructionsDoNotFault)
+{
+    ASSERT_EQ(setenv("TCASIM_TSC", "breakpoints", 1), 0);
+    char *clocks = output_alone(WORLD "clocks"), *early = output_alone(WORLD "early");
+    char *counter = output_alone(WORLD "counter");
+    (void)unsetenv("TCASIM_TSC");
+    const char *at = clocks;
+    EXPECT_BETWEEN(number_of(&at, "cycles"), 2799, 2801);
+    at = early;
+    EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
+    EXPECT_BETWEEN(number_of(&at, "loaded"), 0, 100);
+    at = counter;
+    long long step = number_of(&at, "step");
+    EXPECT_GT(step, 0);
+    EXPECT_EQ(number_of(&at, "step"), step);
+    EXPECT_EQ(number_of(&at, "disturbed"), 0);
+    free(clocks);
+    free(early);
+    free(counter);
 }
 
 TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)

@@ -18,6 +18,7 @@ struct world_instruction {
 bool world_instruction_decode(const unsigned char *code, const greg_t *registers,
                               struct world_instruction *instruction_out);
 
+unsigned world_instruction_bytes(const unsigned char *code); // its length; 0: there is no instruction
 // How long the instruction is where it does the same anywhere else: it moves, computes or compares, and names nothing
 // by its distance. 0: any other.
 unsigned world_instruction_movable_bytes(const unsigned char *code);
