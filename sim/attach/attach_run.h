@@ -27,6 +27,7 @@ struct attach_run_options {
     const struct attach_program *programs;
     uint32_t program_count;
     const char *library_directory; // for LD_LIBRARY_PATH; it also holds the libraries for LD_PRELOAD
+    bool every_poll;               // no fast-forward of loops of polls
     bool functional;               // without simulated time
     bool together;                 // all programs start at once; else as attach_node_main says
     bool any_cpu;                  // do not choose processors for simulator and programs

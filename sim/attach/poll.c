@@ -92,6 +92,9 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t 
     enum attach_woken woken = ATTACH_WOKEN_DEADLINE;
     struct poll_loop *loop = &thread->loop;
     uint64_t end_ps = poll_loop_end_ps(loop, start_ps, iterations);
+    if (process->server->options->every_poll && loop->word_count != 0) {
+        end_ps = start_ps + loop->iteration_ps;
+    }
     if (thread->ahead_ps != 0) {
         loop->skipped = 0;
         return loop->seen ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;

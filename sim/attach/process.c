@@ -50,6 +50,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .journal_all = server->notes_all,
         .journal_polls = server->options->explain || server->options->trace_causes,
         .checks = server->options->check,
+        .every_poll = server->options->every_poll,
         .has_hca = node->hca != NULL,
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
         .routing = plat_routing_of(plat_machine_routes(server->machine), process->node),

@@ -38,12 +38,21 @@ static bool is_own(const char *file)
            strncmp(file, "librdmacm.so", 12) == 0 || strncmp(file, "libacp.so", 9) == 0;
 }
 
+// Without the end that marks the function by which programs enter a library (verbs-shim/dropin/environment.c).
+static size_t name_length(const char *name)
+{
+    static const char end[] = "_entry";
+    size_t length = strnlen(name, 40), own = sizeof end - 1;
+    return length > own && strcmp(name + length - own, end) == 0 ? length - own : length;
+}
+
 // The functions that the header's inline functions call have other names.
 static void entered_print(struct frames *frames, const char *symbol, const char *file)
 {
     bool renamed = strncmp(symbol, "ibverbs_", 8) == 0;
-    snprintf(frames->entered, sizeof frames->entered, "%s%.40s (%.40s)", renamed ? "ibv_" : "",
-             renamed ? symbol + 8 : symbol, file);
+    const char *name = renamed ? symbol + 8 : symbol;
+    snprintf(frames->entered, sizeof frames->entered, "%s%.*s (%.40s)", renamed ? "ibv_" : "",
+             (int)name_length(name), name, file);
 }
 
 static void frame_print(struct frames *frames, const char *symbol, const char *file)

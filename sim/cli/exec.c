@@ -21,7 +21,7 @@ struct exec_options {
     const char *wall_limit, *out, *json, *ipc_trace, *junit;
     struct cli_observing_options observing;
     struct cli_seeds_options seeds;
-    bool functional, together, any_cpu, gpu_mpi, update_baseline;
+    bool every_poll, functional, together, any_cpu, gpu_mpi, update_baseline;
 };
 
 static const struct cli_option options[] = {
@@ -64,6 +64,9 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, seeds.seeds)},
     {"jobs", "N", "with --seeds: the number of parallel runs (default: the number of processors)", CLI_OPTION_TEXT,
      offsetof(struct exec_options, seeds.jobs)},
+    {"every-poll", NULL,
+     "carry out every empty poll and every reading of a clock by itself: the reference of fast-forward, and slow",
+     CLI_OPTION_FLAG, offsetof(struct exec_options, every_poll)},
     {"functional", NULL, "run without simulated time: with real clocks and free-running threads", CLI_OPTION_FLAG,
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once; the default starts each when the earlier ones wait",
@@ -87,8 +90,8 @@ static const struct cli_syntax syntax = {
              "                   [--quiet-diagnosis]\n"
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--adversarial SEED | --seeds A..B [--jobs N]]\n"
-             "                   [--ipc-trace FILE] [--functional] [--together] [--wall-limit SECONDS] [--gpu-mpi] "
-             "[--any-cpu]\n"
+             "                   [--ipc-trace FILE] [--every-poll] [--functional] [--together]\n"
+             "                   [--wall-limit SECONDS] [--gpu-mpi] [--any-cpu]\n"
              "                   [--junit FILE.xml] [--update-baseline]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario: first those of its key `programs`, then those\n"
@@ -324,6 +327,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
     struct cli_programs programs = {0};
     struct cli_captures captures;
     struct attach_run_options run = {.programs = programs.list,
+                                     .every_poll = given->every_poll,
                                      .functional = given->functional,
                                      .together = given->together,
                                      .any_cpu = given->any_cpu,

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/attach/attach.h"
 
 static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
@@ -47,6 +48,17 @@ void attach_library_enter(void)
 
 void attach_library_leave(void)
 {
+}
+
+void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle)
+{
+    (void)entry;
+    (void)is_idle;
+}
+
+const struct attach_caller *attach_poll_within(const struct attach_caller *caller)
+{
+    return caller;
 }
 
 void attach_found(void)

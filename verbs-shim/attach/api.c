@@ -80,8 +80,8 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
 // --- empty polls --------------------------------------------------------------------------------------------------
 
 // what: enum attach_poll_flags.
-static enum attach_woken poll_call(struct attach_slot *slot, uint64_t iterations, uint64_t iteration_ps,
-                                    unsigned flags, unsigned what)
+static enum attach_woken poll_call(struct attach_slot *slot, uint64_t iterations, uint64_t iteration_ps, unsigned flags,
+                                   unsigned what)
 {
     struct attach_args_poll *poll = &slot->args.poll;
     poll->iterations = iterations;
@@ -117,18 +117,56 @@ static uint64_t iteration_describe(struct attach_polled *polled, const struct lo
     return iteration_ps + iteration[0].own_ps;
 }
 
-enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats)
+// Replaces what was learned by what is known. Returns the iterations that the program makes if nothing comes.
+static uint64_t iterations_ahead(const struct attach_ahead *ahead, const struct loop_poll *poll,
+                                 struct loop_poll iteration[ATTACH_POLLS_MAX], unsigned *period)
+{
+    if (ahead->kind == ATTACH_AHEAD_ENDS) {
+        attach_own.polls_ahead = ahead->count;
+        *period = 0;
+        return 0;
+    }
+    *period = ahead->count;
+    for (unsigned i = 0; i < ahead->count; i++) { // the last one is this poll again
+        const struct attach_ahead_poll *next = &ahead->polls[(i + ahead->count - 1) % ahead->count];
+        iteration[i] = (struct loop_poll){.key = next->key, .own_ps = next->own_ps};
+        if (next->word == 0 || !attach_pinned_find((const void *)(uintptr_t)next->word, 1, &iteration[i].bus_address)) {
+            iteration[i].bus_address = 0;
+        }
+    }
+    iteration[0].bus_address = poll->bus_address;
+    return UINT64_MAX;
+}
+
+// A loop that reads memory of other processes also needs to know which pages it reads (window.c); so what was learned
+// decides for it.
+static bool is_told(const struct attach_ahead *ahead)
+{
+    return ahead->kind == ATTACH_AHEAD_ENDS ||
+           (ahead->kind == ATTACH_AHEAD_REPEATS && ahead->count <= ATTACH_POLLS_MAX && !attach_own.loop.shares);
+}
+
+enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
+                                    const struct attach_caller *caller)
 {
     struct attach_slot *slot = slot_to_poll();
     if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }
-    struct loop_poll iteration[LOOP_POLLS_MAX] = {*poll};
+    struct loop_poll iteration[ATTACH_POLLS_MAX] = {*poll};
     unsigned period;
+    if (attach_greeting()->every_poll != 0) {
+        struct attach_polled *polled = &slot->args.poll.polled;
+        uint64_t iteration_ps = iteration_describe(polled, iteration, 1);
+        attach_pages_describe(polled, NULL, iteration, 1);
+        return poll_call(slot, 0, iteration_ps, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
+    }
     if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {
         loop_pages_doubt(&attach_own.loop);
     }
-    if (attach_own.found || (attach_own.did && !repeats)) {
+    bool goes_on = !attach_own.found && (!attach_own.did || repeats);
+    attach_own.polls_ahead = goes_on ? attach_own.polls_ahead : 0;
+    if (!goes_on) {
         loop_end(&attach_own.loop, attach_own.found || attach_own.quiet_polls < attach_own.loop.period + 1);
     }
     attach_window_close();
@@ -140,8 +178,18 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     } else if (learned && !loop_learns(&attach_own.loop)) {
         loop_pages_learned(&attach_own.loop, &attach_own.pages);
     }
+    struct attach_ahead ahead;
+    bool repeated = goes_on && attach_own.repeats;
+    attach_own.repeats = false;
+    if (attach_own.polls_ahead > 0) {
+        attach_own.polls_ahead--;
+        iterations = period = 0;
+    } else if (attach_look_ahead(caller, poll->key, slot, &ahead) && is_told(&ahead)) {
+        iterations = iterations_ahead(&ahead, poll, iteration, &period);
+        attach_own.repeats = iterations != 0;
+    }
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
-                    (period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0);
+                    (repeated || (period != 0 && attach_own.loop.iterations > 1) ? (unsigned)ATTACH_POLL_GOES_ON : 0);
     struct attach_polled *polled = &slot->args.poll.polled;
     uint64_t iteration_ps = iteration_describe(polled, iteration, period != 0 ? period : 1);
     attach_pages_describe(polled, loop_pages(&attach_own.loop), iteration, period);
@@ -200,7 +248,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
     return poll_memory(slot, count, pages.count != 0 ? &pages : NULL); // else any slot of others counts
 }
 
-API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)
+enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const struct attach_caller *caller)
 {
     if (!timed()) {
         attach_sleep_really(50000);
@@ -209,7 +257,7 @@ API enum attach_woken attach_poll_call(unsigned flags, uint64_t site)
     const struct attach_greeting *greeting = attach_greeting();
     attach_spend_ps(greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps);
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
-    return attach_poll_again(&poll, flags, false);
+    return attach_poll_again(&poll, flags, false, caller);
 }
 
 API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
@@ -219,7 +267,7 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
     }
     attach_spend_ps(cost_ps);
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps, .clock = true};
-    (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false);
+    (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, NULL);
     return true;
 }
 

@@ -43,6 +43,7 @@ struct attach_environment {
     // Host i has the name hosts[i] and the IPv4 address address_base + i (host byte order, within 127.0.0.0/8).
     const char *const *hosts;
     uint32_t address_base;
+    bool every_poll;               // no empty poll or clock reading stands for more than itself
     bool computes;                 // processor time of its threads costs simulated time
     unsigned char processors[128]; // where programs may run, as of sched_setaffinity
     uint64_t tsc_hz;               // of the simulated time stamp counter

@@ -334,13 +334,13 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
-API bool attach_poll(uint64_t site, const volatile void *word, bool repeats)
+bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, const struct attach_caller *caller)
 {
     struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
     if (word == NULL || !attach_pinned_find(word, 1, &poll.bus_address)) {
         poll.bus_address = 0;
     }
-    return attach_poll_again(&poll, ATTACH_WAIT_MEMORY, repeats) == ATTACH_WOKEN_MEMORY;
+    return attach_poll_again(&poll, ATTACH_WAIT_MEMORY, repeats, caller) == ATTACH_WOKEN_MEMORY;
 }
 
 // --- progress of libraries -------------------------------------------------------------------------------------------

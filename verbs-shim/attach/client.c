@@ -341,6 +341,7 @@ static enum attach_link link_make(void)
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
+    attach_client.environment.every_poll = greeting->every_poll != 0;
     attach_client.environment.computes = greeting->compute_scale > 0;
     memcpy(attach_client.environment.processors, greeting->processors, sizeof greeting->processors);
     atomic_store(&attach_client.segment->shares, attach_client.shares);

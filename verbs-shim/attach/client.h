@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/protocol.h"
 
@@ -54,7 +55,15 @@ bool attach_descriptors_send(const int *fds, unsigned count);
 
 // One empty poll, and more if the thread is in a loop of polls. flags: enum attach_wait_flags.
 struct loop_poll;
-enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats);
+// caller: NULL: not known.
+enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
+                                    const struct attach_caller *caller);
+// attach_poll and attach_poll_call, with where they were called.
+bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, const struct attach_caller *caller);
+enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const struct attach_caller *caller);
+// What the program does next if this poll finds nothing. false: nothing is known.
+bool attach_look_ahead(const struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
+                       struct attach_ahead *ahead_out);
 
 void attach_sleep_really(long ns);
 

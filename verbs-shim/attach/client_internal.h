@@ -41,6 +41,9 @@ extern _Thread_local struct attach_own {
     unsigned calls, interrupts, interrupts_ending;
     bool found;              // a poll has found something since the last empty poll
     bool did;                // the thread has done something else than poll since then
+    const struct attach_caller *caller; // of attach_poll_within
+    bool repeats;            // the last poll was one of a loop that is known to repeat
+    unsigned polls_ahead;    // polls of which it is known that they are made, before it does something else
     unsigned quiet_polls;    // empty polls since something was written, or another thread did something
     struct loop loop;        // of empty polls
     struct loop_pages pages; // the pages that are being learned

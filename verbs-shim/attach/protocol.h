@@ -69,6 +69,7 @@ struct attach_greeting {
     uint32_t has_board, has_hca, gpu_count;
     uint32_t journal_all;   // posts, polls and waits are reported as well
     uint32_t journal_polls; // and polls of words that devices write
+    uint32_t every_poll;    // no fast-forward
     uint32_t checks;        // libraries check for mistakes of the program
     uint32_t first_bell; // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
@@ -135,7 +136,7 @@ struct attach_iteration_poll {
     uint64_t after_ps; // after the iteration's first poll
     uint64_t bus_address;
 };
-#define ATTACH_POLLS_MAX 8u
+#define ATTACH_POLLS_MAX 31u // a bit of 32 for each, and one for those that are unknown
 
 #define ATTACH_PAGES_MAX 32u
 

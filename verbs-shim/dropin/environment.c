@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/dropin/dropin.h"
 #include "verbs-shim/ibverbs/device.h"
@@ -124,7 +125,42 @@ static void opened(void)
     }
 }
 
-static const struct ibverbs_outside outside = {.lock = lock,
+// --- polls ------------------------------------------------------------------------------------------------------------
+
+static uint64_t site_of(const struct attach_caller *caller, const struct ibv_cq *cq)
+{
+    return (caller->rip * 31 + caller->rsp) * 31 + (uintptr_t)cq;
+}
+
+int ibverbs_poll_cq_entry(struct ibv_cq *cq, int max, struct ibv_wc *wc);
+__attribute__((used)) int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc,
+                                              const struct attach_caller *caller);
+ATTACH_CALLER_ENTRY(ibverbs_poll_cq_entry, "rcx", poll_cq_from);
+
+int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, const struct attach_caller *caller)
+{
+    const struct attach_caller *before = attach_poll_within(caller);
+    int count = ibverbs_poll_cq_at(cq, max, wc, site_of(caller, cq));
+    (void)attach_poll_within(before);
+    return count;
+}
+
+// Of ibverbs_poll_cq_entry. While another thread has the lock, a poll waits for it.
+static bool is_idle(const uint64_t arguments[3], const struct attach_caller *caller, struct attach_ahead_poll *poll_out,
+                    unsigned *calls, unsigned *loads)
+{
+    struct ibv_cq *cq = (struct ibv_cq *)arguments[0]; // NOLINT(performance-no-int-to-ptr)
+    const volatile void *word;
+    if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) || !ibverbs_poll_idle(cq, &word, calls, loads)) {
+        return false;
+    }
+    poll_out->key = site_of(caller, cq);
+    poll_out->word = (uintptr_t)word;
+    return true;
+}
+
+static const struct ibverbs_outside outside = {.poll_cq = ibverbs_poll_cq_entry,
+                                               .lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_unlocked,
                                                .polled_empty = attach_poll,
@@ -142,6 +178,7 @@ void ibverbs_process_begin(struct backend_process *process)
     (void)pthread_mutex_lock(&beginning);
     if (process->libraries[BACKEND_LIBRARY_IBVERBS].state == NULL) {
         dropin_devices_add(process);
+        attach_poll_function_add((uintptr_t)ibverbs_poll_cq_entry, is_idle);
         ibverbs_outside_set(process, &outside);
         if (begun == NULL) {
             (void)pthread_atfork(NULL, NULL, forked);

@@ -53,6 +53,11 @@ const volatile void *ibsim_cq_next_word(void *cq)
     return hca_cq_next_word(((struct ibsim_cq *)cq)->hca);
 }
 
+bool ibsim_cq_idle(void *cq, unsigned *calls, unsigned *loads)
+{
+    return hca_cq_idle(((struct ibsim_cq *)cq)->hca, calls, loads);
+}
+
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns)
 {
     return hca_cq_wait(((struct ibsim_cq *)cq)->hca, timeout_ns);

@@ -323,6 +323,7 @@ const struct ibverbs_device_ops ibsim_device_ops = {
     .cq_poll = ibsim_cq_poll,
     .cq_arm = ibsim_cq_arm,
     .cq_next_word = ibsim_cq_next_word,
+    .cq_idle = ibsim_cq_idle,
     .cq_waiting = ibsim_cq_waiting,
     .qp_outstanding = ibsim_qp_outstanding,
     .qp_failure = ibsim_qp_failure,

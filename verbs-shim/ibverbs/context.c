@@ -128,6 +128,9 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
     device->library->live[IBVERBS_CONTEXT]++;
     if (device->library->outside != NULL) {
         device->library->outside->opened();
+        if (device->library->outside->poll_cq != NULL) {
+            context->verbs.context.ops.poll_cq = device->library->outside->poll_cq;
+        }
     }
     ibverbs_note_context(context, began_ps, 0);
     return &context->verbs.context;

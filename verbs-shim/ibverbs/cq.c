@@ -177,8 +177,21 @@ bool ibverbs_cq_poll_again(struct ibverbs_cq *cq, bool found, uint64_t site)
 
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
 {
+    return ibverbs_poll_cq_at(ibv_cq, max, wc, IBVERBS_SITE(ibv_cq));
+}
+
+bool ibverbs_poll_idle(struct ibv_cq *ibv_cq, const volatile void **word, unsigned *calls, unsigned *loads)
+{
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    const uint64_t site = IBVERBS_SITE(cq);
+    const struct ibverbs_device_ops *ops = ibverbs_ops(&cq->object);
+    bool idle = ops->cq_idle != NULL && ops->cq_next_word != NULL && ops->cq_idle(cq->object.device, calls, loads);
+    *word = idle ? ops->cq_next_word(cq->object.device) : NULL;
+    return idle;
+}
+
+int ibverbs_poll_cq_at(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc, uint64_t site)
+{
+    struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
     int count = poll_locked(cq, max > 0 ? max : 0, wc);
     // A program with several queues would poll another one next, and wait there while a completion is here.
     if (ibverbs_cq_poll_again(cq, count != 0, site)) {

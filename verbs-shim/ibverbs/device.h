@@ -136,6 +136,9 @@ struct ibverbs_device_ops {
     unsigned (*cq_waiting)(void *cq, struct ibv_wc *first_out);
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
     const volatile void *(*cq_next_word)(void *cq);
+    // Would a poll find nothing, and do nothing else? Then *calls and *loads are what it costs (BACKEND_COST_*). NULL: polls
+    // do other work.
+    bool (*cq_idle)(void *cq, unsigned *calls, unsigned *loads);
     // true: all that the device's library does in polls is to retransmit what the peer is not ready for. Without the
     // lock. NULL: its polls never retransmit.
     bool (*cq_repeats)(void *cq);
@@ -207,6 +210,8 @@ struct ibverbs_outside {
     bool (*polled_empty)(uint64_t site, const volatile void *word, bool repeats);
     // A poll has found something.
     void (*found)(void);
+    // The program's entry of ibv_poll_cq, which calls ibverbs_poll_cq_at. NULL: ibverbs_poll_cq.
+    int (*poll_cq)(struct ibv_cq *cq, int max, struct ibv_wc *wc);
     // Something was written to a file descriptor on which another thread may wait.
     void (*signalled)(void);
     // What the calling thread has copied to device memory must have left before another thread gets the lock.
@@ -214,6 +219,11 @@ struct ibverbs_outside {
     // The program has opened a device.
     void (*opened)(void);
 };
+
+// ibv_poll_cq, called by the program at `site`.
+int ibverbs_poll_cq_at(struct ibv_cq *cq, int max, struct ibv_wc *wc, uint64_t site);
+// Would it find nothing, and do nothing else? Then the word that it polls and what it costs. Takes no lock.
+bool ibverbs_poll_idle(struct ibv_cq *cq, const volatile void **word, unsigned *calls, unsigned *loads);
 
 void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_outside *outside);
 

@@ -63,7 +63,7 @@ uint64_t world_clock_read_ps(uintptr_t site)
         attach_progress();
         return last_ps = attach_now_ps();
     }
-    uint64_t step_ps = reads > RUN_READS && site == first_site ? (now_ps - run_began_ps) / RUN_SHARE : 0;
+    uint64_t step_ps = reads > RUN_READS && site == first_site && !attach_environment()->every_poll ? (now_ps - run_began_ps) / RUN_SHARE : 0;
     if (attach_environment()->computes &&
         now_ps != last_ps) { // not in a sequence of reads; others are scheduled nevertheless
         last_ps = step(now_ps, cost_ps);

@@ -57,5 +57,6 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
         world_spin_start();
         world_locks_start();
         world_shared_start();
+        world_lookahead_start();
     }
 }

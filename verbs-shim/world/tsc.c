@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/interpret_internal.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
@@ -47,7 +48,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     int saved = errno;
     bool noted = info->si_code == SEGV_ACCERR && world_shared_fault((uintptr_t)info->si_addr, registers);
     errno = saved;
-    if (noted) {
+    if (noted || interpret_fault(registers)) {
         return;
     }
     // A fault without an address is a general protection fault, so the instruction itself is readable.

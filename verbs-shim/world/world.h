@@ -138,6 +138,10 @@ bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned
 // A single step is done. true: it was for such an access.
 bool world_spin_shared_stepped(greg_t *registers);
 
+// --- what a program does next (lookahead.c) -------------------------------------------------------------------------
+
+void world_lookahead_start(void);
+
 // --- timers (timers.c) ----------------------------------------------------------------------------------------------
 
 void world_timers_closed(unsigned first, unsigned last); // some of the descriptors may be those of timers

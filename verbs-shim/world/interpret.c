@@ -1,0 +1,242 @@
+#include "verbs-shim/world/interpret.h"
+
+#include <Zydis/Zydis.h>
+#include <string.h>
+
+#include "verbs-shim/world/interpret_internal.h"
+
+static const char *reason = "";
+
+const char *interpret_reason(void)
+{
+    return reason;
+}
+
+// --- decoding ---------------------------------------------------------------------------------------------------------
+
+static uint8_t number_of(ZydisRegister name)
+{
+    ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, name);
+    return name == ZYDIS_REGISTER_NONE                            ? (uint8_t)INTERPRET_NO_REGISTER
+           : name == ZYDIS_REGISTER_RIP                           ? (uint8_t)INTERPRET_RIP
+           : ZydisRegisterGetClass(whole) == ZYDIS_REGCLASS_GPR64 ? (uint8_t)ZydisRegisterGetId(whole)
+                                                                  : UINT8_MAX;
+}
+
+static bool register_take(const ZydisDecodedOperand *from, struct interpret_operand *to)
+{
+    ZydisRegister name = from->reg.value;
+    ZydisRegisterClass class = ZydisRegisterGetClass(name);
+    if (class == ZYDIS_REGCLASS_XMM && ZydisRegisterGetId(name) < 16) {
+        to->kind = INTERPRET_VECTOR;
+        to->number = (uint8_t)ZydisRegisterGetId(name);
+        return true;
+    }
+    to->kind = INTERPRET_REGISTER;
+    to->high = name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
+    to->number = number_of(name);
+    return to->number < INTERPRET_REGISTERS;
+}
+
+static bool memory_take(const ZydisDecodedOperand *from, struct interpret_operand *to)
+{
+    const ZydisDecodedOperandMem *memory = &from->mem;
+    to->kind = INTERPRET_MEMORY;
+    to->base = number_of(memory->base);
+    to->index = number_of(memory->index);
+    to->scale = memory->scale;
+    to->fs = memory->segment == ZYDIS_REGISTER_FS;
+    to->value = memory->disp.has_displacement ? memory->disp.value : 0;
+    return to->base != UINT8_MAX && to->index <= INTERPRET_NO_REGISTER && memory->segment != ZYDIS_REGISTER_GS &&
+           (memory->type == ZYDIS_MEMOP_TYPE_MEM || memory->type == ZYDIS_MEMOP_TYPE_AGEN);
+}
+
+static bool operand_take(const ZydisDecodedOperand *from, struct interpret_operand *to)
+{
+    to->bytes = (uint8_t)(from->size / 8);
+    switch (from->type) {
+    case ZYDIS_OPERAND_TYPE_REGISTER:
+        return register_take(from, to);
+    case ZYDIS_OPERAND_TYPE_MEMORY:
+        return memory_take(from, to);
+    case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+        to->kind = INTERPRET_IMMEDIATE;
+        to->value = from->imm.value.s;
+        return true;
+    case ZYDIS_OPERAND_TYPE_UNUSED:
+    case ZYDIS_OPERAND_TYPE_POINTER:
+        break;
+    }
+    return false;
+}
+
+static void decode(uint64_t rip, struct interpret_instruction *to)
+{
+    static ZydisDecoder decoder;
+    static bool begun;
+    ZydisDecodedInstruction from;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    if (!begun) {
+        begun = ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
+    }
+    const unsigned char *code = (const unsigned char *)rip; // NOLINT(performance-no-int-to-ptr)
+    *to = (struct interpret_instruction){.rip = rip};
+    memcpy(&to->code, code, sizeof to->code);
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, ZYDIS_MAX_INSTRUCTION_LENGTH, &from, operands))) {
+        return;
+    }
+    to->mnemonic = (uint16_t)from.mnemonic;
+    to->length = from.length;
+    to->condition = from.opcode & 0xf;
+    to->category = (uint16_t)from.meta.category;
+    to->repeats = (from.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
+    to->known = from.address_width == 64;
+    for (unsigned i = 0; i < from.operand_count_visible && to->known; i++) {
+        to->known = i < INTERPRET_OPERANDS && operand_take(&operands[i], &to->operands[i]);
+        to->count++;
+    }
+}
+
+static const struct interpret_instruction *instruction_at(uint64_t rip)
+{
+    enum { INSTRUCTIONS = 4096 };
+    static struct interpret_instruction cache[INSTRUCTIONS];
+    struct interpret_instruction *instruction = &cache[(rip ^ rip >> 12) % INSTRUCTIONS];
+    uint64_t code;
+    memcpy(&code, (const void *)rip, sizeof code); // NOLINT(performance-no-int-to-ptr)
+    if (instruction->rip != rip || instruction->code != code) {
+        decode(rip, instruction);
+    }
+    return instruction;
+}
+
+// --- operands ---------------------------------------------------------------------------------------------------------
+
+static bool register_get(const struct interpret_state *state, unsigned number, uint64_t *value_out)
+{
+    bool known = (state->known >> number & 1) != 0;
+    reason = known ? reason : "a register without a value";
+    *value_out = state->registers[number];
+    return known;
+}
+
+bool interpret_address(const struct interpret_state *state, const struct interpret_instruction *instruction,
+                       const struct interpret_operand *operand, uint64_t *address_out)
+{
+    uint64_t base = 0, index = 0;
+    (void)instruction;
+    bool known = operand->base == INTERPRET_NO_REGISTER || operand->base == INTERPRET_RIP ||
+                 register_get(state, operand->base, &base);
+    known = known && (operand->index == INTERPRET_NO_REGISTER || register_get(state, operand->index, &index));
+    base = operand->base == INTERPRET_RIP ? state->rip : base;
+    base += operand->fs ? (uint64_t)(uintptr_t)__builtin_thread_pointer() : 0;
+    *address_out = base + index * operand->scale + (uint64_t)operand->value;
+    return known;
+}
+
+static uint64_t cut(uint64_t value, unsigned bytes)
+{
+    return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
+}
+
+bool interpret_get(const struct interpret_state *state, const struct interpret_instruction *instruction,
+                   const struct interpret_operand *operand, uint64_t *value_out)
+{
+    uint64_t address;
+    switch ((enum interpret_kind)operand->kind) {
+    case INTERPRET_REGISTER:
+        if (!register_get(state, operand->number, value_out)) {
+            return false;
+        }
+        *value_out = cut(*value_out >> (operand->high ? 8 : 0), operand->bytes);
+        return true;
+    case INTERPRET_MEMORY:
+        if (operand->bytes > 8 || !interpret_address(state, instruction, operand, &address)) {
+            return false;
+        }
+        *value_out = interpret_load(address, operand->bytes);
+        return true;
+    case INTERPRET_IMMEDIATE:
+        *value_out = (uint64_t)operand->value;
+        return true;
+    case INTERPRET_NONE:
+    case INTERPRET_VECTOR:
+        break;
+    }
+    return false;
+}
+
+// A register of 4 bytes clears the upper half; smaller parts leave the rest as it was. If the rest has no value, no
+// program depends on it.
+static void register_put(struct interpret_state *state, const struct interpret_operand *operand, uint64_t value)
+{
+    uint64_t *whole = &state->registers[operand->number];
+    unsigned shift = operand->high ? 8 : 0;
+    uint64_t mask = operand->bytes >= 4 ? UINT64_MAX : cut(UINT64_MAX, operand->bytes) << shift;
+    *whole = (*whole & ~mask) | (cut(value, operand->bytes) << shift & mask);
+    state->known |= (uint16_t)(1u << operand->number);
+}
+
+bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
+                   const struct interpret_operand *operand, uint64_t value)
+{
+    uint64_t address;
+    if (operand->kind == INTERPRET_REGISTER) {
+        register_put(state, operand, value);
+        return true;
+    }
+    if (operand->kind != INTERPRET_MEMORY || operand->bytes > 8 ||
+        !interpret_address(state, instruction, operand, &address)) {
+        return false;
+    }
+    interpret_store(address, operand->bytes, value);
+    return true;
+}
+
+// The sixteen conditions: eight, and their opposites.
+bool interpret_condition(const struct interpret_state *state, unsigned condition)
+{
+    uint32_t flags = state->flags;
+    bool carry = (flags & INTERPRET_CF) != 0, parity = (flags & INTERPRET_PF) != 0, zero = (flags & INTERPRET_ZF) != 0;
+    bool sign = (flags & INTERPRET_SF) != 0, overflow = (flags & INTERPRET_OF) != 0;
+    const bool conditions[] = {
+        overflow, carry, zero, carry || zero, sign, parity, sign != overflow, zero || sign != overflow};
+    return conditions[condition >> 1] != ((condition & 1) != 0);
+}
+
+// --- running ----------------------------------------------------------------------------------------------------------
+
+static bool step(struct interpret_state *state)
+{
+    const struct interpret_instruction *instruction = instruction_at(state->rip);
+    uint64_t at = state->rip;
+    reason = "";
+    state->rip += instruction->length;
+    bool known = instruction->known && instruction->length != 0 &&
+                 (interpret_integer(state, instruction) || interpret_vector(state, instruction)) &&
+                 !interpret_memory_failed();
+    if (!known) {
+        state->rip = at;
+        reason = interpret_memory_failed() ? "memory"
+                 : reason[0] != '\0'       ? reason
+                                           : ZydisMnemonicGetString((ZydisMnemonic)instruction->mnemonic);
+    }
+    return known;
+}
+
+enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t *addresses, unsigned count,
+                                  unsigned *instructions_left)
+{
+    while (*instructions_left > 0) {
+        for (unsigned i = 0; i < count; i++) {
+            if (state->rip == addresses[i]) {
+                return INTERPRET_AT;
+            }
+        }
+        if (!step(state)) {
+            return INTERPRET_UNKNOWN;
+        }
+        --*instructions_left;
+    }
+    return INTERPRET_LIMIT;
+}

@@ -1,0 +1,49 @@
+// What the files of the interpreter share. Private to them.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "verbs-shim/world/interpret.h"
+
+enum interpret_kind { INTERPRET_NONE, INTERPRET_REGISTER, INTERPRET_VECTOR, INTERPRET_MEMORY, INTERPRET_IMMEDIATE };
+enum { INTERPRET_NO_REGISTER = 16, INTERPRET_RIP = 17, INTERPRET_OPERANDS = 3 };
+
+struct interpret_operand {
+    uint8_t kind; // enum interpret_kind
+    uint8_t bytes;
+    uint8_t number; // of a register
+    bool high;      // ah, ch, dh, bh
+    uint8_t base, index, scale;
+    bool fs;       // thread-local memory
+    int64_t value; // of an immediate; displacement of memory
+};
+
+// An instruction, decoded once.
+struct interpret_instruction {
+    uint64_t rip, code; // its first bytes: it is decoded again when they have changed
+    uint16_t mnemonic;  // of Zydis
+    uint16_t category;  // of Zydis
+    uint8_t length, count, condition;
+    bool known, repeats;
+    struct interpret_operand operands[INTERPRET_OPERANDS];
+};
+
+enum { INTERPRET_CF = 1, INTERPRET_PF = 4, INTERPRET_ZF = 0x40, INTERPRET_SF = 0x80, INTERPRET_OF = 0x800 };
+
+bool interpret_memory_failed(void);
+bool interpret_fault(greg_t *registers); // a fault of interpret_peek; false: another one
+
+// false: a register that is not known, or an operand that cannot be.
+bool interpret_address(const struct interpret_state *state, const struct interpret_instruction *instruction,
+                       const struct interpret_operand *operand, uint64_t *address_out);
+bool interpret_get(const struct interpret_state *state, const struct interpret_instruction *instruction,
+                   const struct interpret_operand *operand, uint64_t *value_out);
+bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
+                   const struct interpret_operand *operand, uint64_t value);
+bool interpret_condition(const struct interpret_state *state, unsigned condition);
+
+// One instruction; `rip` is already that of the next one. false: not known.
+bool interpret_integer(struct interpret_state *state, const struct interpret_instruction *instruction);
+bool interpret_vector(struct interpret_state *state, const struct interpret_instruction *instruction);

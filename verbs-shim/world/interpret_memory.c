@@ -1,0 +1,164 @@
+// The copy of the program's memory: words that were read or written.
+#include "verbs-shim/world/interpret_internal.h"
+
+#include <string.h>
+
+enum { SLOTS = 2 * INTERPRET_WORDS_MAX, WORD_BYTES = 8 };
+
+// One thread of the process runs at a time.
+static struct {
+    struct interpret_word words[INTERPRET_WORDS_MAX];
+    struct {
+        uint32_t generation; // of interpret_begin
+        uint32_t word;
+    } slots[SLOTS];
+    uint32_t generation;
+    unsigned count;
+    bool failed; // no room, or memory that cannot be read
+} memory;
+
+void interpret_begin(void)
+{
+    memory.generation++;
+    memory.count = 0;
+    memory.failed = false;
+}
+
+void interpret_rebase(void)
+{
+    for (unsigned i = 0; i < memory.count; i++) {
+        memory.words[i].since[INTERPRET_BASE] = (struct interpret_since){.value = memory.words[i].now};
+    }
+}
+
+bool interpret_memory_failed(void)
+{
+    return memory.failed;
+}
+
+const struct interpret_word *interpret_words(unsigned *count_out)
+{
+    *count_out = memory.count;
+    return memory.words;
+}
+
+// --- reading what may not be there ------------------------------------------------------------------------------------
+// A fault at `interpret_peek_load` goes on at `interpret_peek_failed` (interpret_fault).
+
+extern const char interpret_peek_load[] __attribute__((visibility("hidden")));
+extern const char interpret_peek_failed[] __attribute__((visibility("hidden")));
+bool interpret_peek(uint64_t address, uint64_t *value_out) __attribute__((visibility("hidden")));
+__asm__(".text\n"
+        ".globl interpret_peek\n"
+        ".hidden interpret_peek\n"
+        ".type interpret_peek, @function\n"
+        "interpret_peek:\n"
+        "    .cfi_startproc\n"
+        ".globl interpret_peek_load\n"
+        ".hidden interpret_peek_load\n"
+        "interpret_peek_load:\n"
+        "    mov (%rdi), %rax\n"
+        "    mov %rax, (%rsi)\n"
+        "    mov $1, %eax\n"
+        "    ret\n"
+        ".globl interpret_peek_failed\n"
+        ".hidden interpret_peek_failed\n"
+        "interpret_peek_failed:\n"
+        "    xor %eax, %eax\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size interpret_peek, .-interpret_peek\n");
+
+bool interpret_fault(greg_t *registers)
+{
+    bool peeked = (uintptr_t)registers[REG_RIP] == (uintptr_t)interpret_peek_load;
+    registers[REG_RIP] = peeked ? (greg_t)(uintptr_t)interpret_peek_failed : registers[REG_RIP];
+    return peeked;
+}
+
+// --- words ------------------------------------------------------------------------------------------------------------
+
+static struct interpret_word *word_at(uint64_t address)
+{
+    static struct interpret_word none;
+    uint32_t slot = (uint32_t)(address / WORD_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
+    while (memory.slots[slot].generation == memory.generation) {
+        struct interpret_word *word = &memory.words[memory.slots[slot].word];
+        if (word->address == address) {
+            return word;
+        }
+        slot = (slot + 1) % SLOTS;
+    }
+    uint64_t value;
+    if (memory.count == INTERPRET_WORDS_MAX || !interpret_peek(address, &value)) {
+        memory.failed = true;
+        none = (struct interpret_word){.address = address};
+        return &none;
+    }
+    memory.slots[slot].generation = memory.generation;
+    memory.slots[slot].word = memory.count;
+    struct interpret_word *word = &memory.words[memory.count++];
+    *word = (struct interpret_word){.address = address, .now = value, .since = {{.value = value}, {.value = value}}};
+    return word;
+}
+
+// The part of a word that an access to `bytes` bytes at this offset touches.
+static uint8_t mask_of(unsigned offset, unsigned bytes)
+{
+    return (uint8_t)(((1u << bytes) - 1) << offset);
+}
+
+static void read_note(struct interpret_word *word, uint8_t bytes)
+{
+    for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
+        word->since[i].read |= (uint8_t)(bytes & ~word->since[i].written);
+    }
+}
+
+static void written_note(struct interpret_word *word, uint8_t bytes)
+{
+    for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
+        word->since[i].written |= bytes;
+    }
+}
+
+uint64_t interpret_load(uint64_t address, unsigned bytes)
+{
+    unsigned offset = (unsigned)(address % WORD_BYTES), first = WORD_BYTES - offset;
+    first = first < bytes ? first : bytes;
+    struct interpret_word *word = word_at(address - offset);
+    read_note(word, mask_of(offset, first));
+    uint64_t value = word->now >> 8 * offset;
+    if (first < bytes) {
+        word = word_at(address - offset + WORD_BYTES);
+        read_note(word, mask_of(0, bytes - first));
+        value = (value & (UINT64_MAX >> 8 * (WORD_BYTES - first))) | word->now << 8 * first;
+    }
+    return bytes == WORD_BYTES ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
+}
+
+uint64_t interpret_now(uint64_t address)
+{
+    return word_at(address)->now;
+}
+
+void interpret_change(uint64_t address, uint64_t value)
+{
+    word_at(address)->now = value;
+}
+
+void interpret_store(uint64_t address, unsigned bytes, uint64_t value)
+{
+    unsigned offset = (unsigned)(address % WORD_BYTES), first = WORD_BYTES - offset;
+    first = first < bytes ? first : bytes;
+    uint64_t low = first == WORD_BYTES ? UINT64_MAX : (UINT64_C(1) << 8 * first) - 1;
+    struct interpret_word *word = word_at(address - offset);
+    word->now = (word->now & ~(low << 8 * offset)) | (value & low) << 8 * offset;
+    written_note(word, mask_of(offset, first));
+    if (first < bytes) {
+        uint64_t high = (UINT64_C(1) << 8 * (bytes - first)) - 1;
+        word = word_at(address - offset + WORD_BYTES);
+        word->now = (word->now & ~high) | (value >> 8 * first & high);
+        written_note(word, mask_of(0, bytes - first));
+    }
+}
