@@ -21,6 +21,7 @@
 #include "sim/platform/machine.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/protocol.h"
+#include "verbs-shim/attach/real_time.h"
 
 struct attach_memory;
 
@@ -147,6 +148,7 @@ struct attach_server {
     plat_machine_t *machine;
     adversary_t *adversary; // NULL: none
     sim_t *sim;
+    uint32_t real_percent; // of each constant of real_time.h
     struct attach_scratch scratch;
     struct attach_listener listener;
     struct attach_network network;

@@ -31,6 +31,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_count = server->scenario->node_count,
         .process = process->number,
         .simulator = (uint32_t)getpid(),
+        .real_percent = server->real_percent,
         .first_bell = process->first_bell,
         .id = process->id,
         .address_base = server->network.address_base,

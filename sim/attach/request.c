@@ -18,8 +18,6 @@ static const uint64_t read_max_bytes = 1ull << 30, pinned_max_bytes = 8ull << 30
 
 // Simulated time that a process takes to end, about as on Linux.
 static const uint64_t exit_ps = 100 * SIM_PS_PER_US;
-// How long a created thread may take to attach.
-enum { THREAD_MS = 1000 };
 
 // --- accesses -------------------------------------------------------------------------------------------------------
 
@@ -302,7 +300,7 @@ int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_ar
     for (unsigned i = 0; process->thread_count == before; i++) {
         attach_threads_find(server, true);
         attach_processes_check(server);
-        bool late = attach_real_ms() - since_ms > THREAD_MS;
+        bool late = attach_real_ms() - since_ms > attach_real_time(server->real_percent, ATTACH_REAL_THREAD_STARTS_MS);
         if (process->ended || attach_stopped(server) || late) {
             attach_outside_note(server, late && !process->ended ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
             return -ETIMEDOUT;

@@ -9,11 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
-// How long a thread that ends may sleep, and how often it is checked whether it, or its process, has ended.
-enum { END_SLEEP_MS = 100, THREAD_CHECK_NS = 20000, PROCESS_CHECK_NS = 2000000 };
 // Attach calls between two checks for other events.
 enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond this: a program that gives wrong times must not overflow a clock.
@@ -178,7 +175,9 @@ static bool end_await(struct attach_thread *thread, bool last)
 {
     const struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
-    const struct timespec interval = {.tv_nsec = last ? PROCESS_CHECK_NS : THREAD_CHECK_NS};
+    const struct timespec interval = {
+        .tv_nsec = (long)attach_real_time(server->real_percent, last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
+    const uint64_t sleeps_ms = attach_real_time(server->real_percent, ATTACH_REAL_END_SLEEPS_MS);
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
     uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;
     bool over = false, patient = true;
@@ -190,7 +189,7 @@ static bool end_await(struct attach_thread *thread, bool last)
         // Z: the first thread, whose number stays with the process
         over = process_over || (!last && (state == 'Z' || state == 'X'));
         awake_ms = state == 'R' || state == 'D' ? now_ms : awake_ms;
-        patient = now_ms - awake_ms <= END_SLEEP_MS && now_ms - since_ms <= server->options->wall_limit_ms;
+        patient = now_ms - awake_ms <= sleeps_ms && now_ms - since_ms <= server->options->wall_limit_ms;
     }
     attach_token_gone(thread);
     attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);

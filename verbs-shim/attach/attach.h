@@ -50,6 +50,7 @@ struct attach_environment {
     uint64_t interrupt_ps;         // from an interrupt of a device to the thread that waits for it
     uint64_t epoch_realtime_ns;    // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
+    uint32_t real_percent; // of each constant of real_time.h
 };
 const struct attach_environment *attach_environment(void);
 

@@ -56,7 +56,7 @@ bool attach_descriptors_send(const int *fds, unsigned count);
 struct loop_poll;
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats);
 
-void attach_sleep_really(long ns);
+void attach_sleep_really(uint64_t ns); // a constant of real_time.h
 
 // The backend forgets what belongs to the parent.
 void attach_backend_forked(void);

@@ -56,6 +56,7 @@ struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
     uint32_t simulator; // its process number
+    uint32_t real_percent; // of each constant of real_time.h
     uint32_t id;        // the result of getpid
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];

@@ -14,15 +14,14 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 #include "verbs-shim/world/world.h"
-
-enum { LATEST_MS = 100 }; // it may be lost if the queue is full
 
 static void datagram_pass(int fd)
 {
     char byte = 0;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    const struct timespec latest = {.tv_nsec = LATEST_MS * 1000000L};
+    const struct timespec latest = {.tv_nsec = ATTACH_REAL_LOOPBACK_MS * 1000000L};
     const long at = (long)(uintptr_t)&byte;
     if (kernel_call(SYS_sendto, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0) == (long)sizeof byte &&
         kernel_call(SYS_ppoll, (long)(uintptr_t)&ready, 1, (long)(uintptr_t)&latest, 0, 0, 0) == 1) {
