@@ -93,6 +93,15 @@ static bool decode(const unsigned char *code, ZydisDecodedInstruction *decoded,
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, ZYDIS_MAX_INSTRUCTION_LENGTH, decoded, operands));
 }
 
+unsigned world_instruction_bytes(const unsigned char *code, size_t most)
+{
+    ZydisDecoder decoder;
+    ZydisDecodedInstruction decoded;
+    bool known = ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+                 ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, most, &decoded));
+    return known ? decoded.length : 0;
+}
+
 unsigned world_instruction_movable_bytes(const unsigned char *code)
 {
     ZydisDecodedInstruction decoded;

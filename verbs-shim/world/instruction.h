@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -21,3 +22,6 @@ bool world_instruction_decode(const unsigned char *code, const greg_t *registers
 // How long the instruction is where it does the same anywhere else: it moves, computes or compares, and names nothing
 // by its distance. 0: any other.
 unsigned world_instruction_movable_bytes(const unsigned char *code);
+
+// The length of any instruction, of which at most that many bytes can be read. 0: it is none.
+unsigned world_instruction_bytes(const unsigned char *code, size_t most);
