@@ -194,7 +194,10 @@ void attach_process_ended(struct attach_process *process);
 // under a real kernel.
 void attach_process_forget(struct attach_process *process);
 void attach_process_destroy(struct attach_process *process);
-void attach_processes_check(struct attach_server *server); // has one of them ended?
+// Has it ended? It had the run token, has requested its end, or was killed by a program.
+bool attach_process_check(struct attach_process *process);
+// Has any process ended? One that ends for no such reason was killed from outside of the run, which is noted.
+void attach_processes_check(struct attach_server *server);
 
 // --- thread.c -------------------------------------------------------------------------------------------------------
 

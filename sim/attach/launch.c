@@ -267,6 +267,7 @@ static void program_start(struct attach_server *server, uint32_t index)
     }
     server->launch.pids[index] = pid;
     if (await(server, pid, false) == AWAITED_MISSING) {
+        attach_outside_note(server, ATTACH_RUN_OUTSIDE_CLOCK);
         attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
                     (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
     } else if (connected(server, pid) == NULL) {

@@ -132,13 +132,14 @@ static bool all_short(const struct attach_server *server, uint64_t most_ps)
 }
 
 // May someone outside the run let a program go on? That takes real time, however far simulated time goes.
-static bool has_others(const struct attach_server *server)
+static bool has_others(struct attach_server *server)
 {
-    return !server->ends.badly && !attach_programs_over(server) &&
-           (attach_watches_of_others(server) || has_strangers(server));
+    bool asks = !server->ends.badly && !attach_programs_over(server), strangers = asks && has_strangers(server);
+    attach_outside_note(server, strangers ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
+    return asks && (attach_watches_of_others(server) || strangers);
 }
 
-uint64_t attach_idle_limit_ms(const struct attach_server *server)
+uint64_t attach_idle_limit_ms(struct attach_server *server)
 {
     uint64_t limit_ms = server->options->wall_limit_ms,
              stalled_ms = attach_real_time(server->real_percent, ATTACH_REAL_STALLED_MS);

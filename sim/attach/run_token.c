@@ -179,6 +179,7 @@ static void ring(struct attach_server *server, const struct attach_thread *threa
 void attach_token_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
+    server->settling.acts++;
     atomic_store(&thread->slot->holder, ATTACH_HOLDER_PROGRAM);
     atomic_store(&server->tokens.bells->next, thread->token.bell);
     thread->token.rung =
@@ -250,6 +251,7 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
 // The thread has kept the token for too long.
 static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
 {
+    attach_outside_note(thread->process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     struct attach_process *process = thread->process;
     pid_t tid = (pid_t)thread->slot->tid;
     char title[256], where[512], state = attach_state(process->pid, tid);
@@ -270,7 +272,7 @@ static bool check_aside(struct attach_thread *thread, uint64_t *since_ms)
     uint64_t now_ms = attach_real_ms();
     *since_ms = *since_ms == 0 ? now_ms : *since_ms;
     children_check(thread, now_ms);
-    attach_processes_check(server);
+    (void)attach_process_check(process);
     if (process->ended || attach_stopped(server)) {
         return false;
     }

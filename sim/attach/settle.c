@@ -139,6 +139,40 @@ static uint64_t signals_ending(pid_t pid)
     return signals_read(status, "\nShdPnd:\t") & ~(harmless | kept);
 }
 
+void attach_signals_sent(struct attach_server *server)
+{
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        process->signals_seen = process->ended ? 0 : signals_ending(process->pid);
+    }
+}
+
+// Was it killed, and may not have ended yet? The pending signal stays visible in most cases; else a flag of its first
+// thread tells (proc(5), linux/sched.h).
+static bool is_killed(pid_t pid)
+{
+    enum { PF_SIGNALED = 0x400 };
+    char status[4096], line[1024];
+    (void)attach_proc_read(pid, "status", status, sizeof status);
+    uint64_t pending = signals_read(status, "\nShdPnd:\t") | signals_read(status, "\nSigPnd:\t");
+    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    unsigned flags = 0;
+    (void)(name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags));
+    return (pending & bit_of(SIGKILL)) != 0 || (flags & PF_SIGNALED) != 0;
+}
+
+void attach_killed_await(struct attach_server *server)
+{
+    bool timed = !server->options->functional;
+    for (struct attach_process *process = server->processes; process != NULL && timed; process = process->next) {
+        if (!process->ended && !process->leaving && is_killed(process->pid)) {
+            struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+            bool over = poll(&end, 1, (int)server->options->wall_limit_ms) == 1;
+            attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
+            (void)attach_process_check(process);
+        }
+    }
+}
+
 void attach_signals_check(struct attach_server *server)
 {
     uint64_t now_ms = attach_real_ms();
@@ -153,6 +187,7 @@ void attach_signals_check(struct attach_server *server)
         process->signals_seen = pending;
     }
     if (found) {
+        attach_outside_note(server, ATTACH_RUN_OUTSIDE_EVENT);
         attach_outside_wake(server, true);
     }
 }

@@ -62,6 +62,23 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->own_ps = 0;
 }
 
+// What the program did outside of simulated time, as far as it matters.
+static void outside_take(const struct attach_thread *thread, const struct attach_request *request)
+{
+    struct attach_server *server = thread->process->server;
+    uint32_t what = atomic_load_explicit(&thread->process->segment->outside, memory_order_relaxed);
+    attach_outside_note(server, (what & ATTACH_OUTSIDE_LATE) != 0 ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
+    attach_outside_note(server, (what & ATTACH_OUTSIDE_TIMER) != 0 ? ATTACH_RUN_OUTSIDE_TIMER : 0);
+    bool sent = false;
+    for (uint32_t i = 0; i < request->entry_count && !sent; i++) {
+        const struct attach_entry *entry = &thread->slot->entries[i];
+        sent = entry->kind == ATTACH_ENTRY_MAY_WAKE && entry->value != 0;
+    }
+    if (sent) {
+        attach_signals_sent(server);
+    }
+}
+
 static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
 {
     static const struct sim_work own = {"library", "declared costs", false};
@@ -120,6 +137,9 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
         ops->fence(&thread->backend);
         break;
     case ATTACH_ENTRY_MAY_WAKE:
+        if (entry->value != 0) {
+            attach_killed_await(process->server);
+        }
         attach_outside_wake(process->server, entry->value != 0);
         break;
     }
@@ -188,10 +208,11 @@ static bool end_await(struct attach_thread *thread, bool last)
         uint64_t now_ms = attach_real_ms();
         // Z: the first thread, whose number stays with the process
         over = process_over || (!last && (state == 'Z' || state == 'X'));
-        awake_ms = state == 'R' || state == 'D' ? now_ms : awake_ms;
+        awake_ms = attach_state_runs(state) ? now_ms : awake_ms;
         patient = now_ms - awake_ms <= sleeps_ms && now_ms - since_ms <= server->options->wall_limit_ms;
     }
     attach_token_gone(thread);
+    server->settling.acts++;
     attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
     return over;
 }
@@ -201,7 +222,7 @@ static void process_end_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
     (void)end_await(thread, true);
-    attach_processes_check(process->server);
+    (void)attach_process_check(process);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
     while (!process->ended) {
         (void)sim_condition_wait(process->server->sim, &thread->wait.woken, SIM_NEVER_PS, &reason);
@@ -322,6 +343,7 @@ static bool schedule_once(struct attach_thread *thread)
         return false;
     }
     request_take(thread, &request);
+    outside_take(thread, &request);
     attach_request_begin(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
     replay(thread, &request); // also if the program was killed: it made these stores

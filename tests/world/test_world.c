@@ -209,6 +209,13 @@ TEST(World, ALibraryThatIsLoadedLaterReadsTheSimulatedTimeStampCounter)
     EXPECT_EQ(hashes[0], hashes[1]);
 }
 
+TEST(World, AProcessThatAProgramHasKilledIsGoneWhenTheCallReturns)
+{
+    char *text = output_alone(WORLD "killed");
+    EXPECT_STREQ(text, "looks 1 after_ns 10 signal 9\n");
+    free(text);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct attach_fixture fixture;

@@ -312,6 +312,13 @@ API void attach_settle(void)
     }
 }
 
+API void attach_outside(enum attach_outside what)
+{
+    if (timed()) {
+        atomic_fetch_or(&attach_client.segment->outside, (uint32_t)what);
+    }
+}
+
 API void attach_may_wake(void)
 {
     if (timed()) {

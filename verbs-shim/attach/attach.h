@@ -75,6 +75,11 @@ void attach_spend_ps(uint64_t ps);
 void attach_library_enter(void);
 void attach_library_leave(void);
 
+// Real time may have decided something in the process, and the run says that another one may differ: a limit of
+// real_time.h has passed, or the program has set a timer of processor time.
+enum attach_outside { ATTACH_OUTSIDE_LATE = 1, ATTACH_OUTSIDE_TIMER = 2 };
+void attach_outside(enum attach_outside what);
+
 // The descriptor of the connection, which the program must not close; -1: none.
 int attach_descriptor(void);
 // Gives the connection another descriptor; the old one, which stays open, is the program's.

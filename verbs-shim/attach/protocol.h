@@ -218,6 +218,7 @@ struct attach_segment {
     struct attach_greeting greeting;
     _Atomic uint64_t alarm_ps; // of attach_alarm
     _Atomic uint32_t shares;   // perhaps memory with other processes
+    _Atomic uint32_t outside;  // bits of enum attach_outside that the program has noted
     _Atomic uint32_t slot_end; // slots of threads from this number on have never been used
     struct attach_slot slots[ATTACH_SLOTS];
 };
