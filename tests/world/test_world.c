@@ -216,6 +216,16 @@ TEST(World, AProcessThatAProgramHasKilledIsGoneWhenTheCallReturns)
     free(text);
 }
 
+TEST(World, ATimerOfProcessorTimeIsNotedAsThatOfTheMachine)
+{
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "profiled", NULL);
+    play(&fixture);
+    EXPECT_EQ(fixture.result.outside, ATTACH_RUN_OUTSIDE_TIMER);
+    attach_fixture_fini(&fixture);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct attach_fixture fixture;
