@@ -84,6 +84,18 @@ struct attach_thread {
     bool stays;         // it requested its end, and is still there
 };
 
+// What threads of a process have left in words of its memory, and nobody has found yet, with the cause: a thread that
+// makes progress for the library takes a message, and another one polls its completion.
+enum { ATTACH_LEFT_MAX = 64 };
+struct attach_left {
+    struct {
+        uint64_t word;
+        const struct attach_thread *by; // NULL: unused; only compared
+        sim_cause_t cause;
+    } list[ATTACH_LEFT_MAX];
+    unsigned next; // the place that is used next
+};
+
 // --- a process ------------------------------------------------------------------------------------------------------
 
 // Counts of what devices have written to the memory of the process.
@@ -126,6 +138,7 @@ struct attach_process {
     size_t region_last;           // index of the region that was written last
     struct attach_memory *memory; // cached pages; NULL: none yet
     struct attach_writes writes;
+    struct attach_left left;
     observe_process_t *observed;
 };
 
@@ -225,7 +238,9 @@ struct attach_notes {
     uint64_t entries_ps[ATTACH_ENTRIES + 1];
 };
 // false: there are no notes.
-bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes);
+bool attach_notes_begin(struct attach_thread *thread, struct attach_notes *notes);
+// What the call that the note describes is in a breakdown; NULL: it describes no call.
+const struct sim_work *attach_call_work(const struct attach_note *note);
 // The thread has reached the work before that entry.
 void attach_notes_entry(const struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
 // The next note written before that entry of the list.

@@ -79,9 +79,11 @@ static void outside_take(const struct attach_thread *thread, const struct attach
     }
 }
 
-static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
+static const struct sim_work own = {"library", "declared costs", false};
+
+static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps,
+                     const struct sim_work *work)
 {
-    static const struct sim_work own = {"library", "declared costs", false};
     struct attach_process *process = thread->process;
     uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
     request->own_ps += paid_ps;
@@ -92,7 +94,7 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     uint64_t behind_ps = thread->ahead_ps < paid_ps ? thread->ahead_ps : paid_ps;
     thread->ahead_ps -= behind_ps;
     if (!thread->process->server->options->functional) {
-        host_core_spend(thread->core, paid_ps - behind_ps, &own);
+        host_core_spend(thread->core, paid_ps - behind_ps, work);
     }
     if (thread->process->server->adversary != NULL) {
         attach_preempt(thread, ADVERSARY_CALL);
@@ -108,6 +110,17 @@ void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose
     if (late_ps != 0) {
         host_core_spend(thread->core, late_ps, &away);
     }
+}
+
+// What the last work before a request is for. Calls that find something have notes; an empty poll has none.
+static const struct sim_work *work_before(const struct attach_request *request, uint32_t entry)
+{
+    static const struct sim_work polls = {"library", "polls that find nothing", false},
+                                 waits = {"library", "calls that wait", false};
+    bool is_last = entry == request->entry_count;
+    bool wait = request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
+                request->op == ATTACH_OP_FUTEX_WAIT;
+    return is_last && request->op == ATTACH_OP_POLL ? &polls : is_last && wait ? &waits : &own;
 }
 
 static bool write_possible(const struct attach_entry *entry)
@@ -145,6 +158,20 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
     }
 }
 
+// Pays for the work up to a note, from paid_ps on: first what was done before the call that the note describes.
+static void noted_pay(struct attach_thread *thread, struct attach_request *request, const struct attach_note *note,
+                      uint64_t paid_ps, uint64_t until_ps)
+{
+    const struct sim_work *call = attach_call_work(note);
+    bool begins = call != NULL && note->began_entry == note->entry && note->began_after_ps > paid_ps &&
+                  note->began_after_ps < until_ps;
+    if (begins) {
+        work_pay(thread, request, note->began_after_ps - paid_ps, &own);
+        paid_ps = note->began_after_ps;
+    }
+    work_pay(thread, request, until_ps - paid_ps, call != NULL ? call : &own);
+}
+
 // Replays own work of work_ps with its notes. If paths are recorded, the thread pays up to each note separately;
 // otherwise it pays for all at once, as without notes.
 static void work_replay(struct attach_thread *thread, struct attach_request *request, struct attach_notes *notes,
@@ -157,12 +184,12 @@ static void work_replay(struct attach_thread *thread, struct attach_request *req
     while (attach_notes_next(thread, notes, entry, &note)) {
         uint64_t until_ps = note.after_ps < work_ps ? note.after_ps : work_ps;
         if (exact && until_ps > paid_ps) {
-            work_pay(thread, request, until_ps - paid_ps);
+            noted_pay(thread, request, &note, paid_ps, until_ps);
             paid_ps = until_ps;
         }
         attach_note_take(thread, notes, &note, until_ps - paid_ps);
     }
-    work_pay(thread, request, work_ps - paid_ps);
+    work_pay(thread, request, work_ps - paid_ps, work_before(request, entry));
 }
 
 static void replay(struct attach_thread *thread, struct attach_request *request)
@@ -171,10 +198,10 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
     if (!attach_notes_begin(thread, &notes)) {
         for (uint32_t i = 0; i < request->entry_count; i++) {
             const struct attach_entry entry = thread->slot->entries[i];
-            work_pay(thread, request, entry.after_ps);
+            work_pay(thread, request, entry.after_ps, &own);
             entry_replay(thread, &entry);
         }
-        work_pay(thread, request, request->tail_ps);
+        work_pay(thread, request, request->tail_ps, work_before(request, request->entry_count));
         return;
     }
     for (uint32_t i = 0; i < request->entry_count; i++) {

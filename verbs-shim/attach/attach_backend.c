@@ -444,6 +444,7 @@ static void process_make(const struct attach_greeting *greeting)
     backend.ops = process_ops;
     backend.ops.hca_command = greeting->has_hca ? hca_command : NULL;
     backend.ops.polled = greeting->journal_polls ? attach_journal_polled : NULL;
+    backend.ops.left = greeting->journal_polls ? attach_journal_left : NULL;
     backend.process = (struct backend_process){.backend = {&backend.ops, NULL}, .number = greeting->process};
     if (greeting->has_board) {
         (void)peach2_open_booted(&backend.process.backend, &greeting->routing, &backend.process.board);
