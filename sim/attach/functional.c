@@ -45,9 +45,9 @@ static bool requests_wake(struct attach_server *server)
 static void bells_wait(struct attach_server *server)
 {
     uint64_t ahead_ps = sim_next_due_ps(server->sim) - sim_now_ps(server->sim);
-    uint64_t most_ns = attach_real_time(server->real_percent, ahead_ps < SIM_PS_PER_MS
-                                                                  ? ATTACH_REAL_FUNCTIONAL_BUSY_NS
-                                                                  : ATTACH_REAL_FUNCTIONAL_QUIET_NS);
+    uint64_t most_ns =
+        attach_real_time(server->real_percent,
+                         ahead_ps < SIM_PS_PER_MS ? ATTACH_REAL_FUNCTIONAL_BUSY_NS : ATTACH_REAL_FUNCTIONAL_QUIET_NS);
     const struct timespec time = {.tv_nsec = (long)most_ns};
     struct pollfd bells[SOCKETS_MAX] = {{.fd = server->listener.fd, .events = POLLIN}};
     unsigned count = 1;

@@ -178,7 +178,8 @@ struct arrival {
 // kernel for too long, or has computed for too long.
 static bool is_stranger(const struct attach_server *server, struct arrival *arrival, uint64_t now_ms)
 {
-    uint64_t computes_ticks = attach_real_time(server->real_percent, ATTACH_REAL_CHILD_COMPUTES_S * (uint64_t)sysconf(_SC_CLK_TCK));
+    uint64_t computes_ticks =
+        attach_real_time(server->real_percent, ATTACH_REAL_CHILD_COMPUTES_S * (uint64_t)sysconf(_SC_CLK_TCK));
     if (attach_runs(arrival->pid, arrival->pid)) {
         arrival->awake_ms = now_ms;
     }
@@ -200,8 +201,8 @@ static enum awaited await(struct attach_server *server, pid_t pid, bool is_child
         (void)poll(ready, 2, (int)attach_real_time(server->real_percent, ATTACH_REAL_START_LOOK_MS));
         uint64_t now_ms = attach_real_ms();
         over = ready[1].revents != 0;
-        missing =
-            now_ms - arrival.since_ms > server->options->wall_limit_ms || (is_child && is_stranger(server, &arrival, now_ms));
+        missing = now_ms - arrival.since_ms > server->options->wall_limit_ms ||
+                  (is_child && is_stranger(server, &arrival, now_ms));
         attach_accept(server);
     }
     if (arrival.pidfd >= 0) {

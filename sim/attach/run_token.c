@@ -142,8 +142,7 @@ bool attach_tokens_init(struct attach_server *server)
     atomic_store(&server->tokens.bells->awake, ATTACH_BELL_NONE);
     server->tokens.processors.of_programs = -1;
     if (!server->options->any_cpu && !server->options->functional) {
-        processors_init(&server->tokens.processors,
-                        attach_real_time(server->real_percent, ATTACH_REAL_BUSY_WAIT_NS));
+        processors_init(&server->tokens.processors, attach_real_time(server->real_percent, ATTACH_REAL_BUSY_WAIT_NS));
     }
     return true;
 }
@@ -221,7 +220,8 @@ static void sleep_really(struct attach_thread *thread)
                                 {.fd = server->listener.fd, .events = POLLIN}};
         (void)poll(ends, 2, (int)attach_real_time(server->real_percent, ATTACH_REAL_EXIT_LOOK_MS));
     } else {
-        const struct timespec time = {.tv_nsec = (long)attach_real_time(server->real_percent, ATTACH_REAL_TOKEN_LOOK_NS)};
+        const struct timespec time = {.tv_nsec =
+                                          (long)attach_real_time(server->real_percent, ATTACH_REAL_TOKEN_LOOK_NS)};
         uint32_t program = ATTACH_HOLDER_PROGRAM;
         (void)atomic_compare_exchange_strong(holder, &program, ATTACH_HOLDER_AWAITED);
         (void)syscall(SYS_futex, holder, FUTEX_WAIT, ATTACH_HOLDER_AWAITED, &time, NULL, 0);

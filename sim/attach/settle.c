@@ -102,8 +102,9 @@ bool attach_idle(struct attach_server *server)
     if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
-    world_poll(server, idle_ms < attach_real_time(server->real_percent, ATTACH_REAL_IDLE_SHORT_MS) ? ATTACH_REAL_DEADLINE_MS
-                                                                                              : ATTACH_REAL_IDLE_LOOK_MAX_MS);
+    world_poll(server, idle_ms < attach_real_time(server->real_percent, ATTACH_REAL_IDLE_SHORT_MS)
+                           ? ATTACH_REAL_DEADLINE_MS
+                           : ATTACH_REAL_IDLE_LOOK_MAX_MS);
     bool changed = server->settling.wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
     if (outside_waiters(server) == 0 && !changed) {
         return false;

@@ -118,8 +118,8 @@ static const struct sim_work *work_before(const struct attach_request *request, 
     static const struct sim_work polls = {"library", "polls that find nothing", false},
                                  waits = {"library", "calls that wait", false};
     bool is_last = entry == request->entry_count;
-    bool wait = request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
-                request->op == ATTACH_OP_FUTEX_WAIT;
+    bool wait =
+        request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD || request->op == ATTACH_OP_FUTEX_WAIT;
     return is_last && request->op == ATTACH_OP_POLL ? &polls : is_last && wait ? &waits : &own;
 }
 
@@ -223,7 +223,8 @@ static bool end_await(struct attach_thread *thread, bool last)
     const struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
     const struct timespec interval = {
-        .tv_nsec = (long)attach_real_time(server->real_percent, last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
+        .tv_nsec = (long)attach_real_time(server->real_percent,
+                                          last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
     const uint64_t sleeps_ms = attach_real_time(server->real_percent, ATTACH_REAL_END_SLEEPS_MS);
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
     uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;

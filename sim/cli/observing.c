@@ -42,8 +42,7 @@ static bool explain_begin(struct cli_observing *observing, const char *scenario_
     run->explain = true;
     bool selected = cli_selection_parse(given->explain, &run->select);
     observing->each = run->select.last != 0;
-    return selected &&
-           (given->timeline == NULL || cli_output_usable(given->timeline, scenario_path, paths)) &&
+    return selected && (given->timeline == NULL || cli_output_usable(given->timeline, scenario_path, paths)) &&
            breakdown_create(&observing->breakdown) == SIM_OK;
 }
 

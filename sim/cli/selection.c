@@ -101,7 +101,8 @@ static bool is_again(const struct observe_selection *before, const struct observ
 {
     return (before->opcodes != UINT32_MAX && before->opcodes != now->opcodes) ||
            (before->bytes != OBSERVE_ANY && before->bytes != now->bytes) ||
-           (before->qp != 0 && before->qp != now->qp) || (before->number != 0 && (before->number != now->number || before->last != now->last));
+           (before->qp != 0 && before->qp != now->qp) ||
+           (before->number != 0 && (before->number != now->number || before->last != now->last));
 }
 
 bool cli_selection_parse(const char *text, struct observe_selection *select_out)

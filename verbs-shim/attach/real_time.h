@@ -23,9 +23,9 @@
 enum {
     // For the run token of a thread that runs: its end, children of it that sleep, Ctrl-C.
     ATTACH_REAL_TOKEN_LOOK_NS = 1000000,
-    ATTACH_REAL_EXIT_LOOK_MS = 1,            // the same for a program that has announced its end or an exec
-    ATTACH_REAL_START_LOOK_MS = 2,           // for a program or child that attaches itself
-    ATTACH_REAL_THREAD_END_LOOK_NS = 20000,  // for the end of a thread that has requested it
+    ATTACH_REAL_EXIT_LOOK_MS = 1,           // the same for a program that has announced its end or an exec
+    ATTACH_REAL_START_LOOK_MS = 2,          // for a program or child that attaches itself
+    ATTACH_REAL_THREAD_END_LOOK_NS = 20000, // for the end of a thread that has requested it
     ATTACH_REAL_PROCESS_END_LOOK_NS = 2000000,
     ATTACH_REAL_IDLE_LOOK_MAX_MS = 20, // nothing is due: for whatever the kernel does not report by itself
     ATTACH_REAL_IDLE_SHORT_MS = 100,   // before this time it looks after ATTACH_REAL_DEADLINE_MS
@@ -46,9 +46,9 @@ enum {
 // --- how long something may keep silent -----------------------------------------------------------------------------
 
 enum {
-    ATTACH_REAL_CHILD_SLEEPS_MS = 500, // an announced child that sleeps will not attach itself
-    ATTACH_REAL_CHILD_COMPUTES_S = 2,  // nor one that has computed for so long, in its processor time
-    ATTACH_REAL_PARENT_SLEEPS_MS = 500, // a parent that sleeps in the kernel may wait for its child, which begins now
+    ATTACH_REAL_CHILD_SLEEPS_MS = 500,   // an announced child that sleeps will not attach itself
+    ATTACH_REAL_CHILD_COMPUTES_S = 2,    // nor one that has computed for so long, in its processor time
+    ATTACH_REAL_PARENT_SLEEPS_MS = 500,  // a parent that sleeps in the kernel may wait for its child, which begins now
     ATTACH_REAL_THREAD_STARTS_MS = 1000, // an announced thread has not attached itself
     ATTACH_REAL_END_SLEEPS_MS = 100,     // a thread that ends sleeps
     ATTACH_REAL_STALLED_MS = 2000,       // all wait for each other, and nothing is due: the run ends
@@ -75,6 +75,7 @@ enum { ATTACH_REAL_PERCENT_USUAL = 100, ATTACH_REAL_PERCENT_MAX = 1000 };
 // A constant of this header as it counts in a run. percent 0: the usual one.
 static inline uint64_t attach_real_time(uint32_t percent, uint64_t constant)
 {
-    uint64_t scaled = constant * (percent != 0 ? percent : (uint32_t)ATTACH_REAL_PERCENT_USUAL) / ATTACH_REAL_PERCENT_USUAL;
+    uint64_t scaled =
+        constant * (percent != 0 ? percent : (uint32_t)ATTACH_REAL_PERCENT_USUAL) / ATTACH_REAL_PERCENT_USUAL;
     return scaled != 0 ? scaled : 1;
 }

@@ -25,7 +25,8 @@ static bool datagram_pass(int fd)
     char byte = 0;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     uint64_t latest_ms = attach_real_time(attach_environment()->real_percent, ATTACH_REAL_LOOPBACK_MS);
-    const struct timespec latest = {.tv_sec = (time_t)(latest_ms / 1000), .tv_nsec = (long)(latest_ms % 1000) * 1000000};
+    const struct timespec latest = {.tv_sec = (time_t)(latest_ms / 1000),
+                                    .tv_nsec = (long)(latest_ms % 1000) * 1000000};
     const long at = (long)(uintptr_t)&byte;
     bool sent = kernel_call(SYS_sendto, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0) == (long)sizeof byte;
     bool came = sent && kernel_call(SYS_ppoll, (long)(uintptr_t)&ready, 1, (long)(uintptr_t)&latest, 0, 0, 0) == 1;
