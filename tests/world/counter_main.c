@@ -13,6 +13,7 @@ uint64_t reading(uint64_t left_out, uint64_t pattern);
 __asm__(".text\n"
         ".globl reading\n"
         "reading:\n"
+        "    .cfi_startproc\n"
         "    movq %rsi, %xmm7\n"
         "    mov %rsi, %r11\n"
         "    mov %rsi, -8(%rsp)\n"
@@ -38,7 +39,8 @@ __asm__(".text\n"
         "    xor -8(%rsp), %rsi\n"
         "    or %rsi, %r8\n"
         "    or %r8, disturbed(%rip)\n"
-        "    ret\n");
+        "    ret\n"
+        "    .cfi_endproc\n");
 
 int main(void)
 {

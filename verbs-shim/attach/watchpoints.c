@@ -117,6 +117,25 @@ static void refused(void)
     }
 }
 
+// Does a breakpoint notice an access? Some hypervisors accept breakpoints and never report one.
+static bool breakpoints_work(void)
+{
+    static _Atomic int known; // 1: they do, -1: they do not
+    if (known == 0) {
+        volatile uint64_t word = 0;
+        struct breakpoint breakpoint = {0};
+        bool set = breakpoint_set(&breakpoint, (uintptr_t)&word, sizeof word);
+        if (set) {
+            (void)kernel_call(SYS_ioctl, breakpoint.fd, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0);
+            word = 1;
+            (void)kernel_call(SYS_ioctl, breakpoint.fd, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0);
+        }
+        known = set && was_hit(&breakpoint) ? 1 : -1;
+        breakpoint_clear(&breakpoint);
+    }
+    return known > 0;
+}
+
 int attach_watch(void *ctx, const void *memory, size_t bytes)
 {
     uintptr_t first = (uintptr_t)memory, last = first + bytes - 1;
@@ -133,7 +152,7 @@ int attach_watch(void *ctx, const void *memory, size_t bytes)
     unsigned first_bytes = piece_bytes(first, bytes);
     unsigned last_bytes = bytes > first_bytes ? piece_bytes(last + 1, bytes - first_bytes) : 0;
     struct breakpoint *ends = watches[watch].ends;
-    if (!breakpoint_set(&ends[0], first, first_bytes)) {
+    if (!breakpoints_work() || !breakpoint_set(&ends[0], first, first_bytes)) {
         refused();
         return -1;
     }

@@ -14,6 +14,7 @@
 
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/code_jump.h"
 #include "verbs-shim/world/world.h"
 
 #define NS_PER_S 1000000000ull
@@ -283,16 +284,6 @@ long world_call_getrusage(const long *a)
 
 // --- overwriting ----------------------------------------------------------------------------------------------------
 
-// movabs rax, target; jmp rax
-enum { JUMP_BYTES = 12 };
-
-static void jump_write(void *at, void (*target)(void))
-{
-    unsigned char code[JUMP_BYTES] = {0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xe0};
-    memcpy(code + 2, &target, sizeof target);
-    memcpy(at, code, sizeof code);
-}
-
 static const struct {
     const char *name;
     void (*target)(void);
@@ -306,8 +297,8 @@ static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const cha
 {
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < sizeof replaced / sizeof replaced[0]; j++) {
-            if (strcmp(names + symbols[i].st_name, replaced[j].name) == 0 && symbols[i].st_size >= JUMP_BYTES) {
-                jump_write((void *)(base + symbols[i].st_value), replaced[j].target);
+            if (strcmp(names + symbols[i].st_name, replaced[j].name) == 0 && symbols[i].st_size >= WORLD_CODE_JUMP_BYTES) {
+                world_code_jump((void *)(base + symbols[i].st_value), replaced[j].target);
             }
         }
     }

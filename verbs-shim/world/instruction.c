@@ -93,12 +93,12 @@ static bool decode(const unsigned char *code, ZydisDecodedInstruction *decoded,
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, ZYDIS_MAX_INSTRUCTION_LENGTH, decoded, operands));
 }
 
-unsigned world_instruction_bytes(const unsigned char *code, size_t most)
+unsigned world_instruction_bytes(const unsigned char *code)
 {
     ZydisDecoder decoder;
     ZydisDecodedInstruction decoded;
     bool known = ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
-                 ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, most, &decoded));
+                 ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, ZYDIS_MAX_INSTRUCTION_LENGTH, &decoded));
     return known ? decoded.length : 0;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -19,9 +18,7 @@ struct world_instruction {
 bool world_instruction_decode(const unsigned char *code, const greg_t *registers,
                               struct world_instruction *instruction_out);
 
+unsigned world_instruction_bytes(const unsigned char *code); // its length; 0: there is no instruction
 // How long the instruction is where it does the same anywhere else: it moves, computes or compares, and names nothing
 // by its distance. 0: any other.
 unsigned world_instruction_movable_bytes(const unsigned char *code);
-
-// The length of any instruction, of which at most that many bytes can be read. 0: it is none.
-unsigned world_instruction_bytes(const unsigned char *code, size_t most);

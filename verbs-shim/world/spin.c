@@ -280,6 +280,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
     uintptr_t behind = info->si_code == SI_KERNEL ? world_tsc_jump_behind((uintptr_t)registers[REG_RIP] - 1) : 0;
     if (jump != NULL) {
         breakpoint_step(registers, jump);
+    } else if (info->si_code == SI_KERNEL && world_tsc_breakpoint(registers)) {
+        // the program goes on
     } else if (behind != 0) {
         registers[REG_RIP] = (greg_t)behind;
     } else if (world_spin_shared_stepped(registers)) {

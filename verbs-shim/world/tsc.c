@@ -1,6 +1,6 @@
 // The time stamp counter: rdtsc and rdtscp fault (prctl PR_SET_TSC), and the handler returns simulated time at the
-// frequency of /proc/cpuinfo. The program's own handler of SIGSEGV gets every other fault. Where they do not fault, the
-// instructions are overwritten (tsc_rewrite.h).
+// frequency of /proc/cpuinfo. The program's own handler of SIGSEGV gets every other fault. Where the machine lets them
+// not fault, breakpoints replace them (tsc_scan.c).
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "verbs-shim/attach/rdtsc.h"
 #include "verbs-shim/world/tsc_jump.h"
-#include "verbs-shim/world/tsc_rewrite.h"
+#include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
 
 static bool trapping;
@@ -31,11 +31,14 @@ uint64_t world_tsc_now(uintptr_t at)
     return tsc;
 }
 
-// The length of the instruction that reads the counter here, or did before it was overwritten; 0: there is none.
-static unsigned read_bytes(uintptr_t at)
+// Does what the instruction at this address does.
+static void read_replace(greg_t *registers, uintptr_t at, unsigned bytes)
 {
-    unsigned bytes = rdtsc_instruction_bytes((const unsigned char *)at); // NOLINT(performance-no-int-to-ptr)
-    return bytes != 0 ? bytes : world_tsc_rewritten_bytes(at);
+    uint64_t tsc = world_tsc_now(at);
+    registers[REG_RAX] = (greg_t)(tsc & UINT32_MAX);
+    registers[REG_RDX] = (greg_t)(tsc >> 32);
+    registers[REG_RCX] = bytes == RDTSCP_BYTES ? 0 : registers[REG_RCX];
+    registers[REG_RIP] = (greg_t)(bytes == RDTSC_BYTES ? world_tsc_jump_note(at) : at + bytes);
 }
 
 static void on_fault(int signal_number, siginfo_t *info, void *context)
@@ -47,28 +50,29 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     if (noted) {
         return;
     }
-    if (probing) {
-        probing = false;
-        registers[REG_RIP] += RDTSC_BYTES;
-        return;
-    }
     // A fault without an address is a general protection fault, so the instruction itself is readable.
-    bool readable = info->si_code == SI_KERNEL && trapping;
-    if (readable && world_tsc_rewrite_mapped(registers)) {
-        errno = saved;
-        return;
-    }
-    unsigned length = readable ? read_bytes((uintptr_t)registers[REG_RIP]) : 0;
+    unsigned length =
+        info->si_code == SI_KERNEL && trapping ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
     if (length == 0) {
         world_signal_pass(signal_number, info, context);
         return;
     }
-    uint64_t tsc = world_tsc_now((uintptr_t)registers[REG_RIP]);
-    registers[REG_RAX] = (greg_t)(tsc & UINT32_MAX);
-    registers[REG_RDX] = (greg_t)(tsc >> 32);
-    registers[REG_RCX] = length == RDTSCP_BYTES ? 0 : registers[REG_RCX];
-    uintptr_t at = (uintptr_t)registers[REG_RIP];
-    registers[REG_RIP] = (greg_t)(length == RDTSC_BYTES ? world_tsc_jump_note(at) : at + length);
+    if (probing) {
+        probing = false;
+        registers[REG_RIP] += length;
+        return;
+    }
+    read_replace(registers, (uintptr_t)registers[REG_RIP], length);
+}
+
+bool world_tsc_breakpoint(greg_t *registers)
+{
+    uintptr_t at = (uintptr_t)registers[REG_RIP] - 1;
+    unsigned length = world_tsc_scan_bytes(at);
+    if (length != 0) {
+        read_replace(registers, at, length);
+    }
+    return length != 0;
 }
 
 void world_tsc_trap(bool on)
@@ -78,11 +82,12 @@ void world_tsc_trap(bool on)
     }
 }
 
-// Does a read of the counter fault? Some hypervisors let programs read it whatever the flag is.
-static bool traps(void)
+// Does the instruction fault? Some hypervisors let it read the machine's counter all the same.
+static bool faults(void)
 {
+    uint32_t low, high;
     probing = true;
-    __asm__ volatile("rdtsc" : : : "rax", "rdx", "memory");
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
     bool faulted = !probing;
     probing = false;
     return faulted;
@@ -91,10 +96,11 @@ static bool traps(void)
 void world_tsc_start(void)
 {
     world_signal_take(SIGSEGV, on_fault, SA_NODEFER | SA_ONSTACK);
-    trapping = true;
+    const char *how = getenv("TCASIM_TSC"); // for tests: "breakpoints"
+    trapping = how == NULL || strcmp(how, "breakpoints") != 0;
     world_tsc_trap(true);
-    const char *forced = getenv("TCASIM_TSC_REWRITE"); // a test
-    if (!traps() || (forced != NULL && forced[0] == '1')) {
-        world_tsc_rewrite_start();
+    if (!trapping || !faults()) {
+        trapping = false;
+        world_tsc_scan_start();
     }
 }

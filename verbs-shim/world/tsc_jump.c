@@ -11,8 +11,9 @@
 #include "verbs-shim/world/text.h"
 
 enum {
-    SITES_MAX = 32,
-    READS_BEFORE = 64, // an instruction that rarely runs is not moved
+    SITES_MAX = 256,
+    READS_BEFORE = 8, // an instruction that rarely runs is not moved
+    REGIONS_MAX = 8,
     JUMP_BYTES = 5,
     PAGE_BYTES = 4096,
     BREAKPOINT = 0xcc,
@@ -27,7 +28,7 @@ static struct site {
     unsigned reads;
     unsigned char *stub; // NULL: none yet
 } sites[SITES_MAX];
-static unsigned char *region; // of stubs
+static unsigned char *regions[REGIONS_MAX]; // of stubs
 
 // --- the way in -----------------------------------------------------------------------------------------------------
 // As for a signal handler of the kernel, all registers of the program are saved: flags, general and vector registers
@@ -95,7 +96,7 @@ static unsigned char *region_near(uintptr_t at)
 }
 
 // A stub address for which the second byte of the jump's distance is a breakpoint. NULL: it is in use, or too far away.
-static unsigned char *stub_address(uintptr_t at)
+static unsigned char *stub_address(uintptr_t at, unsigned char *region)
 {
     uintptr_t behind = at + JUMP_BYTES, base = (uintptr_t)region;
     unsigned char *stub = region + ((behind + BREAKPOINT * 0x100u - base) & 0xffff);
@@ -107,6 +108,18 @@ static unsigned char *stub_address(uintptr_t at)
         if (sites[i].stub != NULL && sites[i].stub + STUB_BYTES > stub && stub + STUB_BYTES > sites[i].stub) {
             return NULL;
         }
+    }
+    return stub;
+}
+
+// In the first region that has a place for it, or in a new one.
+static unsigned char *stub_find(uintptr_t at, unsigned char **region_out)
+{
+    unsigned char *stub = NULL;
+    for (unsigned i = 0; i < REGIONS_MAX && stub == NULL; i++) {
+        regions[i] = regions[i] != NULL ? regions[i] : region_near(at);
+        stub = regions[i] != NULL ? stub_address(at, regions[i]) : NULL;
+        *region_out = regions[i];
     }
     return stub;
 }
@@ -151,8 +164,7 @@ static void jump_make(struct site *site)
         return;
     }
     state_bytes = bytes;
-    region = region != NULL ? region : region_near(site->at);
-    unsigned char *stub = region != NULL ? stub_address(site->at) : NULL;
+    unsigned char *region, *stub = stub_find(site->at, &region);
     if (stub == NULL || mprotect(region, REGION_BYTES, PROT_READ | PROT_WRITE) != 0) {
         return;
     }

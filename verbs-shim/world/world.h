@@ -61,6 +61,7 @@ const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy);
 
 void world_tsc_start(void);
 void world_tsc_trap(bool on);
+bool world_tsc_breakpoint(greg_t *registers); // does what the instruction there does; false: none of tsc_scan.h
 
 // --- system calls that wait (trap.c) --------------------------------------------------------------------------------
 
