@@ -418,6 +418,13 @@ void host_core_polled(host_core_t *core, uint64_t bus_address, bool found, uint6
     host_memory_polled(core->memory, bus_address, found, polled_ps, core->name);
 }
 
+void host_core_found(host_core_t *core, sim_cause_t left)
+{
+    if (left != 0 && sim_causes_recorded(core->sim)) {
+        sim_cause_follow(core->sim, left, core->name, &until_poll);
+    }
+}
+
 void host_core_abandon(host_core_t *core)
 {
     core->abandoned = true;

@@ -60,6 +60,8 @@ bool host_core_poll(host_core_t *core, uint64_t bus_address, uint64_t mask, uint
 
 // The program itself polled with cached loads and has paid for them; see host_memory_polled.
 void host_core_polled(host_core_t *core, uint64_t bus_address, bool found, uint64_t polled_ps);
+// It has found what another thread has left in memory, by the action with this cause.
+void host_core_found(host_core_t *core, sim_cause_t left);
 
 // Called from outside the core's thread: the program has ended. Its poll, and every later one, returns false at once.
 void host_core_abandon(host_core_t *core);

@@ -53,11 +53,12 @@ struct attach_run_options {
 
 // Why another run may differ from this one, as far as the simulator notices. Bits of attach_run_result.outside.
 enum attach_run_outside {
-    ATTACH_RUN_OUTSIDE_THREAD = 1,  // a thread attached that its creator had not announced
-    ATTACH_RUN_OUTSIDE_CHILD = 2,   // a process attached that its parent had not announced
-    ATTACH_RUN_OUTSIDE_EVENT = 4,   // a program waited for the outside, and something came from there
-    ATTACH_RUN_OUTSIDE_CLOCK = 8,   // a limit of real time passed and decided when something happened in simulated time
-    ATTACH_RUN_OUTSIDE_COMPUTE = 16 // processor time of this machine counts (nodes.*.host.compute)
+    ATTACH_RUN_OUTSIDE_THREAD = 1, // a thread attached that its creator had not announced
+    ATTACH_RUN_OUTSIDE_CHILD = 2,  // a process attached that its parent had not announced
+    ATTACH_RUN_OUTSIDE_EVENT = 4,  // a program waited for the outside, and something came from there
+    ATTACH_RUN_OUTSIDE_CLOCK = 8,  // a limit of real time passed and decided when something happened in simulated time
+    ATTACH_RUN_OUTSIDE_COMPUTE = 16, // processor time of this machine counts (nodes.*.host.compute)
+    ATTACH_RUN_OUTSIDE_TIMER = 32    // a program set a timer of processor time, which is this machine's
 };
 
 struct attach_run_result {

@@ -31,10 +31,14 @@ char attach_state(pid_t pid, pid_t tid)
     return name_end != NULL && name_end[1] == ' ' ? name_end[2] : 'X';
 }
 
+bool attach_state_runs(char state)
+{
+    return state == 'R' || state == 'D' || state == 't';
+}
+
 bool attach_runs(pid_t pid, pid_t tid)
 {
-    char state = attach_state(pid, tid);
-    return state == 'R' || state == 'D';
+    return attach_state_runs(attach_state(pid, tid));
 }
 
 // The last part of the path. The text goes to a terminal and was chosen by the program, so it is cleaned.

@@ -6,8 +6,7 @@
 
 #include "sim/attach/internal.h"
 
-// How long the simulator sleeps when no program has a request: while devices are active, and otherwise.
-enum { BUSY_NS = 20000, QUIET_NS = 1000000, SOCKETS_MAX = 256 };
+enum { SOCKETS_MAX = 256 };
 
 static uint64_t real_ps(void)
 {
@@ -46,7 +45,10 @@ static bool requests_wake(struct attach_server *server)
 static void bells_wait(struct attach_server *server)
 {
     uint64_t ahead_ps = sim_next_due_ps(server->sim) - sim_now_ps(server->sim);
-    const struct timespec time = {.tv_nsec = ahead_ps < SIM_PS_PER_MS ? BUSY_NS : QUIET_NS};
+    uint64_t most_ns =
+        attach_real_time(server->real_percent,
+                         ahead_ps < SIM_PS_PER_MS ? ATTACH_REAL_FUNCTIONAL_BUSY_NS : ATTACH_REAL_FUNCTIONAL_QUIET_NS);
+    const struct timespec time = {.tv_nsec = (long)most_ns};
     struct pollfd bells[SOCKETS_MAX] = {{.fd = server->listener.fd, .events = POLLIN}};
     unsigned count = 1;
     for (struct attach_process *p = server->processes; p != NULL && count < SOCKETS_MAX; p = p->next) {

@@ -21,6 +21,7 @@
 #include "sim/platform/machine.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/protocol.h"
+#include "verbs-shim/attach/real_time.h"
 
 struct attach_memory;
 
@@ -83,6 +84,18 @@ struct attach_thread {
     bool stays;         // it requested its end, and is still there
 };
 
+// What threads of a process have left in words of its memory, and nobody has found yet, with the cause: a thread that
+// makes progress for the library takes a message, and another one polls its completion.
+enum { ATTACH_LEFT_MAX = 64 };
+struct attach_left {
+    struct {
+        uint64_t word;
+        const struct attach_thread *by; // NULL: unused; only compared
+        sim_cause_t cause;
+    } list[ATTACH_LEFT_MAX];
+    unsigned next; // the place that is used next
+};
+
 // --- a process ------------------------------------------------------------------------------------------------------
 
 // Counts of what devices have written to the memory of the process.
@@ -125,6 +138,7 @@ struct attach_process {
     size_t region_last;           // index of the region that was written last
     struct attach_memory *memory; // cached pages; NULL: none yet
     struct attach_writes writes;
+    struct attach_left left;
     observe_process_t *observed;
 };
 
@@ -147,6 +161,7 @@ struct attach_server {
     plat_machine_t *machine;
     adversary_t *adversary; // NULL: none
     sim_t *sim;
+    uint32_t real_percent; // of each constant of real_time.h
     struct attach_scratch scratch;
     struct attach_listener listener;
     struct attach_network network;
@@ -192,7 +207,10 @@ void attach_process_ended(struct attach_process *process);
 // under a real kernel.
 void attach_process_forget(struct attach_process *process);
 void attach_process_destroy(struct attach_process *process);
-void attach_processes_check(struct attach_server *server); // has one of them ended?
+// Has it ended? It had the run token, has requested its end, or was killed by a program.
+bool attach_process_check(struct attach_process *process);
+// Has any process ended? One that ends for no such reason was killed from outside of the run, which is noted.
+void attach_processes_check(struct attach_server *server);
 
 // --- thread.c -------------------------------------------------------------------------------------------------------
 
@@ -220,7 +238,9 @@ struct attach_notes {
     uint64_t entries_ps[ATTACH_ENTRIES + 1];
 };
 // false: there are no notes.
-bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes);
+bool attach_notes_begin(struct attach_thread *thread, struct attach_notes *notes);
+// What the call that the note describes is in a breakdown; NULL: it describes no call.
+const struct sim_work *attach_call_work(const struct attach_note *note);
 // The thread has reached the work before that entry.
 void attach_notes_entry(const struct attach_thread *thread, struct attach_notes *notes, uint32_t entry);
 // The next note written before that entry of the list.

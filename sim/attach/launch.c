@@ -15,7 +15,6 @@
 
 // Status codes as of a shell: the program cannot be executed, it does not exist, or its files cannot be opened.
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, NO_FILE = 1 };
-enum { AWAIT_MS = 2 };
 #define START_LATEST_PS (100 * SIM_PS_PER_MS)
 // Without simulated time: covers what takes some 100 ms of real time while the others run.
 #define FREE_START_PS (5 * SIM_PS_PER_MS)
@@ -72,6 +71,7 @@ static void preload(const char *directory, bool gpu_mpi, bool check)
 static void environment_set(const struct attach_server *server, const struct attach_program *program)
 {
     (void)setenv("TCASIM_ATTACH", server->scratch.path, 1);
+    (void)unsetenv(ATTACH_REAL_PERCENT_NAME); // a program sees the same environment in each run
     (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
     (void)setenv("TCASIM_HOME", server->scenario->nodes[program->node].name, 1);
     char sysfs[ATTACH_SYSFS_BYTES];
@@ -168,23 +168,23 @@ static unsigned long processor_ticks(pid_t pid)
                : 0;
 }
 
-// A child attaches itself before its own code begins. It is taken for a stranger that never will if it sleeps in the
-// kernel for so long, or has computed for so long.
-enum { CHILD_SLEEPS_MS = 500, CHILD_COMPUTES_S = 2 };
-
 struct arrival {
     pid_t pid;
     int pidfd;
     uint64_t since_ms, awake_ms;
 };
 
-static bool is_stranger(struct arrival *arrival, uint64_t now_ms)
+// A child attaches itself before its own code begins. It is taken for a stranger that never will if it sleeps in the
+// kernel for too long, or has computed for too long.
+static bool is_stranger(const struct attach_server *server, struct arrival *arrival, uint64_t now_ms)
 {
+    uint64_t computes_ticks =
+        attach_real_time(server->real_percent, ATTACH_REAL_CHILD_COMPUTES_S * (uint64_t)sysconf(_SC_CLK_TCK));
     if (attach_runs(arrival->pid, arrival->pid)) {
         arrival->awake_ms = now_ms;
     }
-    return now_ms - arrival->awake_ms > CHILD_SLEEPS_MS ||
-           processor_ticks(arrival->pid) > CHILD_COMPUTES_S * (unsigned long)sysconf(_SC_CLK_TCK);
+    return now_ms - arrival->awake_ms > attach_real_time(server->real_percent, ATTACH_REAL_CHILD_SLEEPS_MS) ||
+           processor_ticks(arrival->pid) > computes_ticks;
 }
 
 enum awaited { AWAITED_HERE, AWAITED_OVER, AWAITED_MISSING };
@@ -198,11 +198,11 @@ static enum awaited await(struct attach_server *server, pid_t pid, bool is_child
     while (!over && !missing && connected(server, pid) == NULL && !attach_stopped(server)) {
         struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN},
                                  {.fd = arrival.pidfd, .events = POLLIN}};
-        (void)poll(ready, 2, AWAIT_MS);
+        (void)poll(ready, 2, (int)attach_real_time(server->real_percent, ATTACH_REAL_START_LOOK_MS));
         uint64_t now_ms = attach_real_ms();
         over = ready[1].revents != 0;
-        missing =
-            now_ms - arrival.since_ms > server->options->wall_limit_ms || (is_child && is_stranger(&arrival, now_ms));
+        missing = now_ms - arrival.since_ms > server->options->wall_limit_ms ||
+                  (is_child && is_stranger(server, &arrival, now_ms));
         attach_accept(server);
     }
     if (arrival.pidfd >= 0) {
@@ -268,6 +268,7 @@ static void program_start(struct attach_server *server, uint32_t index)
     }
     server->launch.pids[index] = pid;
     if (await(server, pid, false) == AWAITED_MISSING) {
+        attach_outside_note(server, ATTACH_RUN_OUTSIDE_CLOCK);
         attach_fail(server, "%s (process %d) has not attached itself in %llu s of real time", program->argv[0],
                     (int)pid, (unsigned long long)server->options->wall_limit_ms / 1000);
     } else if (connected(server, pid) == NULL) {

@@ -7,9 +7,6 @@
 
 #include "sim/attach/internal.h"
 
-// Real time to wait while all wait for each other and nothing is due: the kernel may still deliver something, and
-// children that are not attached may act.
-enum { GRACE_MS = 2000 };
 // CLOCK_CALLS: attach calls between two checks of the real clock. MANY_CALLS: that many calls or sleeps show that a
 // program asks repeatedly; one that computes for a minute, or sleeps for a month, makes few.
 enum { CLOCK_CALLS = 8, MANY_CALLS = 10000 };
@@ -135,16 +132,18 @@ static bool all_short(const struct attach_server *server, uint64_t most_ps)
 }
 
 // May someone outside the run let a program go on? That takes real time, however far simulated time goes.
-static bool has_others(const struct attach_server *server)
+static bool has_others(struct attach_server *server)
 {
-    return !server->ends.badly && !attach_programs_over(server) &&
-           (attach_watches_of_others(server) || has_strangers(server));
+    bool asks = !server->ends.badly && !attach_programs_over(server), strangers = asks && has_strangers(server);
+    attach_outside_note(server, strangers ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
+    return asks && (attach_watches_of_others(server) || strangers);
 }
 
-uint64_t attach_idle_limit_ms(const struct attach_server *server)
+uint64_t attach_idle_limit_ms(struct attach_server *server)
 {
-    uint64_t limit_ms = server->options->wall_limit_ms;
-    return has_others(server) || limit_ms < GRACE_MS ? limit_ms : GRACE_MS;
+    uint64_t limit_ms = server->options->wall_limit_ms,
+             stalled_ms = attach_real_time(server->real_percent, ATTACH_REAL_STALLED_MS);
+    return has_others(server) || limit_ms < stalled_ms ? limit_ms : stalled_ms;
 }
 
 static void still_fail(struct attach_server *server, const char *who, uint64_t seconds, const char *of)

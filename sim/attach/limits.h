@@ -48,7 +48,8 @@ struct attach_ends {
 // Reads a file of /proc/<pid> as text. Returns its length; -1: it does not exist.
 ssize_t attach_proc_read(pid_t pid, const char *name, char *text_out, size_t bytes);
 char attach_state(pid_t pid, pid_t tid); // proc(5), /proc/<pid>/stat; 'X': the thread does not exist
-// Does the thread compute, or wait for a disk? false: it sleeps, or does not exist.
+// Does the thread compute, wait for a disk, or was it stopped by a tracer? false: it sleeps, or does not exist.
+bool attach_state_runs(char state);
 bool attach_runs(pid_t pid, pid_t tid);
 void attach_name_read(struct attach_process *process);
 // The process has ended, and was not reaped yet.
@@ -71,7 +72,7 @@ void attach_notified_note(struct attach_server *server);
 // Called while devices move and no program has the run token.
 void attach_devices_check(void *server);
 // How long all may wait for the outside while no event is due.
-uint64_t attach_idle_limit_ms(const struct attach_server *server);
+uint64_t attach_idle_limit_ms(struct attach_server *server);
 // --- where.c --------------------------------------------------------------------------------------------------------
 
 // The functions in which the thread is: "spin (a.out), called by main (a.out)". false: not found.

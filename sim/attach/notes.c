@@ -6,11 +6,60 @@ _Static_assert(ATTACH_FRAMES == OBSERVE_FRAMES, "a note has as many call frames 
 // A program that gives wrong times must not overflow a clock.
 static const uint64_t own_max_ps = 1000000 * SIM_PS_PER_MS;
 
-bool attach_notes_begin(const struct attach_thread *thread, struct attach_notes *notes)
+// --- what threads leave for each other ------------------------------------------------------------------------------
+
+// -1: nothing is there.
+static int left_find(const struct attach_left *left, uint64_t word)
+{
+    int found = -1;
+    for (int i = 0; i < ATTACH_LEFT_MAX && found < 0; i++) {
+        found = left->list[i].by != NULL && left->list[i].word == word ? i : -1;
+    }
+    return found;
+}
+
+// is_new: it is noted for the first time. Else it may have been found meanwhile, by a thread whose time is behind.
+static void left_note(struct attach_thread *thread, uint64_t word, bool is_new)
+{
+    struct attach_left *left = &thread->process->left;
+    int place = left_find(left, word);
+    if (place < 0 && is_new) {
+        place = (int)left->next;
+        left->next = (left->next + 1) % ATTACH_LEFT_MAX;
+    }
+    if (place >= 0) {
+        left->list[place].word = word;
+        left->list[place].by = thread;
+        left->list[place].cause = sim_cause_now(thread->process->server->sim);
+    }
+}
+
+static void left_take(struct attach_thread *thread, uint64_t word)
+{
+    struct attach_left *left = &thread->process->left;
+    int place = left_find(left, word);
+    if (place >= 0 && left->list[place].by != thread) {
+        host_core_found(thread->core, left->list[place].cause);
+    }
+    if (place >= 0) {
+        left->list[place].by = NULL;
+    }
+}
+
+// --- the notes of a scheduling slot ---------------------------------------------------------------------------------
+
+// What the thread has left is there from now on, though it has not paid for it: others have the run token meanwhile.
+bool attach_notes_begin(struct attach_thread *thread, struct attach_notes *notes)
 {
     uint32_t count = atomic_load_explicit(&thread->slot->note_count, memory_order_acquire);
     notes->count = count < ATTACH_NOTES ? count : ATTACH_NOTES;
     notes->taken = 0;
+    for (uint32_t i = 0; i < notes->count; i++) {
+        const struct journal_record *record = &thread->slot->notes[i].record;
+        if (record->call == ATTACH_NOTE_LEFT) {
+            left_note(thread, record->a, true);
+        }
+    }
     return notes->count != 0;
 }
 
@@ -37,6 +86,16 @@ bool attach_notes_next(struct attach_thread *thread, struct attach_notes *notes,
     bool is_next = note_out->entry <= entry;
     notes->taken += is_next;
     return is_next;
+}
+
+const struct sim_work *attach_call_work(const struct attach_note *note)
+{
+    static const struct sim_work calls[] = {
+#define JOURNAL_CALL(name, text, member) [JOURNAL_##name] = {"library", text, false},
+        JOURNAL_CALLS(JOURNAL_CALL)
+#undef JOURNAL_CALL
+    };
+    return note->record.call < JOURNAL_CALL_COUNT ? &calls[note->record.call] : NULL;
 }
 
 // How long the call took: exact, if it began in this list.
@@ -74,6 +133,14 @@ void attach_note_take(struct attach_thread *thread, const struct attach_notes *n
         if (attach_pinned_owned(process, note->record.a, 1)) {
             host_core_polled(thread->core, note->record.a, note->record.b != 0, thread->token.given_ps);
         }
+        return;
+    }
+    if (note->record.call == ATTACH_NOTE_LEFT) {
+        left_note(thread, note->record.a, false);
+        return;
+    }
+    if (note->record.call == ATTACH_NOTE_FOUND) {
+        left_take(thread, note->record.a);
         return;
     }
     const struct observe_call call = {.thread = thread->name,

@@ -31,6 +31,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .node_count = server->scenario->node_count,
         .process = process->number,
         .simulator = (uint32_t)getpid(),
+        .real_percent = server->real_percent,
         .first_bell = process->first_bell,
         .id = process->id,
         .address_base = server->network.address_base,
@@ -186,6 +187,7 @@ void attach_process_ended(struct attach_process *process)
         return;
     }
     process->ended = true;
+    server->settling.acts++;
     observe_process_end(process->observed, sim_now_ps(server->sim));
     bool over = attach_over(process->pidfd); // or the process has become another program
     if (over) {
@@ -213,17 +215,26 @@ void attach_process_forget(struct attach_process *process)
     *link = process->next;
     process->server->launch.node_processes[process->node]--;
     process->server->settling.idle_since_ms = 0; // programs may have waited for this end
+    attach_killed_await(process->server);        // the kernel may have ended its children (PR_SET_PDEATHSIG)
+    attach_signals_sent(process->server);
     attach_outside_note(process->server, process->expected ? 0 : ATTACH_RUN_OUTSIDE_CHILD);
     attach_outside_wake(process->server, true);
     sim_condition_signal(process->server->sim, &process->server->launch.process_ended);
     attach_process_destroy(process);
 }
 
+bool attach_process_check(struct attach_process *process)
+{
+    bool ends = !process->ended && attach_over(process->pidfd);
+    if (ends) {
+        attach_process_ended(process);
+    }
+    return ends;
+}
+
 void attach_processes_check(struct attach_server *server)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        if (!process->ended && attach_over(process->pidfd)) {
-            attach_process_ended(process);
-        }
+        attach_outside_note(server, attach_process_check(process) ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     }
 }

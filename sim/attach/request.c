@@ -1,5 +1,6 @@
 // The requests of programs for accesses, waits, memory and threads. Whatever the table of requests does not check
 // (request_table.c) is checked here before a model sees it.
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -18,8 +19,6 @@ static const uint64_t read_max_bytes = 1ull << 30, pinned_max_bytes = 8ull << 30
 
 // Simulated time that a process takes to end, about as on Linux.
 static const uint64_t exit_ps = 100 * SIM_PS_PER_US;
-// How long a created thread may take to attach.
-enum { THREAD_MS = 1000 };
 
 // --- accesses -------------------------------------------------------------------------------------------------------
 
@@ -289,20 +288,51 @@ int attach_object_destroy(struct attach_thread *thread, const struct attach_obje
 
 // --- threads and processes ------------------------------------------------------------------------------------------
 
+static bool has_slot(const struct attach_process *process, pid_t tid)
+{
+    bool has = false;
+    for (unsigned i = 0; i < process->slots && !has; i++) {
+        has = process->threads[i] != NULL && process->segment->slots[i].tid == (uint32_t)tid;
+    }
+    return has;
+}
+
+// Does a thread run that has not attached itself? It only needs a processor to do so.
+static bool new_thread_runs(const struct attach_process *process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
+    DIR *tasks = opendir(path);
+    bool runs = false;
+    for (const struct dirent *task; tasks != NULL && !runs && (task = readdir(tasks)) != NULL;) {
+        pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
+        runs = tid > 0 && !has_slot(process, tid) && attach_runs(process->pid, tid);
+    }
+    if (tasks != NULL) {
+        (void)closedir(tasks);
+    }
+    return runs;
+}
+
 // Simulated time stops until the new thread has attached.
 int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_args_thread *args,
                             struct attach_reply_thread *reply)
 {
-    const struct attach_process *process = thread->process;
+    struct attach_process *process = thread->process;
     (void)args;
     (void)reply;
     struct attach_server *server = process->server;
+    const uint64_t silent_ms = attach_real_time(server->real_percent, ATTACH_REAL_THREAD_STARTS_MS);
     unsigned before = process->thread_count;
     uint64_t since_ms = attach_real_ms();
-    for (unsigned i = 0; process->thread_count == before; i++) {
+    while (process->thread_count == before) {
         attach_threads_find(server, true);
-        attach_processes_check(server);
-        bool late = attach_real_ms() - since_ms > THREAD_MS;
+        (void)attach_process_check(process);
+        bool late = attach_real_ms() - since_ms > silent_ms;
+        if (late && new_thread_runs(process)) {
+            since_ms = attach_real_ms();
+            late = false;
+        }
         if (process->ended || attach_stopped(server) || late) {
             attach_outside_note(server, late && !process->ended ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
             return -ETIMEDOUT;

@@ -216,10 +216,11 @@ static enum sim_status machine_create(struct attach_server *server)
 }
 
 static enum sim_status scenario_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
-                                    struct attach_run_result *result)
+                                    uint32_t real_percent, struct attach_run_result *result)
 {
     struct attach_server server = {.scenario = scenario,
                                    .options = options,
+                                   .real_percent = real_percent,
                                    .result = result,
                                    .listener = {.fd = -1},
                                    .scratch = {.alive = -1},
@@ -271,6 +272,16 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
     return status;
 }
 
+// For tests: how long the constants of real_time.h are. false: nobody can have meant that.
+static bool real_percent_read(uint32_t *percent_out)
+{
+    const char *text = getenv(ATTACH_REAL_PERCENT_NAME);
+    char *end = NULL;
+    unsigned long percent = text != NULL ? strtoul(text, &end, 10) : ATTACH_REAL_PERCENT_USUAL;
+    *percent_out = (uint32_t)percent;
+    return (end == NULL || (end != text && *end == '\0')) && percent >= 1 && percent <= ATTACH_REAL_PERCENT_MAX;
+}
+
 enum sim_status attach_run(const struct scn_scenario *scenario, const struct attach_run_options *options,
                            struct attach_run_result *result)
 {
@@ -287,8 +298,14 @@ enum sim_status attach_run(const struct scn_scenario *scenario, const struct att
                  scenario->node_count, ATTACH_HOSTS);
         return SIM_ERR_UNSUPPORTED;
     }
+    uint32_t real_percent;
+    if (!real_percent_read(&real_percent)) {
+        snprintf(result->text, sizeof result->text, "%s is '%s'; it must be a number from 1 to %d",
+                 ATTACH_REAL_PERCENT_NAME, getenv(ATTACH_REAL_PERCENT_NAME), ATTACH_REAL_PERCENT_MAX);
+        return SIM_ERR_UNSUPPORTED;
+    }
     struct scn_scenario *copy = scenario_copy(scenario);
-    enum sim_status status = copy != NULL ? scenario_run(copy, options, result) : SIM_ERR_NO_MEMORY;
+    enum sim_status status = copy != NULL ? scenario_run(copy, options, real_percent, result) : SIM_ERR_NO_MEMORY;
     free(copy);
     return status;
 }

@@ -19,12 +19,7 @@
 
 #include "sim/attach/internal.h"
 
-// How often the simulator checks for the end of a scheduled program and for Ctrl-C; the same for a program that has
-// announced its end; how long a scheduled program must sleep in the kernel before its child may begin.
-enum { CHECK_NS = 1000000, EXIT_CHECK_MS = 1, CHILD_MS = 500 };
-// How long a side busy-waits: about as long as it takes to wake a thread on another processor (60 us on a virtual
-// machine).
-enum { BUSY_WAIT_NS = 300000, POLLS_MEASURED = 2000 };
+enum { POLLS_MEASURED = 2000 };
 // While apart: of WINDOW_GRANTS grants of the token, WINDOW_LATE may be late. While together: for TOGETHER_MIN grants,
 // and for four times as many if the simulator was apart only shortly before.
 enum { WINDOW_GRANTS = 64, WINDOW_LATE = 16, TOGETHER_MIN = 256, TOGETHER_MAX = 1 << 16, GOOD_WINDOWS = 64 };
@@ -38,8 +33,8 @@ static uint64_t real_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-// One poll takes 5 to 50 ns, depending on the processor.
-static uint32_t polls_measure(void)
+// As many polls as fit into busy_wait_ns. One takes 5 to 50 ns, depending on the processor.
+static uint32_t polls_measure(uint64_t busy_wait_ns)
 {
     uint64_t least_ns = UINT64_MAX;
     for (unsigned i = 0; i < 3; i++) {
@@ -50,7 +45,7 @@ static uint32_t polls_measure(void)
         uint64_t ns = real_ns() - began_ns;
         least_ns = ns < least_ns ? ns : least_ns;
     }
-    return (uint32_t)((uint64_t)POLLS_MEASURED * BUSY_WAIT_NS / (least_ns + 1)) + 1;
+    return (uint32_t)(POLLS_MEASURED * busy_wait_ns / (least_ns + 1)) + 1;
 }
 
 static void only(int cpu)
@@ -98,7 +93,7 @@ static void processors_note(struct attach_server *server, bool late)
     }
 }
 
-static void processors_init(struct attach_processors *processors)
+static void processors_init(struct attach_processors *processors, uint64_t busy_wait_ns)
 {
     int cpu = sched_getcpu();
     *processors = (struct attach_processors){.of_programs = -1, .together = TOGETHER_MIN / 4};
@@ -108,7 +103,7 @@ static void processors_init(struct attach_processors *processors)
     processors->of_programs = cpu;
     processors->others = processors->before;
     CPU_CLR((size_t)cpu, &processors->others);
-    processors->polls = CPU_COUNT(&processors->others) > 0 ? polls_measure() : 0;
+    processors->polls = CPU_COUNT(&processors->others) > 0 ? polls_measure(busy_wait_ns) : 0;
     only(cpu);
 }
 
@@ -147,7 +142,7 @@ bool attach_tokens_init(struct attach_server *server)
     atomic_store(&server->tokens.bells->awake, ATTACH_BELL_NONE);
     server->tokens.processors.of_programs = -1;
     if (!server->options->any_cpu && !server->options->functional) {
-        processors_init(&server->tokens.processors);
+        processors_init(&server->tokens.processors, attach_real_time(server->real_percent, ATTACH_REAL_BUSY_WAIT_NS));
     }
     return true;
 }
@@ -183,6 +178,7 @@ static void ring(struct attach_server *server, const struct attach_thread *threa
 void attach_token_give(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
+    server->settling.acts++;
     atomic_store(&thread->slot->holder, ATTACH_HOLDER_PROGRAM);
     atomic_store(&server->tokens.bells->next, thread->token.bell);
     thread->token.rung =
@@ -218,12 +214,14 @@ static bool busy_waited(const struct attach_thread *thread)
 static void sleep_really(struct attach_thread *thread)
 {
     _Atomic uint32_t *holder = &thread->slot->holder;
+    const struct attach_server *server = thread->process->server;
     if (thread->process->leaving) {
         struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
-                                {.fd = thread->process->server->listener.fd, .events = POLLIN}};
-        (void)poll(ends, 2, EXIT_CHECK_MS);
+                                {.fd = server->listener.fd, .events = POLLIN}};
+        (void)poll(ends, 2, (int)attach_real_time(server->real_percent, ATTACH_REAL_EXIT_LOOK_MS));
     } else {
-        const struct timespec time = {.tv_nsec = CHECK_NS};
+        const struct timespec time = {.tv_nsec =
+                                          (long)attach_real_time(server->real_percent, ATTACH_REAL_TOKEN_LOOK_NS)};
         uint32_t program = ATTACH_HOLDER_PROGRAM;
         (void)atomic_compare_exchange_strong(holder, &program, ATTACH_HOLDER_AWAITED);
         (void)syscall(SYS_futex, holder, FUTEX_WAIT, ATTACH_HOLDER_AWAITED, &time, NULL, 0);
@@ -244,7 +242,7 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
     if (thread->token.awake_ms == 0 || attach_runs(thread->process->pid, (pid_t)thread->slot->tid)) {
         thread->token.awake_ms = now_ms;
     }
-    if (now_ms - thread->token.awake_ms > CHILD_MS) {
+    if (now_ms - thread->token.awake_ms > attach_real_time(server->real_percent, ATTACH_REAL_PARENT_SLEEPS_MS)) {
         attach_accept(server);
         attach_outside_note(server, server->ids.taken != before ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
     }
@@ -253,6 +251,7 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
 // The thread has kept the token for too long.
 static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
 {
+    attach_outside_note(thread->process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     struct attach_process *process = thread->process;
     pid_t tid = (pid_t)thread->slot->tid;
     char title[256], where[512], state = attach_state(process->pid, tid);
@@ -273,7 +272,7 @@ static bool check_aside(struct attach_thread *thread, uint64_t *since_ms)
     uint64_t now_ms = attach_real_ms();
     *since_ms = *since_ms == 0 ? now_ms : *since_ms;
     children_check(thread, now_ms);
-    attach_processes_check(server);
+    (void)attach_process_check(process);
     if (process->ended || attach_stopped(server)) {
         return false;
     }

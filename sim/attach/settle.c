@@ -9,7 +9,7 @@
 
 #include "sim/attach/internal.h"
 
-enum { YIELDS = 4, IDLE_MS = 1, IDLE_MAX_MS = 20, IDLE_ASKS = 2, SIGNALS_MS = 100 };
+enum { IDLE_ASKS = 2 };
 
 // Do all threads wait for the outside, with nothing due but one of their deadlines?
 static bool only_deadlines(const struct attach_server *server)
@@ -39,10 +39,11 @@ bool attach_all_blocked_outside(const struct attach_server *server)
     return all;
 }
 
-static void world_poll(struct attach_server *server, int ms)
+// Until a program connects, a descriptor is ready, or this constant of real_time.h has passed.
+static void world_poll(struct attach_server *server, unsigned ms)
 {
     struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN}, {.fd = server->watches, .events = POLLIN}};
-    (void)poll(ready, 2, ms);
+    (void)poll(ready, 2, (int)attach_real_time(server->real_percent, ms));
     attach_accept(server);
     attach_processes_check(server);
     attach_threads_find(server, false);
@@ -59,7 +60,7 @@ static void settle(void *ctx)
     struct attach_server *server = ctx;
     (void)attach_watches_poll(server);
     if (server->settling.wakes != server->settling.settled_wakes) {
-        for (unsigned i = 0; i < YIELDS; i++) {
+        for (uint64_t i = attach_real_time(server->real_percent, ATTACH_REAL_SETTLE_YIELDS); i > 0; i--) {
             (void)sched_yield();
         }
         attach_outside_wake(server, server->settling.ends != server->settling.settled_ends);
@@ -71,7 +72,7 @@ static void settle(void *ctx)
         server->settling.idle_asks =
             server->settling.idle_at_ps == sim_now_ps(server->sim) ? server->settling.idle_asks + 1 : 1;
         server->settling.idle_at_ps = sim_now_ps(server->sim);
-        world_poll(server, IDLE_MS);
+        world_poll(server, ATTACH_REAL_DEADLINE_MS);
         attach_outside_wake(server, true);
         settled(server);
     }
@@ -101,7 +102,9 @@ bool attach_idle(struct attach_server *server)
     if (idle_ms > attach_idle_limit_ms(server)) {
         return false;
     }
-    world_poll(server, idle_ms < 100 ? IDLE_MS : IDLE_MAX_MS);
+    world_poll(server, idle_ms < attach_real_time(server->real_percent, ATTACH_REAL_IDLE_SHORT_MS)
+                           ? ATTACH_REAL_DEADLINE_MS
+                           : ATTACH_REAL_IDLE_LOOK_MAX_MS);
     bool changed = server->settling.wakes != before || sim_next_due_ps(server->sim) != SIM_NEVER_PS;
     if (outside_waiters(server) == 0 && !changed) {
         return false;
@@ -137,11 +140,45 @@ static uint64_t signals_ending(pid_t pid)
     return signals_read(status, "\nShdPnd:\t") & ~(harmless | kept);
 }
 
+void attach_signals_sent(struct attach_server *server)
+{
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        process->signals_seen = process->ended ? 0 : signals_ending(process->pid);
+    }
+}
+
+// Was it killed, and may not have ended yet? The pending signal stays visible in most cases; else a flag of its first
+// thread tells (proc(5), linux/sched.h).
+static bool is_killed(pid_t pid)
+{
+    enum { PF_SIGNALED = 0x400 };
+    char status[4096], line[1024];
+    (void)attach_proc_read(pid, "status", status, sizeof status);
+    uint64_t pending = signals_read(status, "\nShdPnd:\t") | signals_read(status, "\nSigPnd:\t");
+    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    unsigned flags = 0;
+    (void)(name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags));
+    return (pending & bit_of(SIGKILL)) != 0 || (flags & PF_SIGNALED) != 0;
+}
+
+void attach_killed_await(struct attach_server *server)
+{
+    bool timed = !server->options->functional;
+    for (struct attach_process *process = server->processes; process != NULL && timed; process = process->next) {
+        if (!process->ended && !process->leaving && is_killed(process->pid)) {
+            struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+            bool over = poll(&end, 1, (int)server->options->wall_limit_ms) == 1;
+            attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
+            (void)attach_process_check(process);
+        }
+    }
+}
+
 void attach_signals_check(struct attach_server *server)
 {
     uint64_t now_ms = attach_real_ms();
     bool found = false;
-    if (now_ms - server->settling.looked_ms < SIGNALS_MS) {
+    if (now_ms - server->settling.looked_ms < attach_real_time(server->real_percent, ATTACH_REAL_SIGNALS_LOOK_MS)) {
         return;
     }
     server->settling.looked_ms = now_ms;
@@ -151,6 +188,7 @@ void attach_signals_check(struct attach_server *server)
         process->signals_seen = pending;
     }
     if (found) {
+        attach_outside_note(server, ATTACH_RUN_OUTSIDE_EVENT);
         attach_outside_wake(server, true);
     }
 }

@@ -19,6 +19,8 @@ struct attach_settling {
     uint64_t idle_at_ps;
     uint64_t idle_since_ms; // real time; 0: some thread has work
     uint64_t looked_ms;     // real time of the last look for signals
+    uint64_t acts;          // how often programs had the run token, or ended: nothing else makes a descriptor ready
+    uint64_t polled_acts;   // `acts` when it was last polled which are ready
 };
 
 // --- settle.c -------------------------------------------------------------------------------------------------------
@@ -30,5 +32,11 @@ void attach_settle_init(struct attach_server *server);
 // Call now and then while the simulation is busy: ends a program that waits if a signal from outside the run asks
 // for it.
 void attach_signals_check(struct attach_server *server);
+// A program has sent a signal, or a process has ended, for which the kernel may send some. Signals that are pending now
+// do not come from outside. In the thread that has sent it, before simulated time goes on.
+void attach_signals_sent(struct attach_server *server);
+// The same at the time of the signal: waits in real time for the ends of processes that were killed. From now on they
+// have ended for all others, however long the kernel takes.
+void attach_killed_await(struct attach_server *server);
 // Nothing in the simulation is left to do. Waits for the real world; true: a thread may go on.
 bool attach_idle(struct attach_server *server);

@@ -9,11 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 
-// How long a thread that ends may sleep, and how often it is checked whether it, or its process, has ended.
-enum { END_SLEEP_MS = 100, THREAD_CHECK_NS = 20000, PROCESS_CHECK_NS = 2000000 };
 // Attach calls between two checks for other events.
 enum { ASIDE_CALLS = 256 };
 // Simulated time does not go beyond this: a program that gives wrong times must not overflow a clock.
@@ -65,9 +62,28 @@ static void request_take(struct attach_thread *thread, struct attach_request *re
     request->own_ps = 0;
 }
 
-static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps)
+// What the program did outside of simulated time, as far as it matters.
+static void outside_take(const struct attach_thread *thread, const struct attach_request *request)
 {
-    static const struct sim_work own = {"library", "declared costs", false};
+    struct attach_server *server = thread->process->server;
+    uint32_t what = atomic_load_explicit(&thread->process->segment->outside, memory_order_relaxed);
+    attach_outside_note(server, (what & ATTACH_OUTSIDE_LATE) != 0 ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
+    attach_outside_note(server, (what & ATTACH_OUTSIDE_TIMER) != 0 ? ATTACH_RUN_OUTSIDE_TIMER : 0);
+    bool sent = false;
+    for (uint32_t i = 0; i < request->entry_count && !sent; i++) {
+        const struct attach_entry *entry = &thread->slot->entries[i];
+        sent = entry->kind == ATTACH_ENTRY_MAY_WAKE && entry->value != 0;
+    }
+    if (sent) {
+        attach_signals_sent(server);
+    }
+}
+
+static const struct sim_work own = {"library", "declared costs", false};
+
+static void work_pay(struct attach_thread *thread, struct attach_request *request, uint64_t ps,
+                     const struct sim_work *work)
+{
     struct attach_process *process = thread->process;
     uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
     request->own_ps += paid_ps;
@@ -78,7 +94,7 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     uint64_t behind_ps = thread->ahead_ps < paid_ps ? thread->ahead_ps : paid_ps;
     thread->ahead_ps -= behind_ps;
     if (!thread->process->server->options->functional) {
-        host_core_spend(thread->core, paid_ps - behind_ps, &own);
+        host_core_spend(thread->core, paid_ps - behind_ps, work);
     }
     if (thread->process->server->adversary != NULL) {
         attach_preempt(thread, ADVERSARY_CALL);
@@ -94,6 +110,17 @@ void attach_preempt(struct attach_thread *thread, enum adversary_purpose purpose
     if (late_ps != 0) {
         host_core_spend(thread->core, late_ps, &away);
     }
+}
+
+// What the last work before a request is for. Calls that find something have notes; an empty poll has none.
+static const struct sim_work *work_before(const struct attach_request *request, uint32_t entry)
+{
+    static const struct sim_work polls = {"library", "polls that find nothing", false},
+                                 waits = {"library", "calls that wait", false};
+    bool is_last = entry == request->entry_count;
+    bool wait =
+        request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD || request->op == ATTACH_OP_FUTEX_WAIT;
+    return is_last && request->op == ATTACH_OP_POLL ? &polls : is_last && wait ? &waits : &own;
 }
 
 static bool write_possible(const struct attach_entry *entry)
@@ -123,9 +150,26 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
         ops->fence(&thread->backend);
         break;
     case ATTACH_ENTRY_MAY_WAKE:
+        if (entry->value != 0) {
+            attach_killed_await(process->server);
+        }
         attach_outside_wake(process->server, entry->value != 0);
         break;
     }
+}
+
+// Pays for the work up to a note, from paid_ps on: first what was done before the call that the note describes.
+static void noted_pay(struct attach_thread *thread, struct attach_request *request, const struct attach_note *note,
+                      uint64_t paid_ps, uint64_t until_ps)
+{
+    const struct sim_work *call = attach_call_work(note);
+    bool begins = call != NULL && note->began_entry == note->entry && note->began_after_ps > paid_ps &&
+                  note->began_after_ps < until_ps;
+    if (begins) {
+        work_pay(thread, request, note->began_after_ps - paid_ps, &own);
+        paid_ps = note->began_after_ps;
+    }
+    work_pay(thread, request, until_ps - paid_ps, call != NULL ? call : &own);
 }
 
 // Replays own work of work_ps with its notes. If paths are recorded, the thread pays up to each note separately;
@@ -140,12 +184,12 @@ static void work_replay(struct attach_thread *thread, struct attach_request *req
     while (attach_notes_next(thread, notes, entry, &note)) {
         uint64_t until_ps = note.after_ps < work_ps ? note.after_ps : work_ps;
         if (exact && until_ps > paid_ps) {
-            work_pay(thread, request, until_ps - paid_ps);
+            noted_pay(thread, request, &note, paid_ps, until_ps);
             paid_ps = until_ps;
         }
         attach_note_take(thread, notes, &note, until_ps - paid_ps);
     }
-    work_pay(thread, request, work_ps - paid_ps);
+    work_pay(thread, request, work_ps - paid_ps, work_before(request, entry));
 }
 
 static void replay(struct attach_thread *thread, struct attach_request *request)
@@ -154,10 +198,10 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
     if (!attach_notes_begin(thread, &notes)) {
         for (uint32_t i = 0; i < request->entry_count; i++) {
             const struct attach_entry entry = thread->slot->entries[i];
-            work_pay(thread, request, entry.after_ps);
+            work_pay(thread, request, entry.after_ps, &own);
             entry_replay(thread, &entry);
         }
-        work_pay(thread, request, request->tail_ps);
+        work_pay(thread, request, request->tail_ps, work_before(request, request->entry_count));
         return;
     }
     for (uint32_t i = 0; i < request->entry_count; i++) {
@@ -178,7 +222,10 @@ static bool end_await(struct attach_thread *thread, bool last)
 {
     const struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
-    const struct timespec interval = {.tv_nsec = last ? PROCESS_CHECK_NS : THREAD_CHECK_NS};
+    const struct timespec interval = {
+        .tv_nsec = (long)attach_real_time(server->real_percent,
+                                          last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
+    const uint64_t sleeps_ms = attach_real_time(server->real_percent, ATTACH_REAL_END_SLEEPS_MS);
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
     uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;
     bool over = false, patient = true;
@@ -189,10 +236,11 @@ static bool end_await(struct attach_thread *thread, bool last)
         uint64_t now_ms = attach_real_ms();
         // Z: the first thread, whose number stays with the process
         over = process_over || (!last && (state == 'Z' || state == 'X'));
-        awake_ms = state == 'R' || state == 'D' ? now_ms : awake_ms;
-        patient = now_ms - awake_ms <= END_SLEEP_MS && now_ms - since_ms <= server->options->wall_limit_ms;
+        awake_ms = attach_state_runs(state) ? now_ms : awake_ms;
+        patient = now_ms - awake_ms <= sleeps_ms && now_ms - since_ms <= server->options->wall_limit_ms;
     }
     attach_token_gone(thread);
+    server->settling.acts++;
     attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
     return over;
 }
@@ -202,7 +250,7 @@ static void process_end_await(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
     (void)end_await(thread, true);
-    attach_processes_check(process->server);
+    (void)attach_process_check(process);
     const struct sim_wait_reason reason = {thread->name, "the process to end", 0, 0};
     while (!process->ended) {
         (void)sim_condition_wait(process->server->sim, &thread->wait.woken, SIM_NEVER_PS, &reason);
@@ -323,6 +371,7 @@ static bool schedule_once(struct attach_thread *thread)
         return false;
     }
     request_take(thread, &request);
+    outside_take(thread, &request);
     attach_request_begin(thread, &request);
     thread->process->announced += request.op == ATTACH_OP_THREAD;
     replay(thread, &request); // also if the program was killed: it made these stores

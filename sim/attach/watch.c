@@ -203,9 +203,14 @@ bool attach_watches_poll(struct attach_server *server)
     struct epoll_event ready[READY_MAX];
     terminals_flush(server);
     int count = epoll_wait(server->watches, ready, READY_MAX, 0);
+    bool late = false; // became ready although no program has acted since the last poll
     for (int i = 0; i < count; i++) {
-        ((struct attach_thread *)ready[i].data.ptr)->watch.ready = true;
+        struct attach_watching *watch = &((struct attach_thread *)ready[i].data.ptr)->watch;
+        late = late || (!watch->ready && server->settling.polled_acts == server->settling.acts);
+        watch->ready = true;
     }
+    server->settling.polled_acts = server->settling.acts;
+    attach_outside_note(server, late ? ATTACH_RUN_OUTSIDE_EVENT : 0);
     // In the order of all threads, not in the kernel's order.
     struct attach_process *process = NULL;
     struct attach_thread *thread;

@@ -43,7 +43,8 @@ static const struct cli_option options[] = {
     {"trace-only", "GLOB", "trace only matching components or points ('*.verbs', tlp_sent); may be given several times",
      CLI_OPTION_LIST, offsetof(struct exec_options, observing.trace_only)},
     {"explain", "SELECT",
-     "split the time of operations: the median of each kind, or the selected ones ('send 4 KiB #100', 'write qp 5')",
+     "split the time of operations: the median of each kind, or the selected ones ('send 4 KiB #100', 'write qp 5', "
+     "'#1..40')",
      CLI_OPTION_MAYBE, offsetof(struct exec_options, observing.explain)},
     {"timeline", "FILE.json", "with --explain: write the paths for Perfetto or chrome://tracing", CLI_OPTION_TEXT,
      offsetof(struct exec_options, observing.timeline)},

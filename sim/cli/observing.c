@@ -7,6 +7,8 @@
 #include "sim/cli/output.h"
 #include "sim/cli/selection.h"
 
+enum { EXPLAINED_MAX = 8 }; // kinds, and columns of the table
+
 static bool trace_begin(struct cli_observing *observing, const char *scenario_path, const struct cli_paths *paths)
 {
     const struct cli_observing_options *given = observing->given;
@@ -38,8 +40,9 @@ static bool explain_begin(struct cli_observing *observing, const char *scenario_
         return true;
     }
     run->explain = true;
-    return cli_selection_parse(given->explain, &run->select) &&
-           (given->timeline == NULL || cli_output_usable(given->timeline, scenario_path, paths)) &&
+    bool selected = cli_selection_parse(given->explain, &run->select);
+    observing->each = run->select.last != 0;
+    return selected && (given->timeline == NULL || cli_output_usable(given->timeline, scenario_path, paths)) &&
            breakdown_create(&observing->breakdown) == SIM_OK;
 }
 
@@ -63,7 +66,9 @@ static bool explain_end(struct cli_observing *observing, const char *directory)
                   observing->kinds[0] != '\0' ? observing->kinds : "none");
         return select[0] == '\0';
     }
-    breakdown_print(observing->breakdown, stdout);
+    if (observing->explained <= EXPLAINED_MAX) { // else no terminal is so wide
+        breakdown_print(observing->breakdown, stdout);
+    }
     if (directory == NULL) {
         printf("with --out DIR: the pieces of each part, in their order, in breakdown.csv\n");
     }
@@ -119,15 +124,13 @@ void cli_observing_judge(const struct cli_observing *observing, unsigned finding
                    findings > 0 ? observing->findings : NULL);
 }
 
-enum { EXPLAINED_MAX = 8 };
-
 static void explained_take(void *ctx, const struct observe_operation *operation, const struct sim_piece *pieces,
                            size_t count)
 {
     struct cli_observing *observing = ctx;
     char error[512], least[48], most[48], total[48], posted[48], bytes[32];
     const struct breakdown_case of = {operation->name, operation->node, operation->bytes, 1, operation->total_ps};
-    if (observing->explained == EXPLAINED_MAX) {
+    if (observing->explained == EXPLAINED_MAX && !observing->each) {
         return;
     }
     observing->explained++;

@@ -24,6 +24,7 @@ struct cli_observing {
     char *yaml; // the part of exec.yaml about verbs calls; NULL: none
     breakdown_t *breakdown;
     unsigned explained;
+    bool each;           // each of several operations of a kind is explained, not the median
     bool taken;          // the run came to its end
     char findings[8192]; // the first lines of checks
     char kinds[512];     // of operations that occurred

@@ -303,6 +303,7 @@ void cli_programs_outside_print(const struct attach_run_result *result, const ch
         {ATTACH_RUN_OUTSIDE_COMPUTE, "measured computing time is simulated time (nodes.*.host.compute: scaled)"},
         {ATTACH_RUN_OUTSIDE_CLOCK,
          "a start, an exit or a daemon took too long in real time, and the simulator did not wait for it"},
+        {ATTACH_RUN_OUTSIDE_TIMER, "a program set a timer of processor time (ITIMER_PROF, ITIMER_VIRTUAL)"},
     };
     for (size_t i = 0; i < sizeof outsides / sizeof outsides[0]; i++) {
         if ((result->outside & outsides[i].bit) != 0) {

@@ -60,6 +60,21 @@ static bool number_read(const char *word, uint64_t *number_out)
     return cli_number_read(word, &end, number_out) && *end == '\0' && *number_out != 0;
 }
 
+// "100" or "1..40".
+static bool numbers_read(const char *word, struct observe_selection *select)
+{
+    char *end;
+    uint64_t first, last = 0;
+    bool good = cli_number_read(word, &end, &first) && first != 0 &&
+                (*end == '\0' || (strncmp(end, "..", 2) == 0 && number_read(end + 2, &last) && last >= first &&
+                                  last - first < OBSERVE_EXPLAINED_MAX));
+    if (good) {
+        select->number = first;
+        select->last = last;
+    }
+    return good;
+}
+
 // Takes one word or two. Returns how many; 0: they select nothing.
 static unsigned words_take(char *const *words, unsigned count, struct observe_selection *select)
 {
@@ -70,8 +85,7 @@ static unsigned words_take(char *const *words, unsigned count, struct observe_se
         select->opcodes = opcodes_of(kind);
         return 1;
     }
-    if (words[0][0] == '#' && number_read(words[0] + 1, &number)) {
-        select->number = number;
+    if (words[0][0] == '#' && numbers_read(words[0] + 1, select)) {
         return 1;
     }
     if (strcmp(words[0], "qp") == 0 && count > 1 && number_read(words[1], &number) && number <= UINT32_MAX) {
@@ -87,7 +101,8 @@ static bool is_again(const struct observe_selection *before, const struct observ
 {
     return (before->opcodes != UINT32_MAX && before->opcodes != now->opcodes) ||
            (before->bytes != OBSERVE_ANY && before->bytes != now->bytes) ||
-           (before->qp != 0 && before->qp != now->qp) || (before->number != 0 && before->number != now->number);
+           (before->qp != 0 && before->qp != now->qp) ||
+           (before->number != 0 && (before->number != now->number || before->last != now->last));
 }
 
 bool cli_selection_parse(const char *text, struct observe_selection *select_out)
@@ -114,8 +129,8 @@ bool cli_selection_parse(const char *text, struct observe_selection *select_out)
         if (taken == 0) {
             cli_error(
                 "--explain '%s': '%s' is not a kind (send, write, read, atomic, dma), a size (4 KiB), a queue pair "
-                "(qp 5) or a number (#100)",
-                text, words[at]);
+                "(qp 5), a number (#100) or %u numbers at most (#1..%u)",
+                text, words[at], OBSERVE_EXPLAINED_MAX, OBSERVE_EXPLAINED_MAX);
             return false;
         }
         at += taken;

@@ -1,4 +1,5 @@
-// Which operations `exec --explain` explains: "send 4 KiB #100 qp 5"; every word is optional.
+// Which operations `exec --explain` explains: "send 4 KiB #100 qp 5"; every word is optional. "#1..40" selects
+// each of several.
 #pragma once
 
 #include "sim/observe/observe.h"

@@ -12,7 +12,7 @@
 
 #include "sim/observe/internal.h"
 
-enum { CLASSES_MAX = 256, PATHS_MAX = 256, TOTALS_MAX = 1 << 20 };
+enum { CLASSES_MAX = 256, PATHS_MAX = OBSERVE_EXPLAINED_MAX, TOTALS_MAX = 1 << 20 };
 
 struct path {
     uint64_t total_ps, number, posted_ps;
@@ -136,6 +136,12 @@ static bool is_wanted(const struct observe_selection *select, const struct obser
            (select->bytes == OBSERVE_ANY || select->bytes == request->bytes) && (select->qp == 0 || select->qp == qp);
 }
 
+static bool is_numbered(const struct observe_selection *select, uint64_t number)
+{
+    uint64_t last = select->last != 0 ? select->last : select->number;
+    return number >= select->number && number <= last && number - select->number < OBSERVE_EXPLAINED_MAX;
+}
+
 static void seen_note(struct seen *seen, uint64_t bytes)
 {
     seen->least_bytes = seen->count == 0 || bytes < seen->least_bytes ? bytes : seen->least_bytes;
@@ -160,7 +166,7 @@ void observe_explain(const observe_process_t *from, uint32_t qp, const observe_p
     }
     uint64_t number = ++class->count;
     total_add(class, end_ps - request->posted_ps);
-    bool chosen = select->number != 0 ? number == select->number : (number - 1) % class->stride == 0;
+    bool chosen = select->number != 0 ? is_numbered(select, number) : (number - 1) % class->stride == 0;
     struct sim_piece *pieces;
     size_t count;
     if (!chosen || !sim_cause_path_since(observe->sim, request->posted_ps, &pieces, &count)) {
@@ -261,6 +267,24 @@ uint64_t observe_explained_missed(const observe_t *observe)
     return observe->explained != NULL ? observe->explained->missed : 0;
 }
 
+static void path_visit(const struct class *class, const struct path *path, observe_explained_fn visit, void *ctx)
+{
+    char name[224];
+    snprintf(name, sizeof name, "%s, %s to %s #%llu", kind_name(class->opcode), class->from->node, class->to->node,
+             (unsigned long long)path->number);
+    const struct observe_operation operation = {
+        .name = name,
+        .node = class->from->node,
+        .bytes = class->bytes,
+        .count = class->count,
+        .posted_ps = path->posted_ps,
+        .total_ps = path->total_ps,
+        .least_ps = class->least_ps,
+        .most_ps = class->most_ps,
+    };
+    visit(ctx, &operation, path->pieces, path->count);
+}
+
 void observe_explained_visit(observe_t *observe, observe_explained_fn visit, void *ctx)
 {
     struct observe_explained *explained = observe->explained;
@@ -270,24 +294,14 @@ void observe_explained_visit(observe_t *observe, observe_explained_fn visit, voi
     classes_sort(explained);
     for (unsigned i = 0; i < explained->class_count; i++) {
         struct class *class = explained->classes[i];
-        const struct path *path = path_nearest(class, median_ps(class));
-        if (path == NULL) {
-            continue;
+        bool each = observe->options.select.last != 0;
+        const struct path *median = each ? NULL : path_nearest(class, median_ps(class));
+        if (median != NULL) {
+            path_visit(class, median, visit, ctx);
         }
-        char name[224];
-        snprintf(name, sizeof name, "%s, %s to %s #%llu", kind_name(class->opcode), class->from->node, class->to->node,
-                 (unsigned long long)path->number);
-        const struct observe_operation operation = {
-            .name = name,
-            .node = class->from->node,
-            .bytes = class->bytes,
-            .count = class->count,
-            .posted_ps = path->posted_ps,
-            .total_ps = path->total_ps,
-            .least_ps = class->least_ps,
-            .most_ps = class->most_ps,
-        };
-        visit(ctx, &operation, path->pieces, path->count);
+        for (unsigned k = 0; each && k < class->path_count; k++) {
+            path_visit(class, &class->paths[k], visit, ctx);
+        }
     }
 }
 

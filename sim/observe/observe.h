@@ -40,7 +40,10 @@ struct observe_selection {
     uint64_t bytes;   // or OBSERVE_ANY
     uint32_t qp;      // the requester's; 0: any
     uint64_t number;  // within its kind, from 1 on; 0: the median
+    uint64_t last;    // with number: of several; 0: only that one
 };
+// The most operations of a kind that are explained, of those that `last` selects.
+#define OBSERVE_EXPLAINED_MAX 256u
 
 struct observe_options {
     sim_trace_sink_fn trace; // NULL: no trace

@@ -142,6 +142,26 @@ TEST(ExecCommand, ExplainsOnlyWhatWordsThatDoNotContradictEachOtherSelect)
     process_fini(&process);
 }
 
+TEST(ExecCommand, ExplainsAtMost256OperationsOfAKindOneByOne)
+{
+    static const char *const selections[] = {"#1..257", "#5..4", "#0..3", "#1..", "#1..x"};
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    for (size_t i = 0; i < sizeof selections / sizeof selections[0]; i++) {
+        char words[128];
+        TEST_TRACE("%s", selections[i]);
+        snprintf(words, sizeof words, "exec f.yaml --explain %s --on node0 true", selections[i]);
+        process_run(&process, words);
+        EXPECT_EQ(process.status, 2);
+        EXPECT_CONTAINS(process.errors, "a number (#100) or 256 numbers at most (#1..256)\n");
+    }
+    process_run(&process, "exec f.yaml --explain #2..257 --on node0 true");
+    EXPECT_EQ(process.status, 2); // there is no such operation
+    EXPECT_CONTAINS(process.errors, "no operation (#2..257) could be explained");
+    process_fini(&process);
+}
+
 TEST(ExecCommand, TakesAQuotedSemicolonAsAShellDoesAndNamesOneThatIsNot)
 {
     struct process process;

@@ -101,3 +101,31 @@ TEST(Polled, LoopEndsByAWriteAtTheInstantOfItsLastEmptyPoll)
     bench_write_later(&b, 20 * NS, WORD, 1);
     run(&b, poll_told_later);
 }
+
+// Another thread of the program, on another core, leaves something at 20 ns.
+static sim_cause_t left;
+
+static void leave(void *ctx)
+{
+    struct bench *b = ctx;
+    left = sim_cause_now(b->sim);
+}
+
+static void find_what_was_left(void *arg)
+{
+    struct bench *b = arg;
+    host_core_found(b->core, 0); // its cause is not known: nothing follows
+    sim_thread_sleep(b->sim, 50 * NS);
+    host_core_found(b->core, left);
+    expect_ended_by_write_at(b, 20 * NS);
+}
+
+TEST(Polled, LoopEndsByWhatAnotherThreadHasLeft)
+{
+    struct bench b;
+    sim_event_t event;
+    bench_init(&b);
+    sim_event_init(&event, leave, &b);
+    sim_event_schedule(b.sim, &event, 20 * NS);
+    run(&b, find_what_was_left);
+}

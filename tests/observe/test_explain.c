@@ -1,5 +1,6 @@
 // Which operations are explained, and when they begin and end.
 #include <infiniband/verbs.h>
+#include <string.h>
 
 #include "fixture.h"
 #include "sim/kernel/sim.h"
@@ -90,6 +91,41 @@ TEST(Explained, OperationsAreThoseOfTheSelectedQueuePair)
             read_do(k < 2 ? 1 : OTHER_QP, 100);
         }
         EXPECT_EQ(visited().last.count, selections[i].count);
+        fixture_close(&fixture);
+    }
+}
+
+static void number_take(void *ctx, const struct observe_operation *operation, const struct sim_piece *pieces,
+                        size_t count)
+{
+    char *numbers = ctx;
+    const char *number = strchr(operation->name, '#');
+    (void)pieces;
+    (void)count;
+    strcat(numbers, number != NULL ? number : "?");
+}
+
+TEST(Explained, OperationsAreEachOfTheSelectedNumbers)
+{
+    static const struct {
+        uint64_t number, last;
+        const char *explained;
+    } selections[] = {{2, 4, "#2#3#4"}, {5, 9, "#5"}, {3, 0, "#3"}, {6, 9, ""}};
+    for (unsigned i = 0; i < sizeof selections / sizeof selections[0]; i++) {
+        char numbers[64] = "";
+        TEST_TRACE("from %llu", (unsigned long long)selections[i].number);
+        fixture_open(&fixture, &(struct observe_options){.explain = true,
+                                                         .select = {.opcodes = ~0u,
+                                                                    .bytes = OBSERVE_ANY,
+                                                                    .number = selections[i].number,
+                                                                    .last = selections[i].last}});
+        fixture_connect(fixture.node0, 1, 2, 0x100);
+        fixture_connect(fixture.node1, 2, 1, 0x200);
+        for (unsigned k = 0; k < 5; k++) {
+            read_do(1, 100);
+        }
+        observe_explained_visit(fixture.observe, number_take, numbers);
+        EXPECT_STREQ(numbers, selections[i].explained);
         fixture_close(&fixture);
     }
 }

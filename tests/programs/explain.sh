@@ -1,5 +1,5 @@
 #!/bin/sh
-# explain.sh <tcasim> <scenario> <device>: --explain splits operations of perftest, UCX and an MPI ping-pong, and the
+# explain.sh <tcasim> <scenario> <device>: --explain splits operations of perftest, UCX and (each of) an MPI ping-pong, and the
 # pieces add up to their times (breakdown.csv); the same run without it takes as long. 77: a program is not installed.
 set -eu
 tcasim=$1 scenario=$2 device=$3
@@ -85,6 +85,24 @@ C
 mpicc.openmpi -o "$folder/pp" "$folder/pp.c"
 opens '' '^(RDMA_WRITE|SEND|SEND_WITH_IMM), node[01] to node[01] #[0-9]+, [0-9]+ B: ' --on node0 "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --mca pml ob1 \
     --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_if_include $device --host node0,node1 $folder/pp"
+
+# Each operation of the ping-pong and of MPI's start, not only the median: its pieces add up, none is a single piece, and
+# what the other side did for more than 200 ns is named by the call.
+opens '#1..256' '^SEND_WITH_IMM, node1 to node0 #[0-9]+, [0-9]+ B: ' --on node0 "mpirun.openmpi --mca plm_rsh_agent tcasim-rsh \
+    --mca pml ob1 --mca btl openib,self --mca btl_openib_allow_ib 1 --mca btl_openib_if_include $device --host node0,node1 $folder/pp"
+python3 - "$folder/out/breakdown.csv" <<'PYTHON'
+import collections, csv, sys
+operations = collections.defaultdict(list)
+with open(sys.argv[1]) as rows:
+    for row in csv.DictReader(rows):
+        operations[row['series'], row['bytes']].append(row)
+assert len(operations) >= 30, f'{len(operations)} operations'
+for operation, pieces in operations.items():
+    assert len(pieces) > 1, f'{operation} has a single piece: {pieces}'
+    unnamed = [row for row in pieces if row['part'] == 'remote library' and int(row['duration_ps']) > 200000
+               and row['detail'] == 'declared costs']
+    assert not unnamed, f'{operation}: {unnamed}'
+PYTHON
 
 # The option does not change what is simulated.
 plain() {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """waiting.py TCASIM SCENARIO: `kill` from outside the run ends a program that waits for the other side, at once and not
-when the other side, which is busy for minutes, has finished. 77: there is no ib_write_bw."""
+when the other side, which is busy for minutes, has finished; and the run says so. 77: there is no ib_write_bw."""
 import os
 import shutil
 import signal
@@ -26,14 +26,22 @@ def server_of(parent):
 
 if shutil.which("ib_write_bw") is None:
     sys.exit(77)
-run = subprocess.Popen([sys.argv[1], "exec", sys.argv[2], "--on", "node1", SERVER, "--on", "node0", CLIENT],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-try:
-    while server_of(run.pid) is None and run.poll() is None:
-        time.sleep(0.02)
-    time.sleep(2)  # the client writes, and the server waits for its end
-    os.kill(server_of(run.pid), signal.SIGTERM)
-    errors = run.communicate(timeout=40)[1]
-    assert "ib_write_bw" in errors and "was killed by signal 15 (SIGTERM)" in errors, errors
-finally:
-    run.kill()
+
+def end_by(number, name):
+    """A run whose server is ended by this signal, which the run notes as an event from outside."""
+    run = subprocess.Popen([sys.argv[1], "exec", sys.argv[2], "--on", "node1", SERVER, "--on", "node0", CLIENT],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        while server_of(run.pid) is None and run.poll() is None:
+            time.sleep(0.02)
+        time.sleep(2)  # the client writes, and the server waits for its end
+        os.kill(server_of(run.pid), number)
+        errors = run.communicate(timeout=40)[1]
+        assert "ib_write_bw" in errors and f"was killed by signal {number:d} ({name})" in errors, errors
+        assert "another run may differ: programs waited for an event from outside of the run" in errors, errors
+    finally:
+        run.kill()
+
+
+end_by(signal.SIGTERM, "SIGTERM")
+end_by(signal.SIGKILL, "SIGKILL")

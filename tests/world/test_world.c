@@ -187,6 +187,23 @@ TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
     free(text);
 }
 
+TEST(World, AProcessThatAProgramHasKilledIsGoneWhenTheCallReturns)
+{
+    char *text = output_alone(WORLD "killed");
+    EXPECT_STREQ(text, "looks 1 after_ns 10 signal 9\n");
+    free(text);
+}
+
+TEST(World, ATimerOfProcessorTimeIsNotedAsThatOfTheMachine)
+{
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "profiled", NULL);
+    play(&fixture);
+    EXPECT_EQ(fixture.result.outside, ATTACH_RUN_OUTSIDE_TIMER);
+    attach_fixture_fini(&fixture);
+}
+
 TEST(World, ProgramsOnTwoNodesTalkOverTcpByHostName)
 {
     struct attach_fixture fixture;

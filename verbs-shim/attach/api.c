@@ -8,6 +8,7 @@
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 
 #define API __attribute__((visibility("default")))
 
@@ -50,7 +51,7 @@ API void attach_spend_ps(uint64_t ps)
 API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
 {
     if (!timed()) {
-        attach_sleep_really(50000);
+        attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
         return ATTACH_WOKEN_OUTSIDE;
     }
     int64_t woken = attach_request(wait, NULL, .flags = flags, .deadline_ps = deadline_ps);
@@ -251,7 +252,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
 enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const struct attach_caller *caller)
 {
     if (!timed()) {
-        attach_sleep_really(50000);
+        attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
         return ATTACH_WOKEN_OUTSIDE;
     }
     const struct attach_greeting *greeting = attach_greeting();
@@ -274,7 +275,7 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
 API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)
 {
     if (!timed() || attach_slot_to_call() == NULL) {
-        attach_sleep_really(50000);
+        attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
         return -EINTR;
     }
     return (int)attach_request(futex_wait, NULL, .address = (uintptr_t)word, .shared = shared, .bitset = bitset,
@@ -356,6 +357,13 @@ API void attach_settle(void)
     }
     if (stores && !attach_own.in_call) {
         (void)attach_call(slot, ATTACH_OP_NOTHING);
+    }
+}
+
+API void attach_outside(enum attach_outside what)
+{
+    if (timed()) {
+        atomic_fetch_or(&attach_client.segment->outside, (uint32_t)what);
     }
 }
 

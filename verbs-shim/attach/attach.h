@@ -51,6 +51,7 @@ struct attach_environment {
     uint64_t interrupt_ps;         // from an interrupt of a device to the thread that waits for it
     uint64_t epoch_realtime_ns;    // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
+    uint32_t real_percent; // of each constant of real_time.h
 };
 const struct attach_environment *attach_environment(void);
 
@@ -74,6 +75,11 @@ void attach_spend_ps(uint64_t ps);
 // count as the program's own computing (nodes.*.host.compute). May be nested. Only libibverbs calls them.
 void attach_library_enter(void);
 void attach_library_leave(void);
+
+// Real time may have decided something in the process, and the run says that another one may differ: a limit of
+// real_time.h has passed, or the program has set a timer of processor time.
+enum attach_outside { ATTACH_OUTSIDE_LATE = 1, ATTACH_OUTSIDE_TIMER = 2 };
+void attach_outside(enum attach_outside what);
 
 // The descriptor of the connection, which the program must not close; -1: none.
 int attach_descriptor(void);

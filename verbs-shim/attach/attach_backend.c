@@ -13,6 +13,7 @@
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 
 #define API __attribute__((visibility("default")))
 
@@ -46,7 +47,7 @@ static struct {
 static void list_lock(void)
 {
     while (atomic_flag_test_and_set_explicit(&backend.busy, memory_order_acquire)) {
-        attach_sleep_really(10000);
+        attach_sleep_really(ATTACH_REAL_MAKING_NS);
     }
 }
 
@@ -292,7 +293,7 @@ static int wait_word_really(const volatile uint64_t *word, uint64_t mask, uint64
             return -ETIMEDOUT;
         }
         (void)attach_request(nothing, NULL, 0);
-        attach_sleep_really(20000);
+        attach_sleep_really(ATTACH_REAL_FUNCTIONAL_WORD_NS);
     }
     return 0;
 }
@@ -443,6 +444,7 @@ static void process_make(const struct attach_greeting *greeting)
     backend.ops = process_ops;
     backend.ops.hca_command = greeting->has_hca ? hca_command : NULL;
     backend.ops.polled = greeting->journal_polls ? attach_journal_polled : NULL;
+    backend.ops.left = greeting->journal_polls ? attach_journal_left : NULL;
     backend.process = (struct backend_process){.backend = {&backend.ops, NULL}, .number = greeting->process};
     if (greeting->has_board) {
         (void)peach2_open_booted(&backend.process.backend, &greeting->routing, &backend.process.board);
@@ -461,7 +463,7 @@ API struct backend_process *backend_current(void)
         atomic_store_explicit(&backend.state, 2, memory_order_release);
     }
     while (atomic_load_explicit(&backend.state, memory_order_acquire) != 2) {
-        attach_sleep_really(10000);
+        attach_sleep_really(ATTACH_REAL_MAKING_NS);
     }
     return &backend.process;
 }

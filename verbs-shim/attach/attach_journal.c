@@ -74,7 +74,7 @@ static void note(void *ctx, const struct journal_record *record)
         return;
     }
     uintptr_t frames[ATTACH_FRAMES] = {0};
-    if (attach_greeting()->checks != 0 && record->call != ATTACH_NOTE_POLLED) {
+    if (attach_greeting()->checks != 0 && record->call < ATTACH_NOTE_LEFT) {
         frames_take(frames);
     }
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
@@ -188,7 +188,14 @@ void attach_journal_polled(void *ctx, const volatile void *word, bool found)
     struct journal_record record = {.call = ATTACH_NOTE_POLLED, .b = found};
     if (attach_pinned_find(word, 1, &record.a)) {
         note(ctx, &record);
+    } else if (found) {
+        note(ctx, &(struct journal_record){.call = ATTACH_NOTE_FOUND, .a = (uintptr_t)word});
     }
+}
+
+void attach_journal_left(void *ctx, const volatile void *word)
+{
+    note(ctx, &(struct journal_record){.call = ATTACH_NOTE_LEFT, .a = (uintptr_t)word});
 }
 
 const struct backend_journal_ops attach_journal_ops = {

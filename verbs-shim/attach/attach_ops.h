@@ -14,3 +14,4 @@ void attach_threads_forked(void); // in the child
 bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out);
 extern const struct backend_journal_ops attach_journal_ops;
 void attach_journal_polled(void *ctx, const volatile void *word, bool found);
+void attach_journal_left(void *ctx, const volatile void *word);

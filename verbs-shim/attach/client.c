@@ -17,6 +17,7 @@
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 #include "verbs-shim/attach/watchpoints.h"
 
 struct attach_client attach_client = {.socket = -1};
@@ -25,9 +26,10 @@ _Thread_local struct attach_own attach_own;
 // --- real time ------------------------------------------------------------------------------------------------------
 // System calls go through the gate, because interposed functions of the C library call into this file.
 
-void attach_sleep_really(long ns)
+void attach_sleep_really(uint64_t ns)
 {
-    const struct timespec time = {.tv_nsec = ns};
+    uint32_t percent = attach_client.segment != NULL ? attach_client.segment->greeting.real_percent : 0;
+    const struct timespec time = {.tv_nsec = (long)attach_real_time(percent, ns)};
     (void)kernel_call(SYS_nanosleep, (long)(uintptr_t)&time, 0, 0, 0, 0, 0);
 }
 
@@ -340,6 +342,7 @@ static enum attach_link link_make(void)
         .tsc_hz = greeting->tsc_hz,
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
+        .real_percent = greeting->real_percent,
     };
     attach_client.environment.every_poll = greeting->every_poll != 0;
     attach_client.environment.computes = greeting->compute_scale > 0;

@@ -65,7 +65,7 @@ enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const str
 bool attach_look_ahead(const struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
                        struct attach_ahead *ahead_out);
 
-void attach_sleep_really(long ns);
+void attach_sleep_really(uint64_t ns); // a constant of real_time.h
 
 // The backend forgets what belongs to the parent.
 void attach_backend_forked(void);

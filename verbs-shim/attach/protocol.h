@@ -56,6 +56,7 @@ struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
     uint32_t simulator; // its process number
+    uint32_t real_percent; // of each constant of real_time.h
     uint32_t id;        // the result of getpid
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
@@ -103,7 +104,11 @@ struct attach_entry {
 // A record of the journal, written `after_ps` of own work after entry number `entry - 1`. began_entry and
 // began_after_ps: the same for the beginning of the call; UINT32_MAX: it is before the list, and only took_ps is known.
 // The cost of stores when they are carried out is in neither after_ps nor took_ps.
-#define ATTACH_NOTE_POLLED UINT16_MAX // record.call: the thread polled the word record.a; b: it found something
+// Values of record.call beside enum journal_call. The thread polled the word record.a of pinned memory; b: it found
+// something. It left something in the word record.a of its own memory; it found there what a thread has left.
+#define ATTACH_NOTE_POLLED UINT16_MAX
+#define ATTACH_NOTE_FOUND  (UINT16_MAX - 1)
+#define ATTACH_NOTE_LEFT   (UINT16_MAX - 2)
 struct attach_note {
     uint64_t after_ps, took_ps; // took_ps: duration of the call without stores
     uint64_t began_after_ps;
@@ -218,6 +223,7 @@ struct attach_segment {
     struct attach_greeting greeting;
     _Atomic uint64_t alarm_ps; // of attach_alarm
     _Atomic uint32_t shares;   // perhaps memory with other processes
+    _Atomic uint32_t outside;  // bits of enum attach_outside that the program has noted
     _Atomic uint32_t slot_end; // slots of threads from this number on have never been used
     struct attach_slot slots[ATTACH_SLOTS];
 };

@@ -12,6 +12,7 @@
 
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 
 // The most polls, whatever a program wrote to the bells: some milliseconds.
 enum { POLLS_MAX = 1 << 16 };
@@ -26,8 +27,8 @@ void attach_word_wake(_Atomic uint32_t *word)
 
 void attach_word_wait(_Atomic uint32_t *word, uint32_t value)
 {
-    const struct timespec second = {.tv_sec = 1};
-    (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAIT, value, (long)(uintptr_t)&second, 0, 0);
+    const struct timespec most = {.tv_sec = ATTACH_REAL_SIMULATOR_LOOK_S};
+    (void)kernel_call(SYS_futex, (long)(uintptr_t)word, FUTEX_WAIT, value, (long)(uintptr_t)&most, 0, 0);
 }
 
 // Without a simulator a thread would sleep for ever. Does not test the socket, because programs close descriptors that

@@ -205,6 +205,9 @@ struct backend_ops {
     // The program itself polled a word in pinned memory that a device writes; found: it saw what it waits for. Takes no
     // time. Used to break a latency down into its causes. NULL: this is not recorded.
     void (*polled)(void *ctx, const volatile void *word, bool found);
+    // The library has left something in a word of the program's own memory, which any thread of it may find with
+    // `polled`. Takes no time. May be NULL.
+    void (*left)(void *ctx, const volatile void *word);
 
     // Device writes to this part of a pinned buffer need no reaction by themselves: a word that is written after them
     // notifies. Until the buffer is freed, they do not wake a thread that waits for any device write. NULL: device
@@ -235,6 +238,13 @@ static inline void backend_board_release(const struct backend *backend)
 {
     if (backend->ops->board_release != NULL) {
         backend->ops->board_release(backend->ctx);
+    }
+}
+
+static inline void backend_left(const struct backend *backend, const volatile void *word)
+{
+    if (backend->ops->left != NULL) {
+        backend->ops->left(backend->ctx, word);
     }
 }
 

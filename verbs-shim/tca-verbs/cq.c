@@ -82,6 +82,7 @@ static int take(struct tcav_cq *cq, int max, struct ibv_wc *wc_out)
     int taken = 0;
     for (; taken < max && cq->count != 0; taken++) {
         wc_out[taken] = cq->entries[cq->head];
+        backend_polled(&cq->context->backend, &cq->entries[cq->head], true);
         cq->head = (cq->head + 1) % cq->size;
         cq->count--;
         cq->notified -= cq->notified > 0;
@@ -178,6 +179,7 @@ void tcav_cq_push(struct tcav_cq *cq, const struct ibv_wc *wc, bool solicited)
     }
     unsigned slot = (cq->head + cq->count++) % cq->size;
     cq->entries[slot] = *wc;
+    backend_left(&context->backend, &cq->entries[slot]); // perhaps another thread polls it
     cq->solicited[slot] = solicited || wc->status != IBV_WC_SUCCESS;
     if (cq->armed && (!cq->armed_solicited || cq->solicited[slot])) {
         notify(cq);

@@ -86,6 +86,17 @@ static void signal_notify(void)
     }
 }
 
+// A process that was killed has ended for the others from now on, also for the caller, who may look at once.
+static int signal_sent(int number, int status)
+{
+    if (number == SIGKILL && world_timed()) {
+        int error = errno;
+        (void)attach_now_ps();
+        errno = error;
+    }
+    return status;
+}
+
 // A signal to the own process is the first thread's, if that does not block it (signal(7)). The kernel would give it to
 // the calling thread, as all others block their signals while they wait. So the others are scheduled first; if none of
 // them takes it, it is handled here.
@@ -110,7 +121,7 @@ int kill(pid_t process, int number)
         return kill_own(real, number);
     }
     signal_notify();
-    return WORLD_REAL(kill)(real, number);
+    return signal_sent(number, WORLD_REAL(kill)(real, number));
 }
 
 int killpg(pid_t group, int number)
@@ -122,7 +133,7 @@ int tgkill(pid_t process, pid_t thread, int number)
 {
     pid_t real = world_id_real(process), real_thread = world_id_real(thread);
     signal_notify();
-    return WORLD_REAL(tgkill)(real, real_thread, number);
+    return signal_sent(number, WORLD_REAL(tgkill)(real, real_thread, number));
 }
 
 int pthread_kill(pthread_t thread, int number)

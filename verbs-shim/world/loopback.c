@@ -14,19 +14,37 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 #include "verbs-shim/world/world.h"
 
-enum { LATEST_MS = 100 }; // it may be lost if the queue is full
+enum { TRIES = 50 };
 
-static void datagram_pass(int fd)
+// false: it did not come in time. It may be lost if a queue of the kernel is full.
+static bool datagram_pass(int fd)
 {
     char byte = 0;
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    const struct timespec latest = {.tv_nsec = LATEST_MS * 1000000L};
+    uint64_t latest_ms = attach_real_time(attach_environment()->real_percent, ATTACH_REAL_LOOPBACK_MS);
+    const struct timespec latest = {.tv_sec = (time_t)(latest_ms / 1000),
+                                    .tv_nsec = (long)(latest_ms % 1000) * 1000000};
     const long at = (long)(uintptr_t)&byte;
-    if (kernel_call(SYS_sendto, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0) == (long)sizeof byte &&
-        kernel_call(SYS_ppoll, (long)(uintptr_t)&ready, 1, (long)(uintptr_t)&latest, 0, 0, 0) == 1) {
+    bool sent = kernel_call(SYS_sendto, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0) == (long)sizeof byte;
+    bool came = sent && kernel_call(SYS_ppoll, (long)(uintptr_t)&ready, 1, (long)(uintptr_t)&latest, 0, 0, 0) == 1;
+    if (came) {
         (void)kernel_call(SYS_recvfrom, fd, at, sizeof byte, MSG_DONTWAIT, 0, 0);
+    }
+    return came || !sent;
+}
+
+// One that comes later than another one that was lost shows the same.
+static void packet_settle(int fd)
+{
+    unsigned tries = TRIES;
+    while (!datagram_pass(fd)) {
+        if (--tries == 0) {
+            attach_outside(ATTACH_OUTSIDE_LATE);
+            return;
+        }
     }
 }
 
@@ -52,7 +70,7 @@ void world_loopback_settle(unsigned packets)
         kernel_call(SYS_getsockname, fd, address, (long)(uintptr_t)&bytes, 0, 0, 0) == 0 &&
         kernel_call(SYS_connect, fd, address, sizeof own, 0, 0, 0) == 0) {
         while (packets-- > 0) {
-            datagram_pass((int)fd);
+            packet_settle((int)fd);
         }
     }
     if (fd >= 0) {

@@ -26,11 +26,10 @@
 #include "verbs-shim/world/text.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/real_time.h"
 #include "verbs-shim/world/world.h"
 
 enum {
-    CHECK_EVERY_US = 100,
-    CHECK_RARELY_US = 10000, // after a check that found no loop
     STEPS_MAX = 256,
     TRAP_FLAG = 0x100,
     BREAKPOINT = 0xcc,
@@ -143,9 +142,11 @@ static void jump_break(uintptr_t at, const struct reads *reads)
 
 // --- checking a thread ----------------------------------------------------------------------------------------------
 
-static void check_after(unsigned microseconds)
+// us: a constant of real_time.h, of the thread's processor time.
+static void check_after(unsigned us)
 {
-    const struct itimerspec once = {.it_value.tv_nsec = microseconds * 1000L};
+    uint64_t ns = 1000 * attach_real_time(attach_environment()->real_percent, us);
+    const struct itimerspec once = {.it_value.tv_nsec = (long)ns};
     if (spin.has_timer) {
         (void)kernel_call(SYS_timer_settime, spin.timer, 0, (long)(uintptr_t)&once, 0, 0, 0);
     }
@@ -212,13 +213,13 @@ static bool note(const greg_t *registers)
 // The loop does more than read, or this cannot be shown.
 static void not_proved(greg_t *registers)
 {
-    stop_stepping(registers, CHECK_RARELY_US);
+    stop_stepping(registers, ATTACH_REAL_SPIN_LOOK_RARELY_US);
     (void)world_spin_shared_begin();
 }
 
 void world_spin_check_later(void)
 {
-    check_after(CHECK_RARELY_US);
+    check_after(ATTACH_REAL_SPIN_LOOK_RARELY_US);
 }
 
 // Called after each instruction.
@@ -228,7 +229,7 @@ static void step(greg_t *registers)
     spin.closing = at <= spin.before ? spin.before : spin.closing;
     spin.before = at;
     if (same(registers, spin.first)) {
-        stop_stepping(registers, CHECK_EVERY_US);
+        stop_stepping(registers, ATTACH_REAL_SPIN_LOOK_US);
         if (spin.closing != 0) {
             jump_break(spin.closing, &spin.reads);
         }
@@ -304,7 +305,7 @@ static void on_timer(int number, siginfo_t *info, void *context)
     unsigned calls = attach_calls();
     if (calls != spin.calls || attach_window_learns() || world_shared_busy()) {
         spin.calls = calls;
-        check_after(CHECK_EVERY_US);
+        check_after(ATTACH_REAL_SPIN_LOOK_US);
         return;
     }
     start_stepping(registers);
@@ -328,7 +329,7 @@ void world_spin_start(void)
     spin = (struct spin){0};
     spin.has_timer = kernel_call(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, (long)(uintptr_t)&event,
                                  (long)(uintptr_t)&spin.timer, 0, 0, 0) == 0;
-    check_after(CHECK_EVERY_US);
+    check_after(ATTACH_REAL_SPIN_LOOK_US);
 }
 
 void world_spin_end(void)

@@ -180,6 +180,7 @@ static struct timeval timeval_of(struct timespec time)
 int setitimer(__itimer_which_t which, const struct itimerval *restrict asked, struct itimerval *restrict before)
 {
     if (!world_timed() || which != ITIMER_REAL) {
+        attach_outside(ATTACH_OUTSIDE_TIMER); // the machine's processor time
         return WORLD_REAL(setitimer)(which, asked, before);
     }
     struct itimerspec was = left_of(&timers[ITIMER_SLOT]);
