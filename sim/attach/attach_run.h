@@ -68,6 +68,7 @@ struct attach_run_result {
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell reports them: 128 plus the number of the signal
     uint64_t simulated_ps, events, rtl_cycles, calls, hash;
     char text[16384];
+    char asked[1024]; // what programs asked for and their nodes have not, separated by ", "; may be cut
     char ends[2048]; // a line for each program that was killed; if the run did not end well, also a line for each
                      // program with another status than 0
 };

@@ -72,6 +72,7 @@ struct attach_thread {
     struct attach_watching watch;
     struct attach_futex futex;
     struct poll_loop loop;
+    bool flushes;        // its last call only emptied a full list
     bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;
     uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time

@@ -42,6 +42,15 @@ bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint
     return !gpu || attach_memory_owned(process, node->bars[bar].base + offset, bytes);
 }
 
+int64_t attach_serve_flush(struct attach_thread *thread, const struct attach_args_flush *args,
+                           struct attach_reply_flush *reply)
+{
+    (void)thread;
+    (void)args;
+    (void)reply;
+    return 0;
+}
+
 int64_t attach_serve_nothing(struct attach_thread *thread, const struct attach_args_nothing *args,
                              struct attach_reply_nothing *reply)
 {

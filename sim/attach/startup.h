@@ -91,6 +91,10 @@ bool attach_scratch_make(struct attach_server *server); // false: the reason is 
 // Removes the run's whole directory, and the shared memory of its nodes.
 void attach_scratch_remove(struct attach_server *server);
 
+// --- asked.c --------------------------------------------------------------------------------------------------------
+
+void attach_asked_read(struct attach_server *server); // into the result
+
 // --- launch.c -------------------------------------------------------------------------------------------------------
 
 // Runs in a node's thread: starts the node's programs, and returns when all processes of the node have ended. As when

@@ -135,10 +135,10 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
 {
     char *text = output_alone(WORLD "clocks");
     const char *at = text;
-    EXPECT_BETWEEN(number_of(&at, "cycles"), 2799, 2801); // a million a second
-    EXPECT_BETWEEN(number_of(&at, "name"), 2795, 2805);
-    EXPECT_BETWEEN(number_of(&at, "number"), 2795, 2805);
-    EXPECT_BETWEEN(number_of(&at, "code"), 2795, 2805);
+    EXPECT_BETWEEN(number_of(&at, "cycles"), 2599, 2601); // a million a second
+    EXPECT_BETWEEN(number_of(&at, "name"), 2595, 2605);
+    EXPECT_BETWEEN(number_of(&at, "number"), 2595, 2605);
+    EXPECT_BETWEEN(number_of(&at, "code"), 2595, 2605);
     EXPECT_EQ(number_of(&at, "time"), 0);
     free(text);
 }
@@ -160,7 +160,7 @@ TEST(World, TheTimeStampCounterIsSimulatedWhereItsInstructionsDoNotFault)
     char *counter = output_alone(WORLD "counter");
     (void)unsetenv("TCASIM_TSC");
     const char *at = clocks;
-    EXPECT_BETWEEN(number_of(&at, "cycles"), 2799, 2801);
+    EXPECT_BETWEEN(number_of(&at, "cycles"), 2599, 2601);
     at = early;
     EXPECT_BETWEEN(number_of(&at, "later"), 0, 100);
     EXPECT_BETWEEN(number_of(&at, "loaded"), 0, 100);

@@ -35,6 +35,12 @@ enum attach_mode {
 // Connects the process if it is not connected yet. Cheap after that.
 enum attach_mode attach_mode(void);
 
+// A file of this machine.
+struct attach_file {
+    uint64_t device, number; // as of fstat
+};
+#define ATTACH_STANDARD_FILES 3
+
 // What the process knows of its node and run; NULL: not attached.
 struct attach_environment {
     const char *node;                         // its name in the scenario, which is also its host name
@@ -44,7 +50,9 @@ struct attach_environment {
     const char *const *hosts;
     uint32_t address_base;
     bool computes;                 // processor time of its threads costs simulated time
-    unsigned char processors[128]; // where programs may run, as of sched_setaffinity
+    unsigned char processors[128]; // of the node, as of sched_setaffinity
+    struct attach_file standard_files[ATTACH_STANDARD_FILES]; // the simulator's own input, output and errors
+    uint64_t memory_bytes, memory_free_bytes, cache_bytes; // cache: the last level
     uint64_t tsc_hz;               // of the simulated time stamp counter
     uint64_t clock_read_ps;        // the cost of reading it
     uint64_t interrupt_ps;         // from an interrupt of a device to the thread that waits for it
