@@ -8,24 +8,12 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <nss.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 
 #include "verbs-shim/world/world.h"
-
-// Users, services and the like are those of the machine's files. Other sources (nsswitch.conf) would be servers, or
-// libraries that are not on each machine.
-void world_names_start(void)
-{
-    static const char *const databases[] = {"passwd",   "group",     "shadow",   "gshadow", "initgroups", "hosts",
-                                            "networks", "protocols", "services", "ethers",  "rpc"};
-    for (size_t i = 0; i < sizeof databases / sizeof databases[0]; i++) {
-        (void)__nss_configure_lookup(databases[i], "files");
-    }
-}
 
 // --- names ----------------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,4 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
         world_locks_start();
         world_shared_start();
     }
-    if (attach_environment() != NULL) {
-        world_names_start(); // it reads files
-    }
 }

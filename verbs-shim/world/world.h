@@ -102,10 +102,6 @@ const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
 // with errno. false: it does not wait.
 bool world_fifo_open(int folder, const char *path, int flags, int *fd_out);
 
-// --- names of hosts, users and services (resolve.c) -----------------------------------------------------------------
-
-void world_names_start(void);
-
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
 uint32_t world_identity(void); // of the node in this run

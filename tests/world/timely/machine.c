@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <mntent.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -385,6 +387,28 @@ static long by_sendto(struct timely_scene *scene)
 
 ROW(socket, socket(AF_NETLINK, SOCK_RAW, 0))
 
+// --- users: root is in every machine's files, and this user on none -------------------------------------------------
+
+enum { NOBODY_HERE = 4000000000u };
+
+ROW(getpwuid, getpwuid(0) != NULL && strcmp(getpwuid(0)->pw_name, "root") == 0 && getpwuid(NOBODY_HERE) == NULL)
+ROW(getpwnam, getpwnam("root") != NULL && getpwnam("somebody-else") == NULL)
+ROW(getgrgid, getgrgid(0) != NULL && getgrgid(NOBODY_HERE) == NULL)
+ROW(getgrnam, getgrnam("root") != NULL && getgrnam("somebody-else") == NULL)
+
+#define USER_ROW(function, type, key)                                                                                  \
+    static long by_##function(struct timely_scene *scene)                                                              \
+    {                                                                                                                  \
+        char buffer[4096];                                                                                             \
+        struct type entry, *found = NULL;                                                                              \
+        (void)scene;                                                                                                   \
+        return function(key, &entry, buffer, sizeof buffer, &found) == 0 && found == &entry;                           \
+    }
+USER_ROW(getpwuid_r, passwd, 0)
+USER_ROW(getpwnam_r, passwd, "root")
+USER_ROW(getgrgid_r, group, 0)
+USER_ROW(getgrnam_r, group, "root")
+
 // The run's own input is not a terminal, nor is its output.
 ROW(isatty, isatty(STDIN_FILENO) + isatty(STDOUT_FILENO))
 ROW(tcgetattr, tcgetattr(STDIN_FILENO, &(struct termios){0}))
@@ -434,6 +458,14 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "connect", by_connect_local, -ENOENT),
     TIMELY_ROW(FUNCTION, "sendto", by_sendto, -ENETUNREACH),
     TIMELY_ROW(FUNCTION, "socket", by_socket, -EAFNOSUPPORT),
+    TIMELY_ROW(FUNCTION, "getgrgid", by_getgrgid, TRUE),
+    TIMELY_ROW(FUNCTION, "getgrgid_r", by_getgrgid_r, TRUE),
+    TIMELY_ROW(FUNCTION, "getgrnam", by_getgrnam, TRUE),
+    TIMELY_ROW(FUNCTION, "getgrnam_r", by_getgrnam_r, TRUE),
+    TIMELY_ROW(FUNCTION, "getpwnam", by_getpwnam, TRUE),
+    TIMELY_ROW(FUNCTION, "getpwnam_r", by_getpwnam_r, TRUE),
+    TIMELY_ROW(FUNCTION, "getpwuid", by_getpwuid, TRUE),
+    TIMELY_ROW(FUNCTION, "getpwuid_r", by_getpwuid_r, TRUE),
     TIMELY_ROW(FUNCTION, "isatty", by_isatty, 0),
     TIMELY_ROW(FUNCTION, "tcgetattr", by_tcgetattr, -ENOTTY),
     TIMELY_ROW(FUNCTION, "tcsetattr", by_tcsetattr, -ENOTTY),
