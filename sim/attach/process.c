@@ -56,6 +56,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
         .routing = plat_routing_of(plat_machine_routes(server->machine), process->node),
     };
+    snprintf(greeting->processor, sizeof greeting->processor, "%s", processor->title);
     snprintf(greeting->node, sizeof greeting->node, "%s", config->name);
     for (uint32_t i = 0; i < server->scenario->node_count; i++) {
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);

@@ -143,6 +143,18 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
     free(text);
 }
 
+// With breakpoints in the place of the instructions, as where neither they nor CPUID can be made to fault. Where CPUID can,
+// it is the same without them.
+TEST(World, CpuidIsTheNodesWhereTimeIsMeasuredByIt)
+{
+    ASSERT_EQ(setenv("TCASIM_TSC", "breakpoints", 1), 0);
+    char *text = output_alone(WORLD "cpuid");
+    (void)unsetenv("TCASIM_TSC");
+    EXPECT_STREQ(text, "name Intel(R) Xeon(R) CPU E5-2670 0 @ 2.60GHz\nhypervisor 0\ninvariant 1\nfrequency 0\n"
+                       "leaves 0\n");
+    free(text);
+}
+
 TEST(World, ConstructorsOfLibrariesSeeTheSimulatedTimeStampCounter)
 {
     char *text = output_alone(WORLD "early");

@@ -39,7 +39,8 @@ enum attach_mode attach_mode(void);
 struct attach_file {
     uint64_t device, number; // as of fstat
 };
-#define ATTACH_STANDARD_FILES 3
+#define ATTACH_STANDARD_FILES  3
+#define ATTACH_PROCESSOR_BYTES 48 // what CPUID has room for, with the zero at the end
 
 // What the process knows of its node and run; NULL: not attached.
 struct attach_environment {
@@ -51,6 +52,7 @@ struct attach_environment {
     uint32_t address_base;
     bool computes;                 // processor time of its threads costs simulated time
     unsigned char processors[128]; // of the node, as of sched_setaffinity
+    char processor[ATTACH_PROCESSOR_BYTES];                   // its name, as in /proc/cpuinfo
     struct attach_file standard_files[ATTACH_STANDARD_FILES]; // the simulator's own input, output and errors
     uint64_t memory_bytes, memory_free_bytes, cache_bytes; // cache: the last level
     uint64_t tsc_hz;               // of the simulated time stamp counter

@@ -345,6 +345,7 @@ static enum attach_link link_make(void)
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
     };
     attach_client.environment.computes = greeting->compute_scale > 0;
+    memcpy(attach_client.environment.processor, greeting->processor, sizeof greeting->processor);
     memcpy(attach_client.environment.standard_files, greeting->standard_files, sizeof greeting->standard_files);
     memcpy(attach_client.environment.processors, greeting->processors, sizeof greeting->processors);
     atomic_store(&attach_client.segment->shares, attach_client.shares);
