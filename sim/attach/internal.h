@@ -154,6 +154,7 @@ struct attach_server {
     struct attach_tokens tokens;
     struct attach_launch launch;
     struct attach_ids ids;
+    struct attach_loaded_files loaded;
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: the board is free
     int watches;                                              // all descriptors that threads wait for (epoll)

@@ -66,7 +66,8 @@ void attach_processor_flags(enum scn_processor processor, const char *machine, c
     }
 }
 
-void attach_machine_flags(char *text_out, size_t bytes)
+// The first value of that name in the machine's /proc/cpuinfo.
+static void value_find(const char *name, char *text_out, size_t bytes)
 {
     char line[8192];
     FILE *file = fopen("/proc/cpuinfo", "re");
@@ -74,12 +75,23 @@ void attach_machine_flags(char *text_out, size_t bytes)
     text_out[0] = '\0';
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
         const char *colon = strchr(line, ':');
-        found = strncmp(line, "flags", 5) == 0 && colon != NULL;
+        found = strncmp(line, name, strlen(name)) == 0 && colon != NULL;
         if (found) {
-            snprintf(text_out, bytes, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
+            const char *value = colon + 1 + (colon[1] == ' ');
+            snprintf(text_out, bytes, "%.*s", (int)strcspn(value, "\n"), value);
         }
     }
     if (file != NULL) {
         (void)fclose(file);
     }
+}
+
+void attach_machine_name(char *text_out, size_t bytes)
+{
+    value_find("model name", text_out, bytes);
+}
+
+void attach_machine_flags(char *text_out, size_t bytes)
+{
+    value_find("flags", text_out, bytes);
 }

@@ -19,5 +19,6 @@ const struct attach_processor *attach_processor_of(enum scn_processor processor)
 // Its flags that are also in `machine`, the flags of the machine, as in /proc/cpuinfo; both are lists of words. The
 // text is cut if it does not fit.
 void attach_processor_flags(enum scn_processor processor, const char *machine, char *text_out, size_t bytes);
+void attach_machine_name(char *text_out, size_t bytes); // the model name of the machine's processor
 // The flags of the machine; "" if it does not say. The text is cut if it does not fit.
 void attach_machine_flags(char *text_out, size_t bytes);

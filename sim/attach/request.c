@@ -365,6 +365,7 @@ int64_t attach_serve_process_exit(struct attach_thread *thread, const struct att
     (void)reply;
     sim_thread_sleep(thread->process->server->sim, exit_ps);
     observe_process_exits(thread->process->observed);
+    attach_fingerprint_note(thread->process);
     thread->process->leaving = true;
     return 0;
 }

@@ -91,6 +91,20 @@ bool attach_scratch_make(struct attach_server *server); // false: the reason is 
 // Removes the run's whole directory, and the shared memory of its nodes.
 void attach_scratch_remove(struct attach_server *server);
 
+// --- fingerprint.c --------------------------------------------------------------------------------------------------
+
+// A file of which programs were made.
+struct attach_loaded {
+    char *path;
+    uint64_t bytes;
+};
+struct attach_loaded_files {
+    struct attach_loaded *list;
+    size_t count;
+};
+void attach_fingerprint_note(const struct attach_process *process); // before its end
+void attach_fingerprint_write(struct attach_server *server);        // into the result
+
 // --- asked.c --------------------------------------------------------------------------------------------------------
 
 void attach_asked_read(struct attach_server *server); // into the result

@@ -208,6 +208,7 @@ static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_
     bool quiet = observing->given->quiet_diagnosis && !observing->given->check;
     run->diagnosis = quiet ? NULL : diagnosis_take;
     run->summary = run->summary || exec->job.directory != NULL;
+    run->fingerprint = exec->job.directory != NULL;
     run->observed = run->summary || run->explain ? observed_take : NULL;
     run->ctx = exec;
 }
