@@ -1,8 +1,8 @@
 // What a run does not determine and may depend on all the same: the machine's kernel and processor, and the files of
 // which programs were made. Two runs of the same that disagree differ in something of this; exec.yaml has it.
 //
-// Files of the usual folders of libraries have their sizes, as versions of a library differ in that; of all others (plugins,
-// modules of an interpreter) there is a line for each folder.
+// Files of the usual folders of libraries have their sizes, as versions of a library differ in that; of all others
+// (plugins, modules of an interpreter) there is a line for each folder.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,7 +80,8 @@ __attribute__((format(printf, 2, 3))) static void add(struct attach_run_result *
     int bytes = vsnprintf(line, sizeof line, format, list);
     va_end(list);
     size_t used = strlen(result->machine);
-    if ((size_t)bytes < sizeof line && used + (size_t)bytes < sizeof result->machine) { // a line that does not fit is left out
+    // A line that does not fit is left out.
+    if ((size_t)bytes < sizeof line && used + (size_t)bytes < sizeof result->machine) {
         memcpy(result->machine + used, line, (size_t)bytes + 1);
     }
 }

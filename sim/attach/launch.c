@@ -70,8 +70,8 @@ static void preload(const char *directory, bool gpu_mpi, bool check)
     }
 }
 
-// hwloc takes the node's topology from a file, and loads no plugins: which ones are installed depends on the machine, and
-// some look for displays. Unless the user has chosen something else.
+// hwloc takes the node's topology from a file, and loads no plugins: which ones are installed depends on the machine,
+// and some look for displays. Unless the user has chosen something else.
 static void topology_set(void)
 {
     (void)setenv("HWLOC_XMLFILE", "/sys/" ATTACH_TOPOLOGY_FILE, 0);

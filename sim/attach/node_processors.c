@@ -1,8 +1,8 @@
 // /sys/devices/system of a node: processors, their caches, memory (Linux, Documentation/ABI); and the same as a
 // topology of hwloc (the XML of hwloc 2).
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "sim/attach/node_files.h"
 #include "sim/attach/processor.h"
@@ -104,23 +104,13 @@ static void memory_make(struct attach_tree *tree, const struct scn_host *host, c
 // --- hwloc ----------------------------------------------------------------------------------------------------------
 
 struct xml {
-    char text[32768];
-    size_t used;
+    FILE *file;
     unsigned objects; // so far; each has a number
 };
 
-__attribute__((format(printf, 2, 3))) static void xml_add(struct xml *xml, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    int bytes = vsnprintf(xml->text + xml->used, sizeof xml->text - xml->used, format, list);
-    va_end(list);
-    xml->used += (size_t)bytes < sizeof xml->text - xml->used ? (size_t)bytes : 0;
-}
-
 static void object_begin(struct xml *xml, const char *type, const struct cores *cores, const char *more)
 {
-    xml_add(xml,
+    fprintf(xml->file,
             "<object type=\"%s\" %s cpuset=\"0x%s\" complete_cpuset=\"0x%s\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
             "gp_index=\"%u\">\n",
             type, more, cores->mask, cores->mask, ++xml->objects);
@@ -145,32 +135,40 @@ static void xml_core_add(struct xml *xml, unsigned core)
     cache_begin(xml, "L1Cache", &own, &caches[0], ATTACH_L1_KIB);
     object_begin(xml, "Core", &own, index);
     object_begin(xml, "PU", &own, index);
-    xml_add(xml, "</object></object></object></object>\n");
+    fprintf(xml->file, "</object></object></object></object>\n");
 }
 
 static void topology_make(struct attach_tree *tree, const struct scn_host *host, const struct cores *cores)
 {
     const struct attach_processor *processor = attach_processor_of(host->processor);
     uint64_t bytes = attach_memory_kib(host) * 1024;
-    static struct xml xml;
-    char more[128];
-    xml = (struct xml){.used = 0};
-    xml_add(&xml, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+    char more[128], *text = NULL;
+    size_t length;
+    struct xml xml = {.file = open_memstream(&text, &length)};
+    tree->good = tree->good && xml.file != NULL;
+    if (xml.file == NULL) {
+        return;
+    }
+    fprintf(xml.file, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
                   "<topology version=\"2.0\">\n");
     snprintf(more, sizeof more, "os_index=\"0\" allowed_cpuset=\"0x%s\" allowed_nodeset=\"0x1\"", cores->mask);
     object_begin(&xml, "Machine", cores, more);
     object_begin(&xml, "Package", cores, "os_index=\"0\"");
-    xml_add(&xml, "<info name=\"CPUModel\" value=\"%s\"/>\n", processor->title);
+    fprintf(xml.file, "<info name=\"CPUModel\" value=\"%s\"/>\n", processor->title);
     snprintf(more, sizeof more, "os_index=\"0\" local_memory=\"%" PRIu64 "\"", bytes);
     object_begin(&xml, "NUMANode", cores, more);
-    xml_add(&xml, "<page_type size=\"4096\" count=\"%" PRIu64 "\"/></object>\n", bytes / 4096);
+    fprintf(xml.file, "<page_type size=\"4096\" count=\"%" PRIu64 "\"/></object>\n", bytes / 4096);
     cache_begin(&xml, "L3Cache", cores, &caches[3], processor->cache_kib);
     for (unsigned i = 0; i < processor->cores; i++) {
         xml_core_add(&xml, i);
     }
-    xml_add(&xml, "</object></object></object>\n<support name=\"discovery.pu\"/>\n<support name=\"discovery.numa\"/>\n"
+    fprintf(xml.file, "</object></object></object>\n<support name=\"discovery.pu\"/>\n<support name=\"discovery.numa\"/>\n"
                   "<support name=\"discovery.numa_memory\"/>\n</topology>\n");
-    attach_tree_write(tree, "", ATTACH_TOPOLOGY_FILE, "%s", xml.text);
+    tree->good = fclose(xml.file) == 0 && tree->good;
+    if (tree->good) {
+        attach_tree_write(tree, "", ATTACH_TOPOLOGY_FILE, "%s", text);
+    }
+    free(text);
 }
 
 // --- all of it ------------------------------------------------------------------------------------------------------

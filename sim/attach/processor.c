@@ -60,7 +60,8 @@ void attach_processor_flags(enum scn_processor processor, const char *machine, c
         const char *word = flags[i];
         for (size_t length = word_next(&word); length > 0; word += length, length = word_next(&word)) {
             if (used + length + 2 <= bytes && word_in(machine, word, length)) {
-                used += (size_t)snprintf(text_out + used, bytes - used, "%s%.*s", used > 0 ? " " : "", (int)length, word);
+                const char *between = used > 0 ? " " : "";
+                used += (size_t)snprintf(text_out + used, bytes - used, "%s%.*s", between, (int)length, word);
             }
         }
     }

@@ -96,7 +96,8 @@ static void node_make(struct attach_tree *tree, const struct attach_server *serv
     char shared[ATTACH_SYSFS_BYTES];
     unsigned index = 0;
     shared_make(tree, server, node, shared, sizeof shared);
-    attach_node_files_make(tree, &(struct attach_node_facts){server->scenario, node, server->network.address_base, shared});
+    const struct attach_node_facts facts = {server->scenario, node, server->network.address_base, shared};
+    attach_node_files_make(tree, &facts);
     identity_make(tree, config->name);
     // In the order of libibverbs' list (verbs-shim/dropin/devices.c).
     if (config->board.given) {

@@ -143,6 +143,25 @@ TEST(World, TheTimeStampCounterGoesAsTheClocks)
     free(text);
 }
 
+static uint64_t hash_of_reads(const char *times)
+{
+    struct attach_fixture fixture;
+    set_up(&fixture);
+    attach_fixture_add(&fixture, 0, WORLD "reads", times, NULL);
+    play(&fixture);
+    uint64_t hash = fixture.result.hash;
+    attach_fixture_fini(&fixture);
+    return hash;
+}
+
+// Its list of stores is full after some hundreds.
+TEST(World, TheHashDoesNotSayHowOftenAProgramReadsAndWritesAtATime)
+{
+    uint64_t once = hash_of_reads("1");
+    EXPECT_EQ(hash_of_reads("2"), once);
+    EXPECT_EQ(hash_of_reads("2000"), once);
+}
+
 // With breakpoints in the place of the instructions, as where neither they nor CPUID can be made to fault. Where CPUID can,
 // it is the same without them.
 TEST(World, CpuidIsTheNodesWhereTimeIsMeasuredByIt)

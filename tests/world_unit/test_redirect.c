@@ -44,6 +44,16 @@ TEST(WorldPaths, AboutTheMachineAreThoseOfTheNode)
     }
 }
 
+TEST(WorldPaths, OfDevicesThatNoNodeHasAreTold)
+{
+    node_set();
+    (void)path_of("/dev/infiniband/uverbs0");
+    EXPECT_EQ(doubles.told, 0);
+    (void)path_of("/dev/dri/card0");
+    (void)path_of("/dev/nvidiactl");
+    EXPECT_EQ(doubles.told, 2);
+}
+
 TEST(WorldPaths, OfControlGroupsAndMountsOfAnyProcessAreThoseOfTheNode)
 {
     node_set();

@@ -59,27 +59,28 @@ static const struct rule {
     const char *path;
     enum owner owner;
     bool is_prefix; // names in the same folder may go on
+    bool is_told;   // no node has it, and a program that asks for it needs it
 } rules[] = {
-    {"/sys", NODE, false},
-    {"/proc", NODE, false},
-    {"/proc/sysvipc", MACHINE, false},
-    {"/proc/sys/kernel/random", MACHINE, false},
-    {"/dev/infiniband", NODE, true},
-    {"/dev/dri", NODE, false},
-    {"/dev/nvidia", NODE, true},
-    {"/dev/kfd", NODE, false},
-    {"/dev/knem", NODE, false},
-    {"/dev/xpmem", NODE, false},
-    {"/dev/cpu", NODE, false},
-    {"/dev/hugepages", NODE, false},
-    {"/dev/disk", NODE, false},
-    {"/run/udev", NODE, false},
-    {"/etc/hosts", NODE, false},
-    {"/etc/resolv.conf", NODE, false},
-    {"/etc/nsswitch.conf", NODE, false},
-    {"/etc/host.conf", NODE, false},
-    {"/etc/gai.conf", NODE, false},
-#define FILE_OF_NODE(path, form) {path, NODE, false},
+    {"/sys", NODE, false, false},
+    {"/proc", NODE, false, false},
+    {"/proc/sysvipc", MACHINE, false, false},
+    {"/proc/sys/kernel/random", MACHINE, false, false},
+    {"/dev/infiniband", NODE, true, false},
+    {"/dev/dri", NODE, false, true},
+    {"/dev/nvidia", NODE, true, true},
+    {"/dev/kfd", NODE, false, false},
+    {"/dev/knem", NODE, false, false},
+    {"/dev/xpmem", NODE, false, false},
+    {"/dev/cpu", NODE, false, false},
+    {"/dev/hugepages", NODE, false, false},
+    {"/dev/disk", NODE, false, false},
+    {"/run/udev", NODE, false, false},
+    {"/etc/hosts", NODE, false, false},
+    {"/etc/resolv.conf", NODE, false, false},
+    {"/etc/nsswitch.conf", NODE, false, false},
+    {"/etc/host.conf", NODE, false, false},
+    {"/etc/gai.conf", NODE, false, false},
+#define FILE_OF_NODE(path, form) {path, NODE, false, false},
     ATTACH_IDENTITY_FILES(FILE_OF_NODE)
 #undef FILE_OF_NODE
 };
@@ -116,12 +117,17 @@ static bool is_of_process(const char *end)
 static enum owner owner_of(const char *path)
 {
     enum owner owner = MACHINE;
+    bool is_told = false;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         size_t bytes = strlen(rules[i].path);
         if (strncmp(path, rules[i].path, bytes) == 0 &&
             (path[bytes] == '/' || path[bytes] == '\0' || rules[i].is_prefix)) {
             owner = rules[i].owner;
+            is_told = rules[i].is_told;
         }
+    }
+    if (is_told) {
+        world_asked("the device", path);
     }
     return owner;
 }
