@@ -19,6 +19,7 @@ struct attach_server;
 struct attach_scratch {
     char directory[64];
     char path[96]; // of the socket
+    char files[96]; // where the nodes' files are: in memory, where that is possible
     int alive;     // a pipe without a writer: it ends with the simulator
     pid_t janitor; // waits for that; 0: it could not be started
 };

@@ -100,6 +100,15 @@ TEST(WorldPaths, OfSharedMemoryCarryTheNamesOfRunAndNode)
     EXPECT_NULL(world_shared_name(NULL, buffer));
 }
 
+// realpath shows programs where the files are.
+TEST(WorldPaths, OfTheNodesOwnFilesInMemoryStay)
+{
+    static const char path[] = "/dev/shm/tcasim-Ab12cd.nodes/node0/sys/devices/system/cpu";
+    node_set();
+    EXPECT_EQ(path_of(path), path);
+    EXPECT_STREQ(path_of("/dev/shm/tcasim-Ab12cd.other"), "/dev/shm/tcasim-Ab12cd.node0.tcasim-Ab12cd.other");
+}
+
 TEST(WorldPaths, OfProcessesOfTheRunAreThoseOfTheMachine)
 {
     char path[64], expected[64];

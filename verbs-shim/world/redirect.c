@@ -43,6 +43,10 @@ static const char *shared_redirect(const char *name, const char *folder, char bu
         run--;
     }
     int run_bytes = (int)(node_name - run);
+    // The nodes' own files, as realpath shows them (sim/attach/sysfs.c).
+    if (run != NULL && strncmp(name, run, (size_t)run_bytes) == 0 && strncmp(name + run_bytes, ".nodes/", 7) == 0) {
+        return NULL;
+    }
     int bytes = run != NULL
                     ? snprintf(buffer, WORLD_PATH_BYTES, "%s%.*s.%s.%s", folder, run_bytes, run, node_name + 1, name)
                     : 0;
