@@ -44,6 +44,7 @@ struct attach_run_options {
     bool explain;                                   // critical paths of the operations that `select` names
     struct observe_selection select;
     void (*observed)(void *ctx, observe_t *observe); // after the run; may be NULL
+    bool fingerprint;                                // the result tells of the machine
     const char *ipc_trace;                           // for the IPC trace, a line for each attach call; NULL: none
     void (*scheduled)(void *ctx); // timed runs: after each scheduling slot, its output is written; may be NULL
     void *ctx;
@@ -70,6 +71,8 @@ struct attach_run_result {
     int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell reports them: 128 plus the number of the signal
     uint64_t simulated_ps, events, rtl_cycles, calls, hash;
     char text[16384];
+    char machine[16384]; // with the fingerprint: lines of YAML, two spaces before each; may be cut
+    char asked[1024]; // what programs asked for and their nodes have not, separated by ", "; may be cut
     char ends[2048]; // a line for each program that was killed; if the run did not end well, also a line for each
                      // program with another status than 0
 };

@@ -73,6 +73,7 @@ struct attach_thread {
     struct attach_watching watch;
     struct attach_futex futex;
     struct poll_loop loop;
+    bool flushes;        // its last call only emptied a full list
     bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;
     uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time
@@ -168,6 +169,7 @@ struct attach_server {
     struct attach_tokens tokens;
     struct attach_launch launch;
     struct attach_ids ids;
+    struct attach_loaded_files loaded;
     struct attach_process *processes;
     const struct attach_process *board_owners[SCN_NODES_MAX]; // NULL: the board is free
     int watches;                                              // all descriptors that threads wait for (epoll)

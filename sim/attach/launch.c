@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
+#include "verbs-shim/attach/identity.h"
 
 // Status codes as of a shell: the program cannot be executed, it does not exist, or its files cannot be opened.
 enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, NO_FILE = 1 };
@@ -68,6 +69,15 @@ static void preload(const char *directory, bool gpu_mpi, bool check)
     }
 }
 
+// hwloc takes the node's topology from a file, and loads no plugins: which ones are installed depends on the machine,
+// and some look for displays. Unless the user has chosen something else.
+static void topology_set(void)
+{
+    (void)setenv("HWLOC_XMLFILE", "/sys/" ATTACH_TOPOLOGY_FILE, 0);
+    (void)setenv("HWLOC_THISSYSTEM", "0", 0);
+    (void)setenv("HWLOC_PLUGINS_PATH", "", 0);
+}
+
 static void environment_set(const struct attach_server *server, const struct attach_program *program)
 {
     (void)setenv("TCASIM_ATTACH", server->scratch.path, 1);
@@ -79,6 +89,7 @@ static void environment_set(const struct attach_server *server, const struct att
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
     char folder[ATTACH_SYSFS_BYTES];
     attach_scratch_path(server, folder, sizeof folder);
+    topology_set();
     (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after process numbers, the same in each run
     if (server->options->library_directory != NULL) {
         char libraries[ATTACH_SYSFS_BYTES];

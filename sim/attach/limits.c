@@ -217,10 +217,16 @@ static bool is_notification(const struct attach_request *request)
     return found || yields || request->op == ATTACH_OP_FUTEX_WAKE || request->op == ATTACH_OP_FUTEX_REQUEUE;
 }
 
+// A clock read after a store, or a full list.
+static bool only_replays(const struct attach_request *request)
+{
+    return request->op == ATTACH_OP_NOTHING || request->op == ATTACH_OP_FLUSH;
+}
+
 // Does the request only wait, poll or read clocks? What a library repeats while it polls counts as polling.
 static bool is_still(struct attach_thread *thread, const struct attach_request *request)
 {
-    bool polls = request->op == ATTACH_OP_POLL, reads_clock = request->op == ATTACH_OP_NOTHING;
+    bool polls = request->op == ATTACH_OP_POLL, reads_clock = only_replays(request);
     thread->asks.repeats =
         polls ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->asks.repeats;
     return (!stores(thread, request) || thread->asks.repeats) &&
@@ -239,7 +245,7 @@ static bool spins(const struct attach_request *request)
 void attach_call_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool still = is_still(thread, request), reads_clock = still && request->op == ATTACH_OP_NOTHING;
+    bool still = is_still(thread, request), reads_clock = still && only_replays(request);
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT || spins(request);

@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
+#include "sim/attach/node_files.h"
+#include "sim/attach/processor.h"
 #include "sim/platform/routes.h"
 
-// What programs see of the machine. The processor of the HA-PACS/TCA nodes runs at 2.8 GHz (Xeon E5-2680 v2, Intel
-// ARK). The clocks begin at fixed times, so that nothing of the real machine affects a result.
-static const uint64_t tsc_hz = 2800000000u;
+// The clocks begin at fixed times, so that nothing of the real machine affects a result.
 static const uint64_t epoch_realtime_ns = 1388534400u * 1000000000ull; // 2014-01-01
 static const uint64_t epoch_monotonic_ns = 1000u * 1000000000ull;      // up for 1000 s
 
@@ -25,6 +26,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
     const struct plat_backend_inproc *node = plat_machine_backend(server->machine, process->node);
     const struct host_core_config *core = host_core_config(node->core);
     const struct scn_node *config = &server->scenario->nodes[process->node];
+    const struct attach_processor *processor = attach_processor_of(config->host.processor);
     *greeting = (struct attach_greeting){
         .mode = server->options->functional ? ATTACH_FUNCTIONAL : ATTACH_TIMED,
         .node_index = process->node,
@@ -35,7 +37,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .first_bell = process->first_bell,
         .id = process->id,
         .address_base = server->network.address_base,
-        .tsc_hz = tsc_hz,
+        .tsc_hz = (uint64_t)processor->mhz * 1000000,
         .epoch_realtime_ns = epoch_realtime_ns,
         .epoch_monotonic_ns = epoch_monotonic_ns,
         .call_ps = core->call_ps,
@@ -56,12 +58,24 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .gpu_count = node->gpus != NULL ? node->gpus->count : 0,
         .routing = plat_routing_of(plat_machine_routes(server->machine), process->node),
     };
+    snprintf(greeting->processor, sizeof greeting->processor, "%s", processor->title);
     snprintf(greeting->node, sizeof greeting->node, "%s", config->name);
     for (uint32_t i = 0; i < server->scenario->node_count; i++) {
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);
     }
     greeting->routing.gpus = (uint8_t)(greeting->gpu_count < PEACH2_GPUS_MAX ? greeting->gpu_count : PEACH2_GPUS_MAX);
-    attach_processors_get(server, greeting->processors);
+    for (unsigned i = 0; i < processor->cores; i++) {
+        greeting->processors[i / 8] |= (unsigned char)(1u << i % 8);
+    }
+    for (int fd = 0; fd < ATTACH_STANDARD_FILES; fd++) {
+        struct stat about;
+        if (fstat(fd, &about) == 0) {
+            greeting->standard_files[fd] = (struct attach_file){about.st_dev, about.st_ino};
+        }
+    }
+    greeting->cache_bytes = (uint64_t)processor->cache_kib * 1024;
+    greeting->memory_bytes = config->host.memory_bytes;
+    greeting->memory_free_bytes = attach_memory_free_kib(&config->host) * 1024;
     for (unsigned i = 0; i < BACKEND_BARS; i++) {
         greeting->bar_base[i] = node->bars[i].base;
         greeting->bar_bytes[i] = node->bars[i].bytes;

@@ -41,6 +41,15 @@ bool attach_bar_allowed(const struct attach_process *process, uint64_t bar, uint
     return !gpu || attach_memory_owned(process, node->bars[bar].base + offset, bytes);
 }
 
+int64_t attach_serve_flush(struct attach_thread *thread, const struct attach_args_flush *args,
+                           struct attach_reply_flush *reply)
+{
+    (void)thread;
+    (void)args;
+    (void)reply;
+    return 0;
+}
+
 int64_t attach_serve_nothing(struct attach_thread *thread, const struct attach_args_nothing *args,
                              struct attach_reply_nothing *reply)
 {
@@ -386,6 +395,7 @@ int64_t attach_serve_process_exit(struct attach_thread *thread, const struct att
     (void)reply;
     sim_thread_sleep(thread->process->server->sim, exit_ps);
     observe_process_exits(thread->process->observed);
+    attach_fingerprint_note(thread->process);
     thread->process->leaving = true;
     return 0;
 }

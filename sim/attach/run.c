@@ -250,6 +250,8 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         status = SIM_ERR_IO;
     }
     attach_kill_all(&server);
+    attach_asked_read(&server);
+    attach_fingerprint_write(&server);
     (void)setrlimit(RLIMIT_NOFILE, &server.launch.files);
     attach_listen_end(&server);
     while (server.processes != NULL) {

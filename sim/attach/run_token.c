@@ -114,16 +114,6 @@ void attach_processors_of_programs(const struct attach_server *server)
     }
 }
 
-void attach_processors_get(const struct attach_server *server, unsigned char set_out[128])
-{
-    cpu_set_t set = server->tokens.processors.before;
-    if (server->tokens.processors.of_programs < 0) {
-        CPU_ZERO(&set);
-        (void)sched_getaffinity(0, sizeof set, &set);
-    }
-    memcpy(set_out, &set, sizeof set < 128 ? sizeof set : 128);
-}
-
 // --- life -----------------------------------------------------------------------------------------------------------
 
 bool attach_tokens_init(struct attach_server *server)

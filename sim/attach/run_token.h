@@ -43,8 +43,6 @@ bool attach_tokens_init(struct attach_server *server);
 void attach_tokens_fini(struct attach_server *server);
 // Moves the caller, and what it forks, to the processors of programs.
 void attach_processors_of_programs(const struct attach_server *server);
-// The processors that programs can see: those that the simulator had itself.
-void attach_processors_get(const struct attach_server *server, unsigned char set_out[128]);
 void attach_token_give(struct attach_thread *thread);
 bool attach_token_await(struct attach_thread *thread); // false: the program has ended
 // For ever: the thread ends and makes no further call. Call `gone` when it has ended.

@@ -19,6 +19,7 @@ struct attach_server;
 struct attach_scratch {
     char directory[64];
     char path[96]; // of the socket
+    char files[96]; // where the nodes' files are: in memory, where that is possible
     int alive;     // a pipe without a writer: it ends with the simulator
     pid_t janitor; // waits for that; 0: it could not be started
 };
@@ -90,6 +91,24 @@ void attach_libraries_path(const struct attach_server *server, char *path_out, s
 bool attach_scratch_make(struct attach_server *server); // false: the reason is in the result
 // Removes the run's whole directory, and the shared memory of its nodes.
 void attach_scratch_remove(struct attach_server *server);
+
+// --- fingerprint.c --------------------------------------------------------------------------------------------------
+
+// A file of which programs were made.
+struct attach_loaded {
+    char *path;
+    uint64_t bytes;
+};
+struct attach_loaded_files {
+    struct attach_loaded *list;
+    size_t count;
+};
+void attach_fingerprint_note(const struct attach_process *process); // before its end
+void attach_fingerprint_write(struct attach_server *server);        // into the result
+
+// --- asked.c --------------------------------------------------------------------------------------------------------
+
+void attach_asked_read(struct attach_server *server); // into the result
 
 // --- launch.c -------------------------------------------------------------------------------------------------------
 

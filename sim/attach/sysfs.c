@@ -3,55 +3,37 @@
 // programs there (verbs-shim/world/paths.c).
 #include <errno.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/attach/internal.h"
+#include "sim/attach/node_files.h"
 #include "verbs-shim/attach/identity.h"
 
-enum { PATH_BYTES = 512, FOLDERS_OPEN = 16 };
-
-// Makes all folders that contain the path.
-static bool folders_make(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        *slash = '/';
-        if (!made) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool file_make(const char *root, const char *folder, const char *name, const char *text)
-{
-    char path[PATH_BYTES + 64];
-    snprintf(path, sizeof path, "%s%s/%s", root, folder, name);
-    FILE *file = folders_make(path) ? fopen(path, "we") : NULL;
-    return file != NULL && (fprintf(file, "%s\n", text) > 0) == (fclose(file) == 0);
-}
+enum { FOLDERS_OPEN = 16 };
 
 // A character device that every program may open, as for uverbs.
-static bool device_make(const char *root, unsigned index)
+static void device_make(struct attach_tree *tree, unsigned index)
 {
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/dev/infiniband/uverbs%u", root, index);
-    return folders_make(path) && symlink("/dev/null", path) == 0;
+    char path[64];
+    snprintf(path, sizeof path, "/dev/infiniband/uverbs%u", index);
+    attach_tree_link(tree, path, "/dev/null");
 }
 
-static bool verbs_device_make(const char *root, unsigned index, const char *name)
+static void verbs_device_make(struct attach_tree *tree, unsigned index, const char *name)
 {
     char verbs[64], class[64], port[80];
     snprintf(verbs, sizeof verbs, "/sys/class/infiniband_verbs/uverbs%u", index);
     snprintf(class, sizeof class, "/sys/class/infiniband/%s", name);
     snprintf(port, sizeof port, "%s/ports/1", class);
-    return device_make(root, index) && file_make(root, verbs, "ibdev", name) &&
-           file_make(root, verbs, "abi_version", "1") && file_make(root, class, "node_type", "1: CA") &&
-           file_make(root, port, "link_layer", "InfiniBand");
+    device_make(tree, index);
+    attach_tree_write(tree, verbs, "ibdev", "%s\n", name);
+    attach_tree_write(tree, verbs, "abi_version", "1\n");
+    attach_tree_write(tree, class, "node_type", "1: CA\n");
+    attach_tree_write(tree, port, "link_layer", "InfiniBand\n");
 }
 
 // 128 bits that depend only on the node's name, as a UUID of version 4 (RFC 4122) or as 32 digits.
@@ -68,7 +50,7 @@ static void identity_text(const char *node, bool is_uuid, char text[40])
              (unsigned)(parts[0] & 0xfff), (unsigned)(parts[1] >> 52), (unsigned long long)(parts[1] & 0xffffffffffff));
 }
 
-static bool identity_make(const char *root, const char *node)
+static void identity_make(struct attach_tree *tree, const char *node)
 {
     enum form { UUID, ID, NAME };
     static const struct {
@@ -79,16 +61,14 @@ static bool identity_make(const char *root, const char *node)
         ATTACH_IDENTITY_FILES(FILE_OF_NODE)
 #undef FILE_OF_NODE
     };
-    bool made = true;
-    for (size_t i = 0; i < sizeof files / sizeof files[0] && made; i++) {
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char path[128], text[40];
         identity_text(node, files[i].form == UUID, text);
         snprintf(path, sizeof path, "%s", files[i].path);
         char *name = strrchr(path, '/');
         *name++ = '\0';
-        made = file_make(root, path, name, files[i].form == NAME ? node : text);
+        attach_tree_write(tree, path, name, "%s\n", files[i].form == NAME ? node : text);
     }
-    return made;
 }
 
 void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *path_out, size_t bytes)
@@ -96,26 +76,74 @@ void attach_sysfs_path(const struct attach_server *server, uint32_t node, char *
     snprintf(path_out, bytes, "%s/%s", server->scratch.directory, server->scenario->nodes[node].name);
 }
 
-// In the order of libibverbs' list (verbs-shim/dropin/devices.c).
+// What nodes with the same processor and memory share; made for the first of them.
+static void shared_make(struct attach_tree *tree, const struct attach_server *server, uint32_t node, char *path_out,
+                        size_t bytes)
+{
+    const struct scn_host *host = &server->scenario->nodes[node].host;
+    snprintf(path_out, bytes, "%s/.host-%u-%" PRIu64, server->scratch.files, (unsigned)host->processor,
+             attach_memory_kib(host));
+    struct attach_tree shared = {path_out, tree->good};
+    if (access(path_out, F_OK) != 0) {
+        attach_processor_files_make(&shared, host);
+    }
+    tree->good = shared.good;
+}
+
+static void node_make(struct attach_tree *tree, const struct attach_server *server, uint32_t node)
+{
+    const struct scn_node *config = &server->scenario->nodes[node];
+    char shared[ATTACH_SYSFS_BYTES];
+    unsigned index = 0;
+    shared_make(tree, server, node, shared, sizeof shared);
+    const struct attach_node_facts facts = {server->scenario, node, server->network.address_base, shared};
+    attach_node_files_make(tree, &facts);
+    identity_make(tree, config->name);
+    // In the order of libibverbs' list (verbs-shim/dropin/devices.c).
+    if (config->board.given) {
+        verbs_device_make(tree, index++, "tca0");
+    }
+    if (plat_machine_backend(server->machine, node)->hca != NULL) {
+        verbs_device_make(tree, index++, "ibsim0");
+    }
+}
+
+// The files are many and small: in memory they are made ten times as fast as on a disk. A node's folder in the run's
+// directory is then a link. The names there begin as those of the run's shared memory, and are removed with it.
+static void files_place(struct attach_server *server)
+{
+    const char *run = strrchr(server->scratch.directory, '/') + 1;
+    snprintf(server->scratch.files, sizeof server->scratch.files, "/dev/shm/%s.nodes", run);
+    if (mkdir(server->scratch.files, 0700) != 0) {
+        snprintf(server->scratch.files, sizeof server->scratch.files, "%s", server->scratch.directory);
+    }
+}
+
+static void root_make(const struct attach_server *server, uint32_t node, const char *root)
+{
+    char own[ATTACH_SYSFS_BYTES];
+    snprintf(own, sizeof own, "%s/%s", server->scratch.files, server->scenario->nodes[node].name);
+    if (strcmp(own, root) != 0 && mkdir(own, 0700) == 0) {
+        (void)symlink(own, root); // without it the files are made in the run's directory
+    }
+}
+
 bool attach_sysfs_make(struct attach_server *server)
 {
-    for (uint32_t node = 0; node < server->scenario->node_count; node++) {
+    bool made = true;
+    files_place(server);
+    for (uint32_t node = 0; node < server->scenario->node_count && made; node++) {
         char root[ATTACH_SYSFS_BYTES];
-        unsigned index = 0;
         attach_sysfs_path(server, node, root, sizeof root);
-        bool made = identity_make(root, server->scenario->nodes[node].name);
-        if (server->scenario->nodes[node].board.given) {
-            made = made && verbs_device_make(root, index++, "tca0");
-        }
-        if (plat_machine_backend(server->machine, node)->hca != NULL) {
-            made = made && verbs_device_make(root, index++, "ibsim0");
-        }
+        root_make(server, node, root);
+        struct attach_tree tree = {root, true};
+        node_make(&tree, server, node);
+        made = tree.good;
         if (!made) {
             snprintf(server->result->text, sizeof server->result->text, "%s: %s", root, strerror(errno));
-            return false;
         }
     }
-    return true;
+    return made;
 }
 
 static int entry_remove(const char *path, const struct stat *about, int kind, struct FTW *position)

@@ -25,12 +25,10 @@ void attach_hash(struct attach_server *server, uint64_t value)
 
 // --- giving the run token -------------------------------------------------------------------------------------------
 
-static void token_pass(struct attach_thread *thread)
+// What has happened until now, the thread sees.
+static void seen_note(struct attach_thread *thread)
 {
-    struct attach_server *server = thread->process->server;
-    thread->token.given_ps = sim_now_ps(server->sim);
-    thread->slot->now_ps = thread->token.given_ps - thread->ahead_ps;
-    attach_shared_check(thread);
+    const struct attach_server *server = thread->process->server;
     thread->loop.seen = thread->loop.others = false;
     thread->loop.stored = 0;
     thread->seen.events = thread->process->writes.events;
@@ -38,6 +36,17 @@ static void token_pass(struct attach_thread *thread)
     thread->seen.scheduled = thread->process->scheduled;
     thread->seen.writes = thread->process->writes.all;
     thread->seen.ends = server->settling.ends;
+}
+
+static void token_pass(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    thread->token.given_ps = sim_now_ps(server->sim);
+    thread->slot->now_ps = thread->token.given_ps - thread->ahead_ps;
+    attach_shared_check(thread);
+    if (!thread->flushes) { // it has not looked at anything since its last call
+        seen_note(thread);
+    }
     attach_memory_settle(server, thread->process->node);
     attach_token_give(thread);
 }
@@ -335,7 +344,7 @@ void attach_request_begin(struct attach_thread *thread, const struct attach_requ
     }
     if (request->op == ATTACH_OP_POLL) {
         attach_loop_begin(thread, request);
-    } else if (request->op != ATTACH_OP_NOTHING) {
+    } else if (request->op != ATTACH_OP_NOTHING && request->op != ATTACH_OP_FLUSH) {
         attach_loop_left(thread);
     }
     if (!rechecks_for_others(request)) {
@@ -347,6 +356,9 @@ void attach_request_begin(struct attach_thread *thread, const struct attach_requ
 static void call_count(const struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
+    if (request->op == ATTACH_OP_FLUSH) {
+        return;
+    }
     server->result->calls++;
     attach_hash(server,
                 request->op + (request->op == ATTACH_OP_HCA_COMMAND ? request->args.hca_command.command.id : 0));
@@ -383,7 +395,8 @@ static bool schedule_once(struct attach_thread *thread)
         return false;
     }
     call_count(thread, &request);
-    if (request.op != ATTACH_OP_POLL) {
+    thread->flushes = request.op == ATTACH_OP_FLUSH;
+    if (request.op != ATTACH_OP_POLL && !thread->flushes) {
         thread->ahead_ps = 0;
     }
     thread->process->leaving = false;
@@ -392,7 +405,7 @@ static bool schedule_once(struct attach_thread *thread)
     if (thread->exits) {
         return false;
     }
-    bool aside = server->result->calls % ASIDE_CALLS == 0;
+    bool aside = !thread->flushes && server->result->calls % ASIDE_CALLS == 0;
     uint64_t asked_ps = sim_now_ps(server->sim);
     thread->slot->result = attach_request_do(thread, &request);
     if (server->notes_all) {

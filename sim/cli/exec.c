@@ -212,6 +212,7 @@ static void listeners_set(struct cli_exec *exec, bool wanted, struct attach_run_
     bool quiet = observing->given->quiet_diagnosis && !observing->given->check;
     run->diagnosis = quiet ? NULL : diagnosis_take;
     run->summary = run->summary || exec->job.directory != NULL;
+    run->fingerprint = exec->job.directory != NULL;
     run->observed = run->summary || run->explain ? observed_take : NULL;
     run->ctx = exec;
 }
@@ -235,6 +236,9 @@ static int programs_run(struct cli_exec *exec, struct attach_run_options *run)
     int status = cli_programs_judge(job->path, exec->programs, built, &exec->result);
     status = status == 0 && exec->result.findings > 0 ? CLI_EXIT_EXPECT : status;
     cli_programs_outside_print(&exec->result, "tcasim: another run may differ", stderr);
+    if (exec->result.asked[0] != '\0') {
+        cli_error("programs asked for what their nodes have not: %s", exec->result.asked);
+    }
     if (exec->report != NULL && built == SIM_OK) {
         report_set_programs(exec->report, "exec");
         status = cli_exec_results(exec, status);

@@ -146,6 +146,8 @@ static bool hash_write(const struct cli_exec *exec)
         name_write(file, exec->programs->list[i].argv[0]);
         fprintf(file, ", status: %d}\n", result->statuses[i]);
     }
+    fprintf(file, "machine: # if the hashes of two runs differ, `tcasim compare` says what of this does\n%s",
+            result->machine);
     fputs(exec->observing->yaml != NULL ? exec->observing->yaml : "", file);
     return fclose(file) == 0;
 }

@@ -101,43 +101,54 @@ static int keys_compare(const void *left, const void *right)
     return strcmp(((const struct measured_key *)left)->path, ((const struct measured_key *)right)->path);
 }
 
-static const char *value_find(const struct measured *side, const struct measured_key *sorted, const char *path)
+static const char *value_find(const struct measured_keys *keys, const struct measured_key *sorted, const char *path)
 {
     const struct measured_key wanted = {.path = path};
-    const struct measured_key *found = bsearch(&wanted, sorted, side->key_count, sizeof *sorted, keys_compare);
+    const struct measured_key *found = bsearch(&wanted, sorted, keys->count, sizeof *sorted, keys_compare);
     return found != NULL ? found->value : NULL;
 }
 
-static struct measured_key *keys_sort(const struct measured *side)
+static struct measured_key *keys_sort(const struct measured_keys *keys)
 {
-    struct measured_key *sorted = allocate(side->key_count, sizeof *sorted);
-    if (side->key_count > 0) {
-        memcpy(sorted, side->keys, side->key_count * sizeof *sorted);
+    struct measured_key *sorted = allocate(keys->count, sizeof *sorted);
+    if (keys->count > 0) {
+        memcpy(sorted, keys->items, keys->count * sizeof *sorted);
     }
-    qsort(sorted, side->key_count, sizeof *sorted, keys_compare);
+    qsort(sorted, keys->count, sizeof *sorted, keys_compare);
     return sorted;
 }
 
-static void keys_make(struct difference *difference)
+static void keys_differ(struct difference *difference, const struct measured_keys *first,
+                        const struct measured_keys *second)
 {
-    const struct measured *first = &difference->sides[0], *second = &difference->sides[1];
     struct measured_key *sorted[2] = {keys_sort(first), keys_sort(second)};
-    difference->keys = allocate(first->key_count + second->key_count, sizeof *difference->keys);
-    for (size_t i = 0; i < first->key_count; i++) {
-        const struct measured_key *key = &first->keys[i];
+    for (size_t i = 0; i < first->count; i++) {
+        const struct measured_key *key = &first->items[i];
         const char *other = value_find(second, sorted[1], key->path);
         if (other == NULL || strcmp(key->value, other) != 0) {
             difference->keys[difference->key_count++] = (struct difference_key){key->path, key->value, other};
         }
     }
-    for (size_t i = 0; i < second->key_count; i++) {
-        const struct measured_key *key = &second->keys[i];
+    for (size_t i = 0; i < second->count; i++) {
+        const struct measured_key *key = &second->items[i];
         if (value_find(first, sorted[0], key->path) == NULL) {
             difference->keys[difference->key_count++] = (struct difference_key){key->path, NULL, key->value};
         }
     }
     free(sorted[0]);
     free(sorted[1]);
+}
+
+// Machines count only if the runs disagree, which they otherwise do not depend on.
+static void keys_make(struct difference *difference)
+{
+    const struct measured *first = &difference->sides[0], *second = &difference->sides[1];
+    size_t most = first->keys.count + second->keys.count + first->machine.count + second->machine.count;
+    difference->keys = allocate(most, sizeof *difference->keys);
+    keys_differ(difference, &first->keys, &second->keys);
+    if (first->hash != NULL && second->hash != NULL && strcmp(first->hash, second->hash) != 0) {
+        keys_differ(difference, &first->machine, &second->machine);
+    }
 }
 
 // --- all of it ------------------------------------------------------------------------------------------------------

@@ -227,20 +227,21 @@ static const char *path_of(struct measured *measured, const struct scn_tree *par
                                             : scn_arena_format(&measured->arena, "%s%s%zu", path, dot, index);
 }
 
-static void keys_add(struct measured *measured, const struct scn_tree *tree, const char *path)
+static void keys_add(struct measured *measured, struct measured_keys *keys, const struct scn_tree *tree,
+                     const char *path)
 {
     if (tree->kind == SCN_TREE_SCALAR) {
-        struct measured_key *grown = realloc(measured->keys, (measured->key_count + 1) * sizeof *grown);
+        struct measured_key *grown = realloc(keys->items, (keys->count + 1) * sizeof *grown);
         if (grown == NULL) {
             sim_panic("report", "out of memory for the keys of a scenario");
         }
-        measured->keys = grown;
-        measured->keys[measured->key_count++] = (struct measured_key){path, tree->text};
+        keys->items = grown;
+        keys->items[keys->count++] = (struct measured_key){path, tree->text};
         return;
     }
     size_t index = 0;
     for (const struct scn_tree *item = tree->first; item != NULL; item = item->next, index++) {
-        keys_add(measured, item, path_of(measured, tree, item, path, index));
+        keys_add(measured, keys, item, path_of(measured, tree, item, path, index));
     }
 }
 
@@ -250,7 +251,7 @@ static bool keys_read(const char *directory, struct measured *measured, char *er
     const struct scn_tree *tree;
     bool good = yaml_read(directory, "resolved.yaml", measured, &tree, &measured->resolved, error, error_size);
     if (tree != NULL) {
-        keys_add(measured, tree, "");
+        keys_add(measured, &measured->keys, tree, "");
     }
     return good;
 }
@@ -272,6 +273,10 @@ static void exec_add(struct measured *measured, struct measured_numbers *numbers
 {
     size_t index = 0;
     for (const struct scn_tree *item = tree->first; item != NULL; item = item->next, index++) {
+        bool of_machine = path[0] == '\0' && tree->kind == SCN_TREE_MAPPING && strcmp(item->key, "machine") == 0;
+        if (item->kind != SCN_TREE_SCALAR && of_machine) {
+            continue;
+        }
         if (item->kind != SCN_TREE_SCALAR) {
             exec_add(measured, numbers, item, path_of(measured, tree, item, path, index));
             continue;
@@ -296,6 +301,13 @@ static bool exec_read(const char *directory, struct measured *measured, char *er
     bool there;
     bool good = yaml_read(directory, "exec.yaml", measured, &tree, &there, error, error_size);
     struct measured_numbers numbers = {0};
+    for (const struct scn_tree *item = tree != NULL ? tree->first : NULL; item != NULL; item = item->next) {
+        if (item->kind == SCN_TREE_SCALAR && strcmp(item->key, "hash") == 0) {
+            measured->hash = item->text;
+        } else if (strcmp(item->key, "machine") == 0) {
+            keys_add(measured, &measured->machine, item, "machine");
+        }
+    }
     if (tree != NULL) {
         exec_add(measured, &numbers, tree, "");
     }
@@ -345,7 +357,8 @@ void measured_free(struct measured *measured)
     table_free(&measured->counter_table);
     free(measured->data.items);
     free(measured->counters.items);
-    free(measured->keys);
+    free(measured->keys.items);
+    free(measured->machine.items);
     scn_arena_fini(&measured->arena);
     *measured = (struct measured){0};
 }

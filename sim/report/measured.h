@@ -1,5 +1,6 @@
 // The numbers in a directory of results, each with its identity: data.csv and counters.csv as `tcasim run` and `tcasim
-// exec --out` write them, the numbers of exec.yaml except its hash, and the keys of resolved.yaml.
+// exec --out` write them, the numbers of exec.yaml, its hash and what it says about the machine, and the keys of
+// resolved.yaml.
 //
 // Private to the room and its tests.
 #pragma once
@@ -30,11 +31,17 @@ struct measured_key {
     const char *path, *value;
 };
 
+struct measured_keys {
+    struct measured_key *items;
+    size_t count;
+};
+
 struct measured {
     struct table data_table, counter_table;
     struct measured_numbers data, counters; // counters: first those of exec.yaml, whose components are their paths
-    struct measured_key *keys;
-    size_t key_count;
+    struct measured_keys keys;
+    const char *hash; // of exec.yaml; NULL: it has none
+    struct measured_keys machine; // what exec.yaml says about the machine
     bool resolved; // there is a resolved.yaml
     struct scn_arena arena;
 };

@@ -9,6 +9,12 @@ const struct scn_choice scn_choices_fidelity[] = {{"rtl", SCN_FIDELITY_RTL}, {"t
 
 static const struct scn_choice computes[] = {{"none", SCN_COMPUTE_NONE}, {"scaled", SCN_COMPUTE_SCALED}, {NULL, 0}};
 
+static const struct scn_choice processors[] = {
+#define PROCESSOR(ID, name, title, model, stepping, mhz, cores, cache_kib, generation) {name, SCN_PROCESSOR_##ID},
+#include "sim/scenario/processors.def"
+#undef PROCESSOR
+    {NULL, 0}};
+
 static const struct scn_key link_keys[] = {
     {.name = "generation",
      .unit = SCN_UNIT_CHOICE,
@@ -241,6 +247,13 @@ static const struct scn_key host_keys[] = {
      .max = 1 * MS,
      SCN_FIELD(struct scn_host, interrupt_ps),
      .doc = "time from a device's interrupt message to the driver thread that waits for it"},
+    {.name = "processor",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = processors,
+     .fallback = "xeon-e5-2680v2",
+     SCN_FIELD(struct scn_host, processor),
+     .doc = "what programs of `exec` see as their processor: name, number of cores, caches, frequency of the time "
+            "stamp counter"},
     {.name = "compute",
      .unit = SCN_UNIT_CHOICE,
      .choices = computes,

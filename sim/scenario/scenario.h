@@ -30,6 +30,14 @@ struct scn_link {
     uint32_t lose_every_acks;    // fault injection: every n-th ACK or NAK is lost (0: none)
 };
 
+// The processors of processors.def.
+enum scn_processor {
+#define PROCESSOR(ID, name, title, model, stepping, mhz, cores, cache_kib, generation) SCN_PROCESSOR_##ID,
+#include "sim/scenario/processors.def"
+#undef PROCESSOR
+    SCN_PROCESSORS
+};
+
 // A program's own computing, under `exec`.
 enum scn_compute { SCN_COMPUTE_NONE, SCN_COMPUTE_SCALED };
 
@@ -68,6 +76,7 @@ struct scn_host {
     uint64_t timestamp_ps;      // reading the time stamp counter
     uint64_t call_ps;           // entry and exit of a driver library call
     uint64_t interrupt_ps;      // from a device's message to the driver thread that waits for it
+    enum scn_processor processor; // what attached programs see
     enum scn_compute compute;
     double compute_scale; // times this machine's processor time
 };

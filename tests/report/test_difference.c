@@ -138,6 +138,31 @@ TEST(Difference, NumbersOfExecCountButItsHash)
     fixture_destroy(&pair.fixture);
 }
 
+static size_t machines_that_differ(const char *first, const char *second)
+{
+    struct pair pair;
+    pair_create(&pair, DATA_HEAD, DATA_HEAD);
+    file_put(&pair, 0, "exec.yaml", first, strlen(first));
+    file_put(&pair, 1, "exec.yaml", second, strlen(second));
+    difference_t *difference = differ(&pair, 0);
+    EXPECT_EQ(difference_count(difference), 0);
+    EXPECT_EQ(difference->counters.count, 1);
+    size_t count = difference->key_count;
+    EXPECT_STREQ(count > 0 ? difference->keys[0].path : "machine.kernel", "machine.kernel");
+    difference_destroy(difference);
+    fixture_destroy(&pair.fixture);
+    return count;
+}
+
+TEST(Difference, NamesWhatDiffersBetweenTheMachinesOfRunsThatDisagree)
+{
+    static const char one[] = "hash: 1\nmachine:\n  kernel: \"6.1.0\"\n  files:\n    \"libc.so.6\": 12 B\n";
+    static const char other[] = "hash: 2\nmachine:\n  kernel: \"6.12.1\"\n  files:\n    \"libc.so.6\": 12 B\n";
+    static const char agreeing[] = "hash: 1\nmachine:\n  kernel: \"6.12.1\"\n";
+    EXPECT_EQ(machines_that_differ(one, other), 1);
+    EXPECT_EQ(machines_that_differ(one, agreeing), 0);
+}
+
 TEST(Difference, NamesKeysThatDifferAndDoesNotCountThem)
 {
     struct pair pair;

@@ -169,6 +169,11 @@ TEST(Timely, NamesProcessorsAndSharedObjectsAreTheNodes)
     theme_check(&timely_hosts);
 }
 
+TEST(Timely, WhatProgramsReadAboutTheMachineIsTheNodes)
+{
+    theme_check(&timely_machine);
+}
+
 TEST(Timely, PathsAreTheNodesAndOnlyFifosWait)
 {
     theme_check(&timely_paths);

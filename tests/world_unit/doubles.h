@@ -9,6 +9,7 @@
 extern struct doubles {
     bool timed;
     unsigned asked; // number of queries to the simulator
+    unsigned told;  // what the node has not
 } doubles;
 
 // Timed mode, without queries so far.

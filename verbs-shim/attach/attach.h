@@ -35,6 +35,13 @@ enum attach_mode {
 // Connects the process if it is not connected yet. Cheap after that.
 enum attach_mode attach_mode(void);
 
+// A file of this machine.
+struct attach_file {
+    uint64_t device, number; // as of fstat
+};
+#define ATTACH_STANDARD_FILES  3
+#define ATTACH_PROCESSOR_BYTES 48 // what CPUID has room for, with the zero at the end
+
 // What the process knows of its node and run; NULL: not attached.
 struct attach_environment {
     const char *node;                         // its name in the scenario, which is also its host name
@@ -45,7 +52,10 @@ struct attach_environment {
     uint32_t address_base;
     bool every_poll;               // no empty poll or clock reading stands for more than itself
     bool computes;                 // processor time of its threads costs simulated time
-    unsigned char processors[128]; // where programs may run, as of sched_setaffinity
+    unsigned char processors[128]; // of the node, as of sched_setaffinity
+    char processor[ATTACH_PROCESSOR_BYTES];                   // its name, as in /proc/cpuinfo
+    struct attach_file standard_files[ATTACH_STANDARD_FILES]; // the simulator's own input, output and errors
+    uint64_t memory_bytes, memory_free_bytes, cache_bytes; // cache: the last level
     uint64_t tsc_hz;               // of the simulated time stamp counter
     uint64_t clock_read_ps;        // the cost of reading it
     uint64_t interrupt_ps;         // from an interrupt of a device to the thread that waits for it

@@ -79,7 +79,7 @@ static void note(void *ctx, const struct journal_record *record)
     }
     uint32_t count = atomic_load_explicit(&slot->note_count, memory_order_relaxed);
     if (count == ATTACH_NOTES) {
-        (void)attach_call(slot, ATTACH_OP_NOTHING);
+        (void)attach_call(slot, ATTACH_OP_FLUSH);
         count = atomic_load_explicit(&slot->note_count, memory_order_relaxed); // a signal handler may have added some
     }
     uint64_t ended_ps = local_ps(slot);

@@ -340,12 +340,17 @@ static enum attach_link link_make(void)
         .process = greeting->process,
         .id = greeting->id,
         .tsc_hz = greeting->tsc_hz,
+        .memory_bytes = greeting->memory_bytes,
+        .cache_bytes = greeting->cache_bytes,
+        .memory_free_bytes = greeting->memory_free_bytes,
         .epoch_realtime_ns = greeting->epoch_realtime_ns,
         .epoch_monotonic_ns = greeting->epoch_monotonic_ns,
         .real_percent = greeting->real_percent,
     };
     attach_client.environment.every_poll = greeting->every_poll != 0;
     attach_client.environment.computes = greeting->compute_scale > 0;
+    memcpy(attach_client.environment.processor, greeting->processor, sizeof greeting->processor);
+    memcpy(attach_client.environment.standard_files, greeting->standard_files, sizeof greeting->standard_files);
     memcpy(attach_client.environment.processors, greeting->processors, sizeof greeting->processors);
     atomic_store(&attach_client.segment->shares, attach_client.shares);
     slot_take(&attach_client.segment->slots[0]);
@@ -445,7 +450,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     attach_compute_pay();
     attach_own.in_call = true;
     attach_own.calls++;
-    attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING);
+    attach_own.did = attach_own.did || (op != ATTACH_OP_POLL && op != ATTACH_OP_NOTHING && op != ATTACH_OP_FLUSH);
     slot->op = op;
     slot->tail_ps = attach_own.tail_ps;
     // A poll for device writes is not interrupted: a call of the program that finds nothing returns anyway.
@@ -484,6 +489,14 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     return result;
 }
 
+// A second wake at the same time changes nothing. How often a program reads and writes then depends on the machine: on a
+// terminal it writes line by line.
+static bool wakes_again(const struct attach_entry *last, const struct attach_entry *entry)
+{
+    return entry->kind == ATTACH_ENTRY_MAY_WAKE && last->kind == ATTACH_ENTRY_MAY_WAKE &&
+           entry->value <= last->value && attach_own.tail_ps == 0;
+}
+
 void attach_append(const struct attach_entry *entry, const void *data)
 {
     struct attach_slot *slot = attach_slot();
@@ -493,11 +506,14 @@ void attach_append(const struct attach_entry *entry, const void *data)
     }
     uint32_t count = atomic_load_explicit(&slot->entry_count, memory_order_relaxed);
     if (count == ATTACH_ENTRIES || data_bytes > ATTACH_DATA_BYTES - attach_own.data_bytes) {
-        (void)attach_call(slot, ATTACH_OP_NOTHING);
+        (void)attach_call(slot, ATTACH_OP_FLUSH);
         count = 0;
     }
     attach_own.did = true;
     attach_compute_pay();
+    if (count > 0 && wakes_again(&slot->entries[count - 1], entry)) {
+        return;
+    }
     slot->entries[count] = *entry;
     slot->entries[count].after_ps = attach_own.tail_ps;
     if (data != NULL) {

@@ -66,7 +66,10 @@ struct attach_greeting {
         poll_ps;          // the core's costs
     double compute_scale; // simulated time for a thread's own processor time; 0: it costs nothing
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
-    unsigned char processors[128];
+    unsigned char processors[128]; // of the node
+    char processor[ATTACH_PROCESSOR_BYTES];
+    struct attach_file standard_files[ATTACH_STANDARD_FILES];
+    uint64_t memory_bytes, memory_free_bytes, cache_bytes;
     uint32_t has_board, has_hca, gpu_count;
     uint32_t journal_all;   // posts, polls and waits are reported as well
     uint32_t journal_polls; // and polls of words that devices write

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -20,6 +21,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/descriptors.h"
+#include "verbs-shim/world/reach.h"
 #include "verbs-shim/world/world.h"
 
 static long kernel(long number, const long *a)
@@ -75,6 +77,12 @@ long world_ready_await(int fd, short events, int flags)
     return 0;
 }
 
+static long found(long result)
+{
+    attach_found();
+    return result;
+}
+
 // An iteration of a loop over a non-blocking descriptor.
 static long polled(int fd, long result)
 {
@@ -86,9 +94,21 @@ static long polled(int fd, long result)
     return result;
 }
 
-// A read makes room for writers, so both directions may let others go on.
+// A file on a disk, or in /proc.
+static bool is_stored(int fd)
+{
+    struct stat about;
+    return kernel_call(SYS_fstat, fd, (long)(uintptr_t)&about, 0, 0, 0, 0) == 0 &&
+           (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode));
+}
+
+// A read makes room for writers, so both directions may let others go on. A read from a file does not; programs read
+// files whose number and length depend on the machine. Nor does a write to the user, whose terminal shows each line.
 long world_moved(int fd, long result)
 {
+    if (result >= 0 && world_is_users(fd)) {
+        return result;
+    }
     if (result >= 0) {
         attach_may_wake();
     }
@@ -109,7 +129,11 @@ long world_sent(int fd, long result)
 static long read_with(long number, const long *a, int flags)
 {
     long status = world_ready_await((int)a[0], POLLIN, flags);
-    return status == 0 ? world_moved((int)a[0], kernel(number, a)) : status;
+    if (status != 0) {
+        return status;
+    }
+    long result = kernel(number, a);
+    return result >= 0 && is_stored((int)a[0]) ? found(result) : world_moved((int)a[0], result);
 }
 
 // A read of 0 bytes returns at once.
@@ -188,12 +212,15 @@ static long stream_write(int fd, const char *data, size_t bytes, int flags)
 // The same; a piece fits if the pipe is ready.
 long world_pipe_write(int fd, const char *data, size_t bytes)
 {
+    bool is_users = world_is_users(fd);
     size_t done = 0;
     while (done < bytes) {
         long put = world_ready_await(fd, POLLOUT, 0);
         size_t piece = bytes - done < PIPE_BUF ? bytes - done : PIPE_BUF;
         put = put == 0 ? kernel_call(SYS_write, fd, (long)(uintptr_t)(data + done), (long)piece, 0, 0, 0) : put;
-        attach_may_wake();
+        if (!is_users) {
+            attach_may_wake();
+        }
         if (put < 0) {
             return done > 0 ? (long)done : put;
         }
@@ -231,6 +258,10 @@ long world_call_write(const long *a)
 
 long world_call_sendto(const long *a)
 {
+    int error = world_unreachable((const struct sockaddr *)a[4], (socklen_t)a[5]);
+    if (error != 0) {
+        return -error;
+    }
     if (world_descriptor_of((int)a[0]) == WORLD_STREAM && a[2] > 0 && a[4] == 0 && world_blocks((int)a[0], (int)a[3])) {
         return stream_write((int)a[0], (const char *)a[1], (size_t)a[2], (int)a[3]);
     }

@@ -13,6 +13,11 @@ enum world_descriptor world_descriptor_of(int fd);
 bool world_blocks(int fd, int flags);
 // option: SO_RCVTIMEO or SO_SNDTIMEO.
 uint64_t world_socket_deadline(int fd, int option);
+// Is it what tcasim itself has as input, output or errors? What a program writes there, no program of the run reads. Is it
+// such a descriptor, and would a program take it for a terminal; is it a request of ioctl about terminals (terminals.c)?
+bool world_is_users(int fd);
+bool world_is_users_terminal(int fd);
+bool world_terminal_request(unsigned long request);
 // Waits until the call would not block. 0; -EAGAIN: the socket's timeout came first; -EINTR.
 long world_ready_await(int fd, short events, int flags);
 // After a call that moved data, or would have: lets others go on, or is an iteration of a loop. sent: to a socket.

@@ -16,7 +16,16 @@ int __openat_2(int folder, const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
 
 // --- one path, and nothing else -------------------------------------------------------------------------------------
-// PATH_CALL(<name>, <parameters>, <arguments>). In the arguments `path` is the redirected path.
+// PATH_CALL(<name>, <parameters>, <arguments>). In the arguments `path` is the redirected path. PATH_CALL_AT: it may be
+// relative to the descriptor `folder`.
+
+#define PATH_CALL_AT(name, parameters, ...)                                                                            \
+    int name parameters                                                                                                \
+    {                                                                                                                  \
+        char buffer[WORLD_PATH_BYTES];                                                                                 \
+        path = world_path_at(folder, path, buffer);                                                                    \
+        return WORLD_REAL(name)(__VA_ARGS__);                                                                          \
+    }
 
 #define PATH_CALL(name, parameters, ...)                                                                               \
     int name parameters                                                                                                \
@@ -32,7 +41,7 @@ int __openat64_2(int folder, const char *path, int flags);
     {                                                                                                                  \
         char buffer[WORLD_PATH_BYTES];                                                                                 \
         int fd;                                                                                                        \
-        path = world_path(path, buffer);                                                                               \
+        path = world_path_at(folder, path, buffer);                                                                    \
         return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(name)(__VA_ARGS__);                         \
     }
 
@@ -46,20 +55,20 @@ PATH_CALL(creat64, (const char *path, mode_t mode), path, mode)
 PATH_CALL(truncate, (const char *path, off_t bytes), path, bytes)
 PATH_CALL(truncate64, (const char *path, off64_t bytes), path, bytes)
 PATH_CALL(mkdir, (const char *path, mode_t mode), path, mode)
-PATH_CALL(mkdirat, (int folder, const char *path, mode_t mode), folder, path, mode)
+PATH_CALL_AT(mkdirat, (int folder, const char *path, mode_t mode), folder, path, mode)
 PATH_CALL(rmdir, (const char *path), path)
-PATH_CALL(unlinkat, (int folder, const char *path, int flags), folder, path, flags)
+PATH_CALL_AT(unlinkat, (int folder, const char *path, int flags), folder, path, flags)
 PATH_CALL(chmod, (const char *path, mode_t mode), path, mode)
-PATH_CALL(fchmodat, (int folder, const char *path, mode_t mode, int flags), folder, path, mode, flags)
+PATH_CALL_AT(fchmodat, (int folder, const char *path, mode_t mode, int flags), folder, path, mode, flags)
 PATH_CALL(chown, (const char *path, uid_t user, gid_t group), path, user, group)
 PATH_CALL(mkfifo, (const char *path, mode_t mode), path, mode)
-PATH_CALL(faccessat, (int folder, const char *path, int mode, int flags), folder, path, mode, flags)
-PATH_CALL(utimensat, (int folder, const char *path, const struct timespec times[2], int flags), folder, path, times,
+PATH_CALL_AT(faccessat, (int folder, const char *path, int mode, int flags), folder, path, mode, flags)
+PATH_CALL_AT(utimensat, (int folder, const char *path, const struct timespec times[2], int flags), folder, path, times,
           flags)
 PATH_CALL(lstat64, (const char *restrict path, struct stat64 *restrict about), path, about)
-PATH_CALL(fstatat64, (int folder, const char *restrict path, struct stat64 *restrict about, int flags), folder, path,
+PATH_CALL_AT(fstatat64, (int folder, const char *restrict path, struct stat64 *restrict about, int flags), folder, path,
           about, flags)
-PATH_CALL(statx, (int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict about),
+PATH_CALL_AT(statx, (int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict about),
           folder, path, flags, mask, about)
 PATH_CALL(statfs, (const char *path, struct statfs *about), path, about)
 PATH_CALL(statfs64, (const char *path, struct statfs64 *about), path, about)

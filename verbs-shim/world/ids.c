@@ -66,16 +66,6 @@ int setpgid(pid_t process, pid_t group)
     return WORLD_REAL(setpgid)(world_id_real(process), world_id_real(group));
 }
 
-pid_t tcgetpgrp(int fd)
-{
-    return world_id_of(WORLD_REAL(tcgetpgrp)(fd));
-}
-
-int tcsetpgrp(int fd, pid_t group)
-{
-    return WORLD_REAL(tcsetpgrp)(fd, world_id_real(group));
-}
-
 // --- the target of a call -------------------------------------------------------------------------------------------
 
 // The notification is the last entry of the list, so that no attach call comes between it and the signal.

@@ -3,7 +3,7 @@
 #include <string.h>
 
 enum kind { KIND_CALL, KIND_FUNCTION };
-enum policy { WAITS, CLOCKS, TIMERS, ARRIVALS, LIFE, SIGNALS, IDS, PROCESSORS, HOSTS, SHARED, PATHS, REFUSED, POLICIES };
+enum policy { WAITS, CLOCKS, TIMERS, ARRIVALS, LIFE, SIGNALS, IDS, PROCESSORS, THE_MACHINE, HOSTS, SHARED, PATHS, REFUSED, POLICIES };
 
 struct row {
     enum kind kind;
@@ -31,10 +31,17 @@ static const struct {
      "The program's handlers and masks; the library's own signals stay in place. A signal to a thread ends its wait."},
     [IDS] = {"Numbers of processes and threads", "The run's, which are the same in each run."},
     [PROCESSORS] = {"Processors",
-     "Those that the simulator may use. A thread reads back the affinity that it has set; it may run elsewhere."},
-    [HOSTS] = {"Hosts", "Names and addresses are those of the scenario's nodes."},
+     "The node's cores. A thread reads back the affinity that it has set; it may run elsewhere."},
+    [THE_MACHINE] = {"The machine",
+     "Kernel, processors and memory are the node's (`host.processor`, `host.memory`). The user's terminal is a file. Users and "
+     "groups are those of /etc/passwd and /etc/group."},
+    [HOSTS] = {"Hosts",
+     "Names, addresses and interfaces are those of the scenario's nodes. A connection to anything else is refused as "
+     "unreachable; sockets of families other than `AF_UNIX`, `AF_INET` and `AF_INET6` are not supported."},
     [SHARED] = {"Shared memory and keys", "It is noted which memory processes share; keys of System V are a node's own."},
-    [PATHS] = {"Files", "/sys/class/infiniband, /dev/infiniband and /dev/shm are the node's; all else is the machine's."},
+    [PATHS] = {"Files",
+     "/sys, /dev/infiniband, /dev/shm, /proc except for processes, and the files of /etc about hosts are the node's; all "
+     "else is the machine's."},
     [REFUSED] = {"Refused", "ENOSYS."},
 };
 

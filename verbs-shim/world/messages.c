@@ -13,6 +13,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/descriptors.h"
+#include "verbs-shim/world/reach.h"
 #include "verbs-shim/world/world.h"
 
 // What remains of the pieces of a message: the first one without the bytes before `offset`.
@@ -72,6 +73,10 @@ static long send_all(int fd, const struct msghdr *message, int flags)
 
 static long message_send(int fd, const struct msghdr *message, int flags)
 {
+    int error = message != NULL ? world_unreachable(message->msg_name, message->msg_namelen) : 0;
+    if (error != 0) {
+        return -error;
+    }
     if (message != NULL && message->msg_iovlen <= IOV_MAX && (flags & MSG_FASTOPEN) == 0 &&
         world_descriptor_of(fd) == WORLD_STREAM && world_blocks(fd, flags)) {
         return send_all(fd, message, flags);

@@ -2,6 +2,7 @@
 // those.
 #include <dirent.h>
 #include <fcntl.h>
+#include <mntent.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,10 @@
 #include <unistd.h>
 
 #include "verbs-shim/world/world.h"
+
+char *__realpath_chk(const char *path, char *resolved, size_t room);
+ssize_t __readlink_chk(const char *path, char *target, size_t bytes, size_t room);
+ssize_t __readlinkat_chk(int folder, const char *path, char *target, size_t bytes, size_t room);
 
 static mode_t mode_of(int flags, va_list *list)
 {
@@ -50,7 +55,7 @@ int openat(int folder, const char *path, int flags, ...)
     mode_t mode = mode_of(flags, &list);
     va_end(list);
     int fd;
-    path = world_path(path, buffer);
+    path = world_path_at(folder, path, buffer);
     return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat)(folder, path, flags, mode);
 }
 
@@ -62,7 +67,7 @@ int openat64(int folder, const char *path, int flags, ...)
     mode_t mode = mode_of(flags, &list);
     va_end(list);
     int fd;
-    path = world_path(path, buffer);
+    path = world_path_at(folder, path, buffer);
     return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat64)(folder, path, flags, mode);
 }
 
@@ -130,7 +135,7 @@ int lstat(const char *restrict path, struct stat *restrict about)
 int fstatat(int folder, const char *restrict path, struct stat *restrict about, int flags)
 {
     char buffer[WORLD_PATH_BYTES];
-    return WORLD_REAL(fstatat)(folder, world_path(path, buffer), about, flags);
+    return WORLD_REAL(fstatat)(folder, world_path_at(folder, path, buffer), about, flags);
 }
 
 ssize_t readlink(const char *restrict path, char *restrict target, size_t bytes)
@@ -139,10 +144,66 @@ ssize_t readlink(const char *restrict path, char *restrict target, size_t bytes)
     return WORLD_REAL(readlink)(world_path(path, buffer), target, bytes);
 }
 
+ssize_t readlinkat(int folder, const char *restrict path, char *restrict target, size_t bytes)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(readlinkat)(folder, world_path_at(folder, path, buffer), target, bytes);
+}
+
+int scandir(const char *restrict path, struct dirent ***restrict list, int (*wanted)(const struct dirent *),
+            int (*order)(const struct dirent **, const struct dirent **))
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(scandir)(world_path(path, buffer), list, wanted, order);
+}
+
+int scandir64(const char *restrict path, struct dirent64 ***restrict list, int (*wanted)(const struct dirent64 *),
+              int (*order)(const struct dirent64 **, const struct dirent64 **))
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(scandir64)(world_path(path, buffer), list, wanted, order);
+}
+
+FILE *setmntent(const char *path, const char *mode)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(setmntent)(world_path(path, buffer), mode);
+}
+
+int chdir(const char *path)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(chdir)(world_path(path, buffer));
+}
+
 char *realpath(const char *restrict path, char *restrict resolved)
 {
     char buffer[WORLD_PATH_BYTES];
     return WORLD_REAL(realpath)(world_path(path, buffer), resolved);
+}
+
+char *canonicalize_file_name(const char *path)
+{
+    return realpath(path, NULL);
+}
+
+// Functions that programs built with _FORTIFY_SOURCE call. The C library's check the room.
+char *__realpath_chk(const char *path, char *resolved, size_t room)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(__realpath_chk)(world_path(path, buffer), resolved, room);
+}
+
+ssize_t __readlink_chk(const char *path, char *target, size_t bytes, size_t room)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(__readlink_chk)(world_path(path, buffer), target, bytes, room);
+}
+
+ssize_t __readlinkat_chk(int folder, const char *path, char *target, size_t bytes, size_t room)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(__readlinkat_chk)(folder, world_path_at(folder, path, buffer), target, bytes, room);
 }
 
 int unlink(const char *path)

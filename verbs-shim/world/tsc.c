@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/cpuid.h"
 #include "verbs-shim/world/interpret_internal.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/tsc_scan.h"
@@ -54,6 +55,10 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     // A fault without an address is a general protection fault, so the instruction itself is readable.
     unsigned length =
         info->si_code == SI_KERNEL && trapping ? rdtsc_instruction_bytes((const unsigned char *)registers[REG_RIP]) : 0;
+    if (length == 0 && info->si_code == SI_KERNEL && world_cpuid_fault(registers)) {
+        errno = saved;
+        return;
+    }
     if (length == 0) {
         world_signal_pass(signal_number, info, context);
         return;
@@ -70,7 +75,9 @@ bool world_tsc_breakpoint(greg_t *registers)
 {
     uintptr_t at = (uintptr_t)registers[REG_RIP] - 1;
     unsigned length = world_tsc_scan_bytes(at);
-    if (length != 0) {
+    if (length != 0 && world_tsc_scan_is_cpuid(at)) {
+        world_cpuid_replace(registers, at);
+    } else if (length != 0) {
         read_replace(registers, at, length);
     }
     return length != 0;
@@ -100,8 +107,9 @@ void world_tsc_start(void)
     const char *how = getenv("TCASIM_TSC"); // for tests: "breakpoints"
     trapping = how == NULL || strcmp(how, "breakpoints") != 0;
     world_tsc_trap(true);
-    if (!trapping || !faults()) {
-        trapping = false;
-        world_tsc_scan_start();
+    trapping = trapping && faults();
+    world_cpuid_start();
+    if (!trapping || world_cpuid_needs_breakpoints()) {
+        world_tsc_scan_start(!trapping);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "verbs-shim/attach/rdtsc.h"
 #include "verbs-shim/world/code_jump.h"
+#include "verbs-shim/world/cpuid.h"
 #include "verbs-shim/world/instruction.h"
 
 enum { SITES_MAX = 1024, PAGE_BYTES = 4096, BREAKPOINT = 0xcc };
@@ -18,6 +19,7 @@ static struct site {
     unsigned bytes;
 } sites[SITES_MAX];
 static unsigned site_count;
+static bool counter_too;
 
 unsigned world_tsc_scan_bytes(uintptr_t at)
 {
@@ -27,6 +29,17 @@ unsigned world_tsc_scan_bytes(uintptr_t at)
         }
     }
     return 0;
+}
+
+bool world_tsc_scan_is_cpuid(uintptr_t at)
+{
+    return ((const unsigned char *)at)[1] == 0xa2; // the second byte is still there
+}
+
+// The length of an instruction that gets a breakpoint; 0: another one.
+static unsigned wanted_bytes(const unsigned char *code)
+{
+    return world_cpuid_is(code) ? (unsigned)WORLD_CPUID_BYTES : counter_too ? rdtsc_instruction_bytes(code) : 0;
 }
 
 // --- functions ------------------------------------------------------------------------------------------------------
@@ -77,7 +90,8 @@ static bool is_joined(uintptr_t address)
 {
     static const unsigned char shift[] = {0x48, 0xc1, 0xe2, 0x20}; // shl $32, %rdx
     const unsigned char *code = (const unsigned char *)address;    // NOLINT(performance-no-int-to-ptr)
-    return memcmp(code + rdtsc_instruction_bytes(code), shift, sizeof shift) == 0;
+    unsigned bytes = rdtsc_instruction_bytes(code);
+    return bytes != 0 && memcmp(code + bytes, shift, sizeof shift) == 0;
 }
 
 static bool begins_there(uintptr_t function, uintptr_t address)
@@ -111,7 +125,7 @@ static void text_scan(uintptr_t begin, size_t bytes, const struct unwind_table *
     const unsigned char *at = (const unsigned char *)begin, *end = at + bytes;
     const ptrdiff_t room = RDTSCP_BYTES + 4; // with what follows (is_joined)
     while (end - at > room && (at = memchr(at, 0x0f, (size_t)(end - at - room))) != NULL) {
-        unsigned length = rdtsc_instruction_bytes(at);
+        unsigned length = wanted_bytes(at);
         if (length != 0 && begins_there(function_begin(table, (uintptr_t)at), (uintptr_t)at)) {
             breakpoint_set((uintptr_t)at, length);
         }
@@ -130,6 +144,17 @@ static const struct unwind_table *table_find(const struct dl_phdr_info *file)
     bool known = table != NULL && table->version == VERSION && table->form_of_frames == FORM_OF_POSITION &&
                  table->form_of_count == FORM_COUNT && table->form_of_entries == FORM_OF_TABLE;
     return known ? table : NULL;
+}
+
+// This library carries the instructions out itself.
+static bool is_own(const struct dl_phdr_info *file)
+{
+    bool is = false;
+    for (unsigned i = 0; i < file->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &file->dlpi_phdr[i];
+        is = is || (part->p_type == PT_LOAD && (uintptr_t)is_own - file->dlpi_addr - part->p_vaddr < part->p_memsz);
+    }
+    return is;
 }
 
 static bool is_scanned(uintptr_t base)
@@ -152,7 +177,7 @@ static int file_scan(struct dl_phdr_info *file, size_t bytes, void *unused)
     const struct unwind_table *table = table_find(file);
     bool is_linker = file->dlpi_addr == getauxval(AT_BASE);
     bool is_vdso = table != NULL && ((uintptr_t)table ^ getauxval(AT_SYSINFO_EHDR)) < 2 * PAGE_BYTES;
-    if (table == NULL || is_linker || is_vdso || is_scanned((uintptr_t)table)) {
+    if (table == NULL || is_linker || is_vdso || is_own(file) || is_scanned((uintptr_t)table)) {
         return 0;
     }
     for (unsigned i = 0; i < file->dlpi_phnum; i++) {
@@ -185,8 +210,9 @@ static void linker_ask(void)
     }
 }
 
-void world_tsc_scan_start(void)
+void world_tsc_scan_start(bool counter)
 {
+    counter_too = counter;
     loaded();
     linker_ask();
 }

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-void world_tsc_scan_start(void);
+// The same is done for CPUID (cpuid.h). counter: also for the time stamp counter.
+void world_tsc_scan_start(bool counter);
 // The length of the instruction that a breakpoint at this address replaces; 0: it is not one of these.
 unsigned world_tsc_scan_bytes(uintptr_t at);
+bool world_tsc_scan_is_cpuid(uintptr_t at); // the instruction that it replaces

@@ -93,6 +93,7 @@ enum { WORLD_PATH_BYTES = 4096 };
 
 // The path, or its redirection for this process, in the buffer; the same of a name of POSIX shared memory.
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
+const char *world_path_at(int folder, const char *path, char buffer[WORLD_PATH_BYTES]); // as openat takes it
 const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
 
 // --- FIFOs (fifos.c) ------------------------------------------------------------------------------------------------
@@ -104,6 +105,11 @@ bool world_fifo_open(int folder, const char *path, int flags, int *fd_out);
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
 uint32_t world_identity(void); // of the node in this run
+
+// --- what the node has not (asked.c) --------------------------------------------------------------------------------
+
+// Notes that the program asked for it: "the name", "example.org".
+void world_asked(const char *what, const char *which);
 
 // --- packets in flight between programs (loopback.c) ----------------------------------------------------------------
 

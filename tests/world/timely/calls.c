@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "stages.h"
 
@@ -35,6 +37,17 @@ static struct iovec piece = {&byte, 1};
 static long by_read(struct timely_scene *scene)
 {
     return CALL(read, scene->fds[0], &byte, 1, 0, 0, 0);
+}
+
+// Nobody is there (RFC 5737).
+static long by_connect(struct timely_scene *scene)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc0000201)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    long result = CALL(connect, fd, &to, sizeof to, 0, 0, 0);
+    (void)close(fd);
+    return result;
 }
 
 static long by_readv(struct timely_scene *scene)
@@ -294,6 +307,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(CALL, "read", by_read, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(CALL, "read", by_read, 1, .stage = &timely_pipe),
     TIMELY_ROW(CALL, "read", by_read, -EINTR, .stage = &timely_handled_signal),
+    TIMELY_ROW(CALL, "connect", by_connect, -ENETUNREACH),
     TIMELY_ROW(CALL, "readv", by_readv, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(CALL, "recvfrom", by_recvfrom, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(CALL, "recvmsg", by_recvmsg, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),

@@ -106,10 +106,10 @@ struct timely_theme {
     unsigned count;
 };
 
-enum { TIMELY_THEMES = 15 };
+enum { TIMELY_THEMES = 16 };
 extern const struct timely_theme *const timely_themes[TIMELY_THEMES];
 extern const struct timely_theme timely_reads, timely_writes, timely_calls, timely_library, timely_clocks,
-    timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_paths,
+    timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_machine, timely_paths,
     timely_streams, timely_futexes, timely_loops;
 
 // One way in which a row is played.
