@@ -139,12 +139,13 @@ static uint64_t iterations_ahead(const struct attach_ahead *ahead, const struct 
     return UINT64_MAX;
 }
 
-// A loop that reads memory of other processes also needs to know which pages it reads (window.c); so what was learned
-// decides for it.
+// If other threads or processes may write to what the loop reads, what was learned decides: a store is no event, and of
+// shared memory the pages must be known (window.c).
 static bool is_told(const struct attach_ahead *ahead)
 {
+    bool alone = !attach_own.loop.shares && atomic_load(&attach_client.segment->slot_end) <= 1;
     return ahead->kind == ATTACH_AHEAD_ENDS ||
-           (ahead->kind == ATTACH_AHEAD_REPEATS && ahead->count <= ATTACH_POLLS_MAX && !attach_own.loop.shares);
+           (ahead->kind == ATTACH_AHEAD_REPEATS && ahead->count <= ATTACH_POLLS_MAX && alone);
 }
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,

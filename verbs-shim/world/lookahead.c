@@ -24,6 +24,7 @@ enum {
     LOOP_WORDS_MAX = 768,
     VAIN = 64,
     STACK_BYTES = 1 << 20,
+    BACKOFF_FIRST = 15,
     BACKOFF_MAX = 1023
 };
 
@@ -193,6 +194,21 @@ static long ppoll_ask(const uint64_t *registers)
     return ready;
 }
 
+// Calls that may be polls, too: what is ready, or whether something is there.
+static bool may_poll(uint64_t number)
+{
+    static const short numbers[] = {SYS_poll,         SYS_ppoll,   SYS_select, SYS_pselect6, SYS_epoll_wait,
+                                    SYS_epoll_pwait,  SYS_read,    SYS_readv,  SYS_recvfrom, SYS_recvmsg,
+                                    SYS_accept,       SYS_accept4, SYS_ioctl,  SYS_fcntl,    SYS_getsockopt,
+                                    SYS_sched_yield,  SYS_wait4,   SYS_semop,  SYS_msgrcv,   SYS_clock_gettime,
+                                    SYS_gettimeofday, SYS_getpid,  SYS_gettid};
+    bool may = false;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        may = may || number == (uint64_t)numbers[i];
+    }
+    return may;
+}
+
 // Questions to the kernel that change nothing are asked. false: another call.
 static bool kernel_ask(struct interpret_state *state)
 {
@@ -311,6 +327,7 @@ static void interpret(const struct attach_caller *caller, uint64_t key, const st
         if (call) {
             *asked_out = true;
             if (!kernel_ask(&state)) {
+                ahead->kind = may_poll(state.registers[INTERPRET_RAX]) ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_ENDS;
                 ahead->reason = "a system call";
                 return;
             }
@@ -367,6 +384,12 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     interpret(caller, key, borders, ahead_out, &asked);
     if (ahead_out->kind == ATTACH_AHEAD_REPEATS && !asked) {
         loop_keep(caller, key, ahead_out);
+    }
+    // Once only, the dynamic linker may look for a function.
+    if (ahead_out->kind == ATTACH_AHEAD_UNKNOWN && entry->backoff < BACKOFF_FIRST) {
+        ahead_out->kind = ATTACH_AHEAD_ENDS;
+        entry->backoff = 2 * entry->backoff + 1;
+        return;
     }
     bool told = ahead_out->kind != ATTACH_AHEAD_UNKNOWN;
     entry->backoff = told ? 0 : entry->backoff < BACKOFF_MAX ? 2 * entry->backoff + 1 : entry->backoff;
