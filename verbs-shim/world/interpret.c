@@ -80,8 +80,11 @@ static void decode(uint64_t rip, struct interpret_instruction *to)
         begun = ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64));
     }
     const unsigned char *code = (const unsigned char *)rip; // NOLINT(performance-no-int-to-ptr)
+    uint64_t more;
     *to = (struct interpret_instruction){.rip = rip};
-    memcpy(&to->code, code, sizeof to->code);
+    if (!interpret_peek(rip, &to->code) || !interpret_peek(rip + sizeof to->code, &more)) {
+        return;
+    }
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, ZYDIS_MAX_INSTRUCTION_LENGTH, &from, operands))) {
         return;
     }
@@ -102,8 +105,8 @@ static const struct interpret_instruction *instruction_at(uint64_t rip)
     enum { INSTRUCTIONS = 4096 };
     static struct interpret_instruction cache[INSTRUCTIONS];
     struct interpret_instruction *instruction = &cache[(rip ^ rip >> 12) % INSTRUCTIONS];
-    uint64_t code;
-    memcpy(&code, (const void *)rip, sizeof code); // NOLINT(performance-no-int-to-ptr)
+    uint64_t code = 0;
+    (void)interpret_peek(rip, &code);
     if (instruction->rip != rip || instruction->code != code) {
         decode(rip, instruction);
     }

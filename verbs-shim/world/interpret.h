@@ -80,6 +80,8 @@ void interpret_rebase(void);
 // Interprets until the instruction pointer is one of the addresses, which is not carried out.
 enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t *addresses, unsigned count,
                                   unsigned *instructions_left);
+// The word of the program, aligned or not. false: there is none.
+bool interpret_peek(uint64_t address, uint64_t *value_out) __attribute__((visibility("hidden")));
 // Memory of the copy; read counts as a read of the program. bytes: 1, 2, 4 or 8 that do not cross a page.
 uint64_t interpret_load(uint64_t address, unsigned bytes);
 void interpret_store(uint64_t address, unsigned bytes, uint64_t value);

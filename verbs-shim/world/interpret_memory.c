@@ -47,7 +47,6 @@ const struct interpret_word *interpret_words(unsigned *count_out)
 
 extern const char interpret_peek_load[] __attribute__((visibility("hidden")));
 extern const char interpret_peek_failed[] __attribute__((visibility("hidden")));
-bool interpret_peek(uint64_t address, uint64_t *value_out) __attribute__((visibility("hidden")));
 __asm__(".text\n"
         ".globl interpret_peek\n"
         ".hidden interpret_peek\n"

@@ -67,8 +67,8 @@ static bool inputs_same(const struct loop *loop)
 {
     for (unsigned i = 0; i < loop->input_count; i++) {
         const struct input *input = &loop->inputs[i];
-        uint64_t now = *(const volatile uint64_t *)input->address; // NOLINT(performance-no-int-to-ptr)
-        if (((now ^ input->value) & input->mask) != 0) {
+        uint64_t now; // the program may have unmapped it
+        if (!interpret_peek(input->address, &now) || ((now ^ input->value) & input->mask) != 0) {
             return false;
         }
     }
@@ -232,8 +232,8 @@ static bool kernel_ask(struct interpret_state *state)
 
 static bool is_system_call(uint64_t rip)
 {
-    const unsigned char *code = (const unsigned char *)rip; // NOLINT(performance-no-int-to-ptr)
-    return code[0] == 0x0f && code[1] == 0x05;
+    uint64_t code;
+    return interpret_peek(rip, &code) && (code & 0xffff) == 0x050f;
 }
 
 static struct attach_caller caller_of(const struct interpret_state *state)
