@@ -141,11 +141,15 @@ static uint64_t iterations_ahead(const struct attach_ahead *ahead, const struct 
 
 // If other threads or processes may write to what the loop reads, what was learned decides: a store is no event, and of
 // shared memory the pages must be known (window.c).
+static bool is_alone(void)
+{
+    return !attach_own.loop.shares && atomic_load(&attach_client.segment->slot_end) <= 1;
+}
+
 static bool is_told(const struct attach_ahead *ahead)
 {
-    bool alone = !attach_own.loop.shares && atomic_load(&attach_client.segment->slot_end) <= 1;
     return ahead->kind == ATTACH_AHEAD_ENDS ||
-           (ahead->kind == ATTACH_AHEAD_REPEATS && ahead->count <= ATTACH_POLLS_MAX && alone);
+           (ahead->kind == ATTACH_AHEAD_REPEATS && ahead->count <= ATTACH_POLLS_MAX);
 }
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
@@ -186,7 +190,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     if (attach_own.polls_ahead > 0) {
         attach_own.polls_ahead--;
         iterations = period = 0;
-    } else if (attach_look_ahead(caller, poll->key, slot, &ahead) && is_told(&ahead)) {
+    } else if (is_alone() && attach_look_ahead(caller, poll->key, slot, &ahead) && is_told(&ahead)) {
         iterations = iterations_ahead(&ahead, poll, iteration, &period);
         attach_own.repeats = iterations != 0;
     }
