@@ -254,7 +254,10 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
         thread->asks.polls = polls_empty(request);
         thread->asks.endless = is_endless(request);
         thread->asks.what = asked(request);
-        thread->asks.since_ps = polled && thread->asks.polls ? thread->asks.since_ps : sim_now_ps(server->sim);
+        // The first poll of a loop may have stores before it.
+        bool goes_on = thread->asks.polls && thread->asks.polled;
+        thread->asks.since_ps = goes_on ? thread->asks.since_ps : sim_now_ps(server->sim);
+        thread->asks.polled = request->op == ATTACH_OP_POLL;
     }
     // Everything but a wait for the outside, or for a signal, which nothing else can end.
     if (!waits_outside && !(request->op == ATTACH_OP_WAIT && thread->asks.endless)) {

@@ -18,6 +18,7 @@ struct attach_asks {
     bool repeats; // its library only retransmits requests that a peer is not ready for, or refuses such requests
     bool endless; // only a device or another program can end it
     bool polls;   // it has polled repeatedly since since_ps
+    bool polled;  // its last call was a poll, perhaps with stores before it
 };
 
 // Calls of programs that only wait, poll, sleep and read clocks.

@@ -63,9 +63,10 @@ struct attach_ahead {
 };
 
 // A function of a library that polls, with the arguments of its caller. It would find nothing now, do nothing else and
-// return 0: then its poll's key, word and cost, in calls and loads (BACKEND_COST_*). So its instructions are not
-// interpreted. false: it may do more.
-typedef bool (*attach_is_idle_t)(const uint64_t arguments[3], const struct attach_caller *caller,
+// return 0: IDLE, with its poll's key, word and cost, in calls and loads (BACKEND_COST_*). So its instructions are not
+// interpreted.
+enum attach_idle { ATTACH_IDLE, ATTACH_FINDS, ATTACH_IDLE_UNKNOWN };
+typedef enum attach_idle (*attach_is_idle_t)(const uint64_t arguments[3], const struct attach_caller *caller,
                                  struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads);
 #define ATTACH_POLL_FUNCTIONS 4u
 struct attach_poll_function {

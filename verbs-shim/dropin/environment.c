@@ -134,7 +134,7 @@ static uint64_t site_of(const struct attach_caller *caller, const struct ibv_cq 
 
 int ibverbs_poll_cq_entry(struct ibv_cq *cq, int max, struct ibv_wc *wc);
 __attribute__((used)) int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc,
-                                              const struct attach_caller *caller);
+                                       const struct attach_caller *caller);
 ATTACH_CALLER_ENTRY(ibverbs_poll_cq_entry, "rcx", poll_cq_from);
 
 int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, const struct attach_caller *caller)
@@ -146,17 +146,20 @@ int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, const struct att
 }
 
 // Of ibverbs_poll_cq_entry. While another thread has the lock, a poll waits for it.
-static bool is_idle(const uint64_t arguments[3], const struct attach_caller *caller, struct attach_ahead_poll *poll_out,
-                    unsigned *calls, unsigned *loads)
+static enum attach_idle is_idle(const uint64_t arguments[3], const struct attach_caller *caller,
+                                struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads)
 {
     struct ibv_cq *cq = (struct ibv_cq *)arguments[0]; // NOLINT(performance-no-int-to-ptr)
     const volatile void *word;
-    if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) || !ibverbs_poll_idle(cq, &word, calls, loads)) {
-        return false;
+    if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) || !ibverbs_poll_can_tell(cq)) {
+        return ATTACH_IDLE_UNKNOWN;
+    }
+    if (!ibverbs_poll_idle(cq, &word, calls, loads)) {
+        return ATTACH_FINDS;
     }
     poll_out->key = site_of(caller, cq);
     poll_out->word = (uintptr_t)word;
-    return true;
+    return ATTACH_IDLE;
 }
 
 static const struct ibverbs_outside outside = {.poll_cq = ibverbs_poll_cq_entry,

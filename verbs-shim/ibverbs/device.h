@@ -222,6 +222,8 @@ struct ibverbs_outside {
 
 // ibv_poll_cq, called by the program at `site`.
 int ibverbs_poll_cq_at(struct ibv_cq *cq, int max, struct ibv_wc *wc, uint64_t site);
+// Does the device know what a poll would do (cq_idle)?
+bool ibverbs_poll_can_tell(struct ibv_cq *cq);
 // Would it find nothing, and do nothing else? Then the word that it polls and what it costs. Takes no lock.
 bool ibverbs_poll_idle(struct ibv_cq *cq, const volatile void **word, unsigned *calls, unsigned *loads);
 

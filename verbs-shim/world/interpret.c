@@ -216,7 +216,8 @@ static bool step(struct interpret_state *state)
     reason = "";
     state->rip += instruction->length;
     bool known = instruction->known && instruction->length != 0 &&
-                 (interpret_integer(state, instruction) || interpret_vector(state, instruction)) &&
+                 (interpret_integer(state, instruction) || interpret_flow(state, instruction) ||
+                  interpret_vector(state, instruction)) &&
                  !interpret_memory_failed();
     if (!known) {
         state->rip = at;

@@ -46,4 +46,5 @@ bool interpret_condition(const struct interpret_state *state, unsigned condition
 
 // One instruction; `rip` is already that of the next one. false: not known.
 bool interpret_integer(struct interpret_state *state, const struct interpret_instruction *instruction);
+bool interpret_flow(struct interpret_state *state, const struct interpret_instruction *instruction);
 bool interpret_vector(struct interpret_state *state, const struct interpret_instruction *instruction);

@@ -249,9 +249,9 @@ static struct attach_caller caller_of(const struct interpret_state *state)
                                   .rip = interpret_load(registers[INTERPRET_RSP], 8)};
 }
 
-// The state is at a poll that finds nothing: what the poll is. false: it is at something else.
-static bool poll_describe(const struct interpret_state *state, const struct attach_borders *borders,
-                          struct attach_ahead_poll *poll_out)
+// The state is at a poll that finds nothing: what the poll is. FINDS: it is at something else.
+static enum attach_idle poll_describe(const struct interpret_state *state, const struct attach_borders *borders,
+                                      struct attach_ahead_poll *poll_out)
 {
     const uint64_t arguments[3] = {state->registers[INTERPRET_RDI], state->registers[INTERPRET_RSI],
                                    state->registers[INTERPRET_RDX]};
@@ -260,37 +260,41 @@ static bool poll_describe(const struct interpret_state *state, const struct atta
     if (state->rip == borders->poll) {
         poll_out->key = arguments[0];
         poll_out->word = arguments[1];
-        return true;
+        return ATTACH_IDLE;
     }
     if (state->rip == borders->poll_call) {
         poll_out->key = arguments[1];
         poll_out->own_ps = borders->poll_call_ps;
-        return true;
+        return ATTACH_IDLE;
     }
     for (unsigned i = 0; i < borders->function_count; i++) {
-        const struct attach_caller caller = caller_of(state);
-        if (state->rip == borders->functions[i].entry &&
-            borders->functions[i].is_idle(arguments, &caller, poll_out, &calls, &loads)) {
+        if (state->rip == borders->functions[i].entry) {
+            const struct attach_caller caller = caller_of(state);
+            enum attach_idle idle = borders->functions[i].is_idle(arguments, &caller, poll_out, &calls, &loads);
             poll_out->own_ps = calls * borders->call_ps + loads * borders->load_ps;
-            return true;
+            return idle;
         }
     }
-    return false;
+    return ATTACH_FINDS;
 }
 
-static bool at_poll(struct interpret_state *state, const struct attach_borders *borders, struct attach_ahead *ahead)
+static enum attach_idle at_poll(struct interpret_state *state, const struct attach_borders *borders,
+                                struct attach_ahead *ahead)
 {
     struct attach_ahead_poll poll;
-    if (ahead->count == ATTACH_AHEAD_POLLS || interpret_load((uintptr_t)borders->found, 1) != 0 ||
-        !poll_describe(state, borders, &poll)) {
-        return false;
+    if (ahead->count == ATTACH_AHEAD_POLLS) {
+        return ATTACH_IDLE_UNKNOWN;
     }
-    poll.own_ps += interpret_load((uintptr_t)borders->tail_ps, 8);
-    ahead->polls[ahead->count++] = poll;
-    interpret_store((uintptr_t)borders->tail_ps, 8, 0);
-    interpret_change((uintptr_t)borders->now_ps, interpret_now((uintptr_t)borders->now_ps) + poll.own_ps);
-    leave(state, 0);
-    return true;
+    enum attach_idle idle =
+        interpret_load((uintptr_t)borders->found, 1) != 0 ? ATTACH_FINDS : poll_describe(state, borders, &poll);
+    if (idle == ATTACH_IDLE) {
+        poll.own_ps += interpret_load((uintptr_t)borders->tail_ps, 8);
+        ahead->polls[ahead->count++] = poll;
+        interpret_store((uintptr_t)borders->tail_ps, 8, 0);
+        interpret_change((uintptr_t)borders->now_ps, interpret_now((uintptr_t)borders->now_ps) + poll.own_ps);
+        leave(state, 0);
+    }
+    return idle;
 }
 
 // asked_out: what the program does depends on answers of the kernel.
@@ -331,11 +335,15 @@ static void interpret(const struct attach_caller *caller, uint64_t key, const st
                 ahead->reason = "a system call";
                 return;
             }
-        } else if (!at_poll(&state, borders, ahead)) {
-            ahead->kind = ahead->count == ATTACH_AHEAD_POLLS ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_ENDS;
-            ahead->reason = "many polls";
+            continue;
+        }
+        enum attach_idle idle = at_poll(&state, borders, ahead);
+        if (idle != ATTACH_IDLE) {
+            ahead->kind = idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
+            ahead->reason = "a poll that may do more, or too many";
             return;
-        } else if (ahead->polls[ahead->count - 1].key == key && recurs(&state, &beginning, INTERPRET_BEGINNING)) {
+        }
+        if (ahead->polls[ahead->count - 1].key == key && recurs(&state, &beginning, INTERPRET_BEGINNING)) {
             ahead->kind = calls || *asked_out ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_REPEATS;
             ahead->reason = "a loop of calls";
             return;
