@@ -137,11 +137,6 @@ bool interpret_address(const struct interpret_state *state, const struct interpr
     return known;
 }
 
-static uint64_t cut(uint64_t value, unsigned bytes)
-{
-    return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
-}
-
 bool interpret_get(const struct interpret_state *state, const struct interpret_instruction *instruction,
                    const struct interpret_operand *operand, uint64_t *value_out)
 {
@@ -151,7 +146,7 @@ bool interpret_get(const struct interpret_state *state, const struct interpret_i
         if (!register_get(state, operand->number, value_out)) {
             return false;
         }
-        *value_out = cut(*value_out >> (operand->high ? 8 : 0), operand->bytes);
+        *value_out = interpret_cut(*value_out >> (operand->high ? 8 : 0), operand->bytes);
         return true;
     case INTERPRET_MEMORY:
         if (operand->bytes > 8 || !interpret_address(state, instruction, operand, &address)) {
@@ -175,8 +170,8 @@ static void register_put(struct interpret_state *state, const struct interpret_o
 {
     uint64_t *whole = &state->registers[operand->number];
     unsigned shift = operand->high ? 8 : 0;
-    uint64_t mask = operand->bytes >= 4 ? UINT64_MAX : cut(UINT64_MAX, operand->bytes) << shift;
-    *whole = (*whole & ~mask) | (cut(value, operand->bytes) << shift & mask);
+    uint64_t mask = operand->bytes >= 4 ? UINT64_MAX : interpret_cut(UINT64_MAX, operand->bytes) << shift;
+    *whole = (*whole & ~mask) | (interpret_cut(value, operand->bytes) << shift & mask);
     state->known |= (uint16_t)(1u << operand->number);
 }
 
@@ -197,9 +192,8 @@ bool interpret_put(struct interpret_state *state, const struct interpret_instruc
 }
 
 // The sixteen conditions: eight, and their opposites.
-bool interpret_condition(const struct interpret_state *state, unsigned condition)
+bool interpret_condition(uint32_t flags, unsigned condition)
 {
-    uint32_t flags = state->flags;
     bool carry = (flags & INTERPRET_CF) != 0, parity = (flags & INTERPRET_PF) != 0, zero = (flags & INTERPRET_ZF) != 0;
     bool sign = (flags & INTERPRET_SF) != 0, overflow = (flags & INTERPRET_OF) != 0;
     const bool conditions[] = {

@@ -81,7 +81,8 @@ static bool jump_conditional(state_t *state, const instruction_t *instruction)
         instruction->mnemonic == ZYDIS_MNEMONIC_JECXZ || instruction->mnemonic == ZYDIS_MNEMONIC_LOOP) {
         return false;
     }
-    state->rip += interpret_condition(state, instruction->condition) ? (uint64_t)instruction->operands[0].value : 0;
+    state->rip +=
+        interpret_condition(state->flags, instruction->condition) ? (uint64_t)instruction->operands[0].value : 0;
     return true;
 }
 

@@ -9,11 +9,6 @@ enum { ALL_FLAGS = INTERPRET_CF | INTERPRET_PF | INTERPRET_ZF | INTERPRET_SF | I
 typedef struct interpret_state state_t;
 typedef struct interpret_instruction instruction_t;
 
-static uint64_t cut(uint64_t value, unsigned bytes)
-{
-    return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
-}
-
 static bool sign(uint64_t value, unsigned bytes)
 {
     return (value >> (8 * bytes - 1) & 1) != 0;
@@ -31,24 +26,25 @@ static void flags_set(state_t *state, uint64_t result, unsigned bytes, bool carr
 {
     bool even = (__builtin_popcount((unsigned)(result & 0xff)) & 1) == 0;
     state->flags = (carry ? INTERPRET_CF : 0u) | (even ? INTERPRET_PF : 0u) |
-                   (cut(result, bytes) == 0 ? INTERPRET_ZF : 0u) | (sign(result, bytes) ? INTERPRET_SF : 0u) |
+                   (interpret_cut(result, bytes) == 0 ? INTERPRET_ZF : 0u) | (sign(result, bytes) ? INTERPRET_SF : 0u) |
                    (overflow ? INTERPRET_OF : 0u);
     state->flags_known = true;
 }
 
 static uint64_t add(state_t *state, uint64_t a, uint64_t b, bool carry, unsigned bytes)
 {
-    uint64_t sum = cut(a + b + carry, bytes);
-    bool out = bytes == 8 ? sum < a || (carry && sum == a) : (cut(a, bytes) + cut(b, bytes) + carry) >> 8 * bytes != 0;
+    uint64_t sum = interpret_cut(a + b + carry, bytes);
+    bool out = bytes == 8 ? sum < a || (carry && sum == a)
+                          : (interpret_cut(a, bytes) + interpret_cut(b, bytes) + carry) >> 8 * bytes != 0;
     flags_set(state, sum, bytes, out, sign((a ^ sum) & (b ^ sum), bytes));
     return sum;
 }
 
 static uint64_t subtract(state_t *state, uint64_t a, uint64_t b, bool borrow, unsigned bytes)
 {
-    a = cut(a, bytes);
-    b = cut(b, bytes);
-    uint64_t difference = cut(a - b - borrow, bytes);
+    a = interpret_cut(a, bytes);
+    b = interpret_cut(b, bytes);
+    uint64_t difference = interpret_cut(a - b - borrow, bytes);
     flags_set(state, difference, bytes, a < b || (borrow && a == b), sign((a ^ b) & (a ^ difference), bytes));
     return difference;
 }
@@ -161,7 +157,7 @@ static bool shift(state_t *state, const instruction_t *instruction)
     unsigned turn = (unsigned)(by % bits);
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_SHL:
-        result = by < bits ? cut(value << by, bytes) : 0;
+        result = by < bits ? interpret_cut(value << by, bytes) : 0;
         carry = by <= bits && (value >> (bits - by) & 1) != 0;
         overflow = sign(result, bytes) != carry;
         break;
@@ -171,13 +167,13 @@ static bool shift(state_t *state, const instruction_t *instruction)
         overflow = sign(value, bytes);
         break;
     case ZYDIS_MNEMONIC_SAR:
-        result = cut((uint64_t)(extended(value, bytes) >> (by < bits ? by : bits - 1)), bytes);
+        result = interpret_cut((uint64_t)(extended(value, bytes) >> (by < bits ? by : bits - 1)), bytes);
         carry = (extended(value, bytes) >> (by - 1 < 63 ? by - 1 : 63) & 1) != 0;
         break;
     case ZYDIS_MNEMONIC_ROL:
     case ZYDIS_MNEMONIC_ROR:
         turn = instruction->mnemonic == ZYDIS_MNEMONIC_ROR ? (bits - turn) % bits : turn;
-        result = turn == 0 ? value : cut(value << turn | value >> (bits - turn), bytes);
+        result = turn == 0 ? value : interpret_cut(value << turn | value >> (bits - turn), bytes);
         carry = instruction->mnemonic == ZYDIS_MNEMONIC_ROL ? (result & 1) != 0 : sign(result, bytes);
         rotates = true;
         break;
@@ -215,10 +211,11 @@ static bool multiply(state_t *state, const instruction_t *instruction)
         !interpret_get(state, instruction, &instruction->operands[0], &b)) {
         return false;
     }
-    a = cut(state->registers[INTERPRET_RAX], bytes);
+    a = interpret_cut(state->registers[INTERPRET_RAX], bytes);
     unsigned __int128 product =
         is_signed ? (unsigned __int128)((__int128)extended(a, bytes) * extended(b, bytes)) : (unsigned __int128)a * b;
-    uint64_t low = cut((uint64_t)product, bytes), high = cut((uint64_t)(product >> 8 * bytes), bytes);
+    uint64_t low = interpret_cut((uint64_t)product, bytes),
+             high = interpret_cut((uint64_t)(product >> 8 * bytes), bytes);
     bool large = is_signed ? (__int128)product != extended(low, bytes) : high != 0;
     state->registers[INTERPRET_RAX] = low;
     state->registers[INTERPRET_RDX] = high;
@@ -236,11 +233,11 @@ static bool divide(state_t *state, const instruction_t *instruction)
         !interpret_get(state, instruction, &instruction->operands[0], &by) || by == 0) {
         return false;
     }
-    unsigned __int128 value = (unsigned __int128)cut(state->registers[INTERPRET_RDX], bytes) << 8 * bytes |
-                              cut(state->registers[INTERPRET_RAX], bytes);
+    unsigned __int128 value = (unsigned __int128)interpret_cut(state->registers[INTERPRET_RDX], bytes) << 8 * bytes |
+                              interpret_cut(state->registers[INTERPRET_RAX], bytes);
     uint64_t quotient, rest;
     if (instruction->mnemonic == ZYDIS_MNEMONIC_DIV) {
-        if (value / by > cut(UINT64_MAX, bytes)) {
+        if (value / by > interpret_cut(UINT64_MAX, bytes)) {
             return false; // the program would fault
         }
         quotient = (uint64_t)(value / by);
@@ -254,8 +251,8 @@ static bool divide(state_t *state, const instruction_t *instruction)
         quotient = (uint64_t)result;
         rest = (uint64_t)(number % extended(by, bytes));
     }
-    state->registers[INTERPRET_RAX] = cut(quotient, bytes);
-    state->registers[INTERPRET_RDX] = cut(rest, bytes);
+    state->registers[INTERPRET_RAX] = interpret_cut(quotient, bytes);
+    state->registers[INTERPRET_RDX] = interpret_cut(rest, bytes);
     return true;
 }
 
@@ -271,7 +268,7 @@ static bool widen(state_t *state, const instruction_t *instruction)
         *rax = (uint64_t)extended(*rax, 4);
         return true;
     case ZYDIS_MNEMONIC_CWDE:
-        *rax = cut((uint64_t)extended(*rax, 2), 4);
+        *rax = interpret_cut((uint64_t)extended(*rax, 2), 4);
         return true;
     case ZYDIS_MNEMONIC_CDQ:
         state->registers[INTERPRET_RDX] = sign(*rax, 4) ? UINT32_MAX : 0;
@@ -311,7 +308,7 @@ static bool conditional(state_t *state, const instruction_t *instruction)
     if (!state->flags_known) {
         return false;
     }
-    bool holds = interpret_condition(state, instruction->condition);
+    bool holds = interpret_condition(state->flags, instruction->condition);
     if (instruction->count == 1) { // SETcc
         return interpret_put(state, instruction, to, holds);
     }
@@ -332,7 +329,7 @@ static bool exchange(state_t *state, const instruction_t *instruction)
         if ((state->known >> INTERPRET_RAX & 1) == 0) {
             return false;
         }
-        uint64_t wanted = cut(state->registers[INTERPRET_RAX], bytes);
+        uint64_t wanted = interpret_cut(state->registers[INTERPRET_RAX], bytes);
         (void)subtract(state, wanted, a, false, bytes);
         const struct interpret_operand accumulator = {
             .kind = INTERPRET_REGISTER, .bytes = (uint8_t)bytes, .number = INTERPRET_RAX};

@@ -32,6 +32,12 @@ struct interpret_instruction {
 
 enum { INTERPRET_CF = 1, INTERPRET_PF = 4, INTERPRET_ZF = 0x40, INTERPRET_SF = 0x80, INTERPRET_OF = 0x800 };
 
+// The lower bytes of a value.
+static inline uint64_t interpret_cut(uint64_t value, unsigned bytes)
+{
+    return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
+}
+
 bool interpret_memory_failed(void);
 bool interpret_fault(greg_t *registers); // a fault of interpret_peek; false: another one
 
@@ -42,7 +48,7 @@ bool interpret_get(const struct interpret_state *state, const struct interpret_i
                    const struct interpret_operand *operand, uint64_t *value_out);
 bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
                    const struct interpret_operand *operand, uint64_t value);
-bool interpret_condition(const struct interpret_state *state, unsigned condition);
+bool interpret_condition(uint32_t flags, unsigned condition); // its number in instructions
 
 // One instruction; `rip` is already that of the next one. false: not known.
 bool interpret_integer(struct interpret_state *state, const struct interpret_instruction *instruction);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "verbs-shim/world/instruction.h"
+#include "verbs-shim/world/interpret_internal.h"
 #include "verbs-shim/world/text.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/attach/kernel_call.h"
@@ -97,13 +98,9 @@ static bool jump_decode(uintptr_t at, struct jump *jump_out)
     return true;
 }
 
-// The sixteen conditions: eight, and their opposites.
 static bool jump_taken(const struct jump *jump, greg_t flags)
 {
-    bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800;
-    const bool conditions[] = {
-        overflow, carry, zero, carry || zero, sign, parity, sign != overflow, zero || sign != overflow};
-    return jump->condition == ALWAYS || conditions[jump->condition >> 1] != ((jump->condition & 1) != 0);
+    return jump->condition == ALWAYS || interpret_condition((uint32_t)flags, jump->condition);
 }
 
 // A jump at which the process is. If other code was mapped there, the breakpoint was removed together with the earlier
