@@ -73,6 +73,7 @@ struct attach_thread {
     struct attach_watching watch;
     struct attach_futex futex;
     struct poll_loop loop;
+    struct known_loop *known; // NULL: it had none yet
     bool flushes;        // its last call only emptied a full list
     bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;

@@ -4,6 +4,8 @@
 // the iteration that sees the write in the program's own loop. Simulated time may then be ahead of that poll by less
 // than an iteration; the thread's next costs are taken from that difference. The poll policy says which memory counts
 // as read (poll_policy.h).
+#include <stdlib.h>
+
 #include "sim/attach/internal.h"
 
 // Learns from what the thread did after the last write to a region. The region may no longer exist.
@@ -22,14 +24,35 @@ static void region_learn(struct attach_thread *thread, bool goes_on)
 
 void attach_loop_left(struct attach_thread *thread)
 {
+    if (thread->known != NULL) {
+        thread->known->on = false;
+    }
     region_learn(thread, false);
     thread->loop.poll_seen = false;
 }
 
 // --- waiting --------------------------------------------------------------------------------------------------------
 
+static bool is_known(const struct attach_thread *thread)
+{
+    return thread->known != NULL && thread->known->on;
+}
+
+bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write)
+{
+    uint64_t now_ps = sim_now_ps(thread->process->server->sim);
+    return is_known(thread) ? known_loop_written(thread->known, write, now_ps)
+                            : poll_loop_sees(&thread->loop, write);
+}
+
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process)
 {
+    if (is_known(thread)) {
+        return attach_known_changed(thread) && thread->fast_forwarded;
+    }
+    if (!thread->fast_forwarded) {
+        return false;
+    }
     if (thread->shared.known) {
         bool changed = thread->shared.count != 0 && attach_shared_changed(thread);
         if (changed || !same_process) {
@@ -47,6 +70,16 @@ static bool came(const struct attach_thread *thread, unsigned flags, enum attach
            ((flags & ATTACH_WAIT_OUTSIDE) != 0 && process->server->settling.wakes != thread->seen.wakes);
 }
 
+static void known_take(struct attach_thread *thread, const struct attach_request *request)
+{
+    thread->known = thread->known != NULL ? thread->known : calloc(1, sizeof *thread->known);
+    if (thread->known == NULL) {
+        attach_fail(thread->process->server, "no memory for a thread's loop");
+        return;
+    }
+    known_loop_take(thread->known, &request->args.poll, thread->slot, host_core_config(thread->core)->poll_ps);
+}
+
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request)
 {
     uint64_t now_ps = sim_now_ps(thread->process->server->sim);
@@ -61,6 +94,11 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
     enum attach_shared_change change = attach_shared_begin(thread, request);
     bool unseen = change == ATTACH_SHARED_OTHER_PAGES && thread->loop.poll_count != 0; // else it has just read them
     poll_loop_continue(&thread->loop, &before, goes_on, change == ATTACH_SHARED_STORED || unseen, now_ps);
+    if ((request->args.poll.what & ATTACH_POLL_KNOWN) != 0) {
+        known_take(thread, request);
+    } else if (thread->known != NULL) {
+        thread->known->on = false;
+    }
 }
 
 // Has anything happened since the thread was scheduled, except what it did itself?
@@ -83,9 +121,10 @@ static void paid_meanwhile(struct attach_thread *thread)
     loop->others = loop->others || loop->stored != 0 || (others && loop->poll_count == 0);
 }
 
+static const struct sim_work polling = {"polling", "until the next poll", false};
+
 static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t iterations)
 {
-    static const struct sim_work polling = {"polling", "until the next poll", false};
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
     uint64_t start_ps = sim_now_ps(sim);
@@ -121,6 +160,31 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t 
     return woken;
 }
 
+// Waits until something comes that the known loop reads, and to the end of the poll that is carried out then.
+static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t iterations)
+{
+    const struct attach_process *process = thread->process;
+    struct attach_server *server = process->server;
+    struct known_loop *known = thread->known;
+    known_loop_start(known, sim_now_ps(server->sim), iterations);
+    thread->fast_forwarded = true;
+    while (!process->ended && sim_now_ps(server->sim) < known->seen_ps) {
+        attach_sleep(thread, thread->loop.flags, known->seen_ps, false);
+        uint64_t now_ps = sim_now_ps(server->sim);
+        if (now_ps >= attach_alarm_before(process, SIM_NEVER_PS)) { // the next poll is the first that sees the time
+            known_loop_sees(known, now_ps);
+            host_core_spend(thread->core, known->seen_ps - now_ps, &polling);
+        }
+    }
+    thread->fast_forwarded = false;
+    thread->loop.skipped = known_loop_iterations(known);
+    if (known->own && !thread->asks.repeats) {
+        attach_progress_note(server);
+    }
+    known->on = false;
+    return known->own ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_OUTSIDE;
+}
+
 // Words of the process's own memory: the loop is known to poll them.
 static void words_found(const struct attach_thread *thread)
 {
@@ -137,6 +201,13 @@ static void words_found(const struct attach_thread *thread)
 int64_t attach_serve_poll(struct attach_thread *thread, const struct attach_args_poll *args,
                           struct attach_reply_poll *reply)
 {
+    if (is_known(thread)) {
+        enum attach_woken known = known_iterations(thread, args->iterations);
+        reply->poll = thread->known->hit;
+        reply->iterations = thread->loop.skipped;
+        reply->happened = anything_happened(thread);
+        return known;
+    }
     enum attach_woken woken = poll_iterations(thread, args->iterations);
     if (woken == ATTACH_WOKEN_MEMORY && thread->process->server->options->explain) {
         words_found(thread);
@@ -144,5 +215,6 @@ int64_t attach_serve_poll(struct attach_thread *thread, const struct attach_args
     reply->iterations = thread->loop.skipped;
     reply->happened = anything_happened(thread);
     reply->stored = thread->loop.stored != 0;
-    return woken;
+    // A write is worth another look of the poll that is carried out now only if it may be what this one polls.
+    return woken == ATTACH_WOKEN_MEMORY && !thread->loop.own ? ATTACH_WOKEN_OUTSIDE : woken;
 }

@@ -89,9 +89,16 @@ static bool sees(struct poll_loop *loop, const struct poll_write *write)
     return region == NULL || write->unrelated < UNRELATED_ENOUGH || (write->pinned && loop->any_pinned);
 }
 
+static bool is_own(const struct poll_loop *loop, const struct poll_write *write)
+{
+    uint64_t word = loop->poll_count != 0 ? loop->polls[0].bus_address : 0;
+    return word == 0 || (write->pinned && word - write->address < write->bytes);
+}
+
 bool poll_loop_sees(struct poll_loop *loop, const struct poll_write *write)
 {
     bool seen = sees(loop, write);
+    loop->own = loop->own || (seen && is_own(loop, write));
     loop->seen = loop->seen || seen;
     return seen;
 }

@@ -34,6 +34,7 @@ struct poll_loop {
     bool seen;       // there was a write that the loop sees
     bool others;     // another thread was scheduled, and may have written
     unsigned stored; // if `others`: a bit for each poll after which a changed page is read
+    bool own;        // the word of the first poll was written, or this poll has none
     unsigned hit;    // the poll that sees the write; ATTACH_POLLS_MAX: unknown
     // Since the poll streak began:
     bool poll_seen;        // a poll names a word that was written

@@ -94,7 +94,57 @@ enum attach_shared_change attach_shared_begin(struct attach_thread *thread, cons
     return pending != 0 ? ATTACH_SHARED_STORED : same || count == 0 ? ATTACH_SHARED_SAME : ATTACH_SHARED_OTHER_PAGES;
 }
 
+// --- words ------------------------------------------------------------------------------------------------------------
+
+enum { PIECES_MAX = 1024, PIECE_GAP_BYTES = 256 }; // pieces: the kernel takes as many (IOV_MAX)
+
+// Reads the words of the loop into its own buffer: words that are near to each other in one piece. offsets_out: where
+// each of them is there.
+static const unsigned char *words_read(const struct attach_thread *thread, uint32_t *offsets_out)
+{
+    static unsigned char now[ATTACH_LOOP_WORDS * (PIECE_GAP_BYTES + 8)];
+    static struct iovec pieces[PIECES_MAX];
+    const struct known_loop *known = thread->known;
+    unsigned count = 0;
+    size_t bytes = 0;
+    uint64_t end = 0;
+    for (unsigned i = 0; i < known->word_count; i++) {
+        uint64_t address = known->words[i].address, gap = address - end;
+        if (count == 0 || address < end || gap > PIECE_GAP_BYTES || address / ATTACH_PAGE_BYTES != end / ATTACH_PAGE_BYTES) {
+            pieces[count++] = (struct iovec){(void *)(uintptr_t)address, 0}; // NOLINT(performance-no-int-to-ptr)
+            gap = 0;
+        }
+        offsets_out[i] = (uint32_t)(bytes + gap);
+        bytes += gap + sizeof known->words[i].value;
+        pieces[count - 1].iov_len += gap + sizeof known->words[i].value;
+        end = address + sizeof known->words[i].value;
+    }
+    struct iovec copy = {now, bytes};
+    return process_vm_readv(thread->process->pid, &copy, 1, pieces, count, 0) == (ssize_t)bytes ? now : NULL;
+}
+
+bool attach_known_changed(struct attach_thread *thread)
+{
+    struct known_loop *known = thread->known;
+    uint32_t offsets[ATTACH_LOOP_WORDS];
+    bool changed = false;
+    const unsigned char *now = known->word_count != 0 ? words_read(thread, offsets) : NULL;
+    for (unsigned i = 0; i < known->word_count; i++) {
+        const struct attach_loop_word *word = &known->words[i];
+        uint64_t value = ~word->value; // it no longer exists
+        if (now != NULL) {
+            memcpy(&value, now + offsets[i], sizeof value);
+        }
+        changed = changed || ((value ^ word->value) & word->mask) != 0;
+    }
+    if (changed) {
+        known_loop_sees(known, sim_now_ps(thread->process->server->sim));
+    }
+    return changed;
+}
+
 void attach_shared_destroy(struct attach_thread *thread)
 {
+    free(thread->known);
     free(thread->shared.copies);
 }

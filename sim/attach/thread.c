@@ -29,7 +29,7 @@ void attach_hash(struct attach_server *server, uint64_t value)
 static void seen_note(struct attach_thread *thread)
 {
     const struct attach_server *server = thread->process->server;
-    thread->loop.seen = thread->loop.others = false;
+    thread->loop.seen = thread->loop.own = thread->loop.others = false;
     thread->loop.stored = 0;
     thread->seen.events = thread->process->writes.events;
     thread->seen.wakes = server->settling.wakes;

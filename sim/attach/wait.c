@@ -109,7 +109,7 @@ void attach_scheduled_note(const struct attach_thread *of, bool polled_empty)
             if (thread == NULL || thread == of) {
                 continue;
             }
-            bool loops = thread->fast_forwarded && attach_loop_others(thread, polled_empty, same);
+            bool loops = attach_loop_others(thread, polled_empty, same);
             thread->loop.others = thread->loop.others || loops;
             if (loops || (thread->wait.flags & ATTACH_WAIT_OTHERS) != 0) {
                 sim_condition_signal(server->sim, &thread->wait.woken);

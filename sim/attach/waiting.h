@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/attach/known_loop.h"
 #include "sim/attach/poll_policy.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/protocol.h"
@@ -76,7 +77,8 @@ void attach_alarm_note(struct attach_process *process);
 // For POLL, before its costs are paid.
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request);
 void attach_loop_left(struct attach_thread *thread); // the thread has done something else
-// Does the thread's loop see this write?
+// A device writes: must the thread poll?
+bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write);
 // Another thread was scheduled: must this one poll?
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process);
 
@@ -90,6 +92,8 @@ enum attach_shared_change attach_shared_begin(struct attach_thread *thread, cons
 void attach_shared_check(struct attach_thread *thread);
 // Another process was scheduled: has it changed one of the thread's pages?
 bool attach_shared_changed(struct attach_thread *thread);
+// The same of the words of a known loop.
+bool attach_known_changed(struct attach_thread *thread);
 void attach_shared_destroy(struct attach_thread *thread);
 
 // --- watch.c --------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ static void thread_notify(struct attach_thread *thread, const struct poll_write 
     unsigned waits_for = thread->wait.flags;
     bool waits_for_it =
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (write->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
-    bool seen = poll_loop_sees(&thread->loop, write);
+    bool seen = attach_loop_written(thread, write);
     if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !write->ignored) ||
         ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);

@@ -56,7 +56,18 @@ void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle)
     (void)is_idle;
 }
 
-const struct attach_caller *attach_poll_within(const struct attach_caller *caller)
+void attach_resume(struct attach_caller *caller)
+{
+    (void)caller;
+}
+
+bool attach_resumed(bool *again_out)
+{
+    *again_out = false;
+    return false;
+}
+
+struct attach_caller *attach_poll_within(struct attach_caller *caller)
 {
     return caller;
 }

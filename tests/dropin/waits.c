@@ -6,8 +6,12 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -168,8 +172,72 @@ static void until_a_time(unsigned wanted)
     tight(wanted);
 }
 
-static void (*const ways[])(unsigned wanted) = {tight,   both_queues, drain,       budget_then_sleep, twice_then_block,
-                                                backoff, early_exit,  every_third, until_a_time};
+// As the progress engines of MPI libraries do: they count their calls, do less urgent things every eighth time, and look
+// at a clock there.
+static void engine(unsigned wanted)
+{
+    static unsigned calls, looks;
+    static long long last;
+    while (received < wanted) {
+        (void)poll_receives();
+        if ((calls++ & 7) == 0) {
+            (void)poll_sends();
+            long long now = now_ns();
+            if (now - last > 3000) {
+                last = now;
+                looks++;
+                (void)usleep(looks % 2);
+            }
+        }
+    }
+}
+
+// Another thread waits for the messages, and says so in memory.
+static volatile bool told;
+
+static void *helper(void *arg)
+{
+    tight(*(const unsigned *)arg);
+    told = true;
+    return NULL;
+}
+
+static void with_a_thread(unsigned wanted)
+{
+    pthread_t thread;
+    told = false;
+    CHECK(pthread_create(&thread, NULL, helper, &wanted) == 0);
+    while (!told) {
+        (void)poll_sends();
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+// Another process says in shared memory when to go on.
+static void with_a_process(unsigned wanted)
+{
+    static volatile unsigned *said;
+    if (said == NULL) {
+        said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        CHECK(said != MAP_FAILED);
+    }
+    *said = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)usleep(wanted % 4);
+        *said = wanted;
+        _exit(0);
+    }
+    while (*said != wanted) {
+        (void)poll_receives();
+    }
+    tight(wanted);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+static void (*const ways[])(unsigned wanted) = {
+    tight,      both_queues, drain,        budget_then_sleep, twice_then_block, backoff,
+    early_exit, every_third, until_a_time, engine,            with_a_thread,    with_a_process};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 // --- a program ------------------------------------------------------------------------------------------------------------

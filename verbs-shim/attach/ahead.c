@@ -2,6 +2,8 @@
 // may have noted it before them (ahead.h).
 #include "verbs-shim/attach/ahead.h"
 
+#include <stddef.h>
+
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
 #include "verbs-shim/attach/kernel_call.h"
@@ -9,11 +11,11 @@
 ATTACH_CALLER_ENTRY(attach_poll, "rcx", attach_poll_from);
 ATTACH_CALLER_ENTRY(attach_poll_call, "rdx", attach_poll_call_from);
 
-static attach_look_ahead_t look_ahead;
+static const struct attach_look_ahead_ops *look_ahead;
 
-__attribute__((visibility("default"))) void attach_ahead_by(attach_look_ahead_t look)
+__attribute__((visibility("default"))) void attach_ahead_by(const struct attach_look_ahead_ops *ops)
 {
-    look_ahead = look;
+    look_ahead = ops;
 }
 
 static struct attach_poll_function functions[ATTACH_POLL_FUNCTIONS];
@@ -26,23 +28,23 @@ __attribute__((visibility("default"))) void attach_poll_function_add(uintptr_t e
     }
 }
 
-__attribute__((visibility("default"))) const struct attach_caller *
-attach_poll_within(const struct attach_caller *caller)
+__attribute__((visibility("default"))) struct attach_caller *
+attach_poll_within(struct attach_caller *caller)
 {
-    const struct attach_caller *before = attach_own.caller;
+    struct attach_caller *before = attach_own.caller;
     attach_own.caller = caller;
     return before;
 }
 
-bool attach_look_ahead(const struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
-                       struct attach_ahead *ahead_out)
+bool attach_is_alone(void)
+{
+    return attach_client.shares == 0 && atomic_load(&attach_client.segment->slot_end) <= 1;
+}
+
+static struct attach_borders borders_of(struct attach_slot *slot)
 {
     const struct attach_greeting *greeting = attach_greeting();
-    caller = attach_own.caller != NULL ? attach_own.caller : caller;
-    if (look_ahead == NULL || caller == NULL) {
-        return false;
-    }
-    const struct attach_borders borders = {
+    return (struct attach_borders){
         .poll = (uintptr_t)attach_poll,
         .poll_call = (uintptr_t)attach_poll_call,
         .others = {(uintptr_t)attach_call, (uintptr_t)attach_append},
@@ -53,10 +55,99 @@ bool attach_look_ahead(const struct attach_caller *caller, uint64_t key, struct 
         .entry_count = &slot->entry_count,
         .functions = functions,
         .function_count = function_count,
+        .alone = attach_is_alone(),
         .call_ps = greeting->call_ps,
         .load_ps = greeting->load_ps,
         .poll_call_ps = greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps,
     };
-    look_ahead(caller, key, &borders, ahead_out);
+}
+
+bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
+                       struct attach_ahead *ahead_out)
+{
+    caller = attach_own.caller != NULL ? attach_own.caller : caller;
+    if (look_ahead == NULL || caller == NULL) {
+        return false;
+    }
+    const struct attach_borders borders = borders_of(slot);
+    look_ahead->look(caller, key, &borders, ahead_out);
     return true;
+}
+
+// --- going on at a later poll -----------------------------------------------------------------------------------------
+
+// Goes on as `to` says. What it writes may be where its caller's frames are: it uses registers alone, and from its first
+// instruction on the stack with which the program goes on.
+__attribute__((noreturn, visibility("hidden"))) void attach_resume_jump(const struct attach_resume *to);
+_Static_assert(offsetof(struct attach_resume, rsp) == 48 && offsetof(struct attach_resume, rip) == 56 &&
+                   offsetof(struct attach_resume, rax) == 88 && offsetof(struct attach_resume, count) == 96 &&
+                   offsetof(struct attach_resume, words) == 104,
+               "as attach_resume_jump has them");
+__asm__(".text\n"
+        ".globl attach_resume_jump\n"
+        ".hidden attach_resume_jump\n"
+        ".type attach_resume_jump, @function\n"
+        "attach_resume_jump:\n"
+        "    mov 48(%rdi), %rsp\n"
+        "    mov 96(%rdi), %rcx\n"
+        "    lea 104(%rdi), %rdx\n"
+        "0:  test %rcx, %rcx\n"
+        "    jz 1f\n"
+        "    mov (%rdx), %rax\n"
+        "    mov 8(%rdx), %rsi\n"
+        "    mov %rsi, (%rax)\n"
+        "    add $16, %rdx\n"
+        "    dec %rcx\n"
+        "    jmp 0b\n"
+        "1:  mov 0(%rdi), %rbx\n"
+        "    mov 8(%rdi), %rbp\n"
+        "    mov 16(%rdi), %r12\n"
+        "    mov 24(%rdi), %r13\n"
+        "    mov 32(%rdi), %r14\n"
+        "    mov 40(%rdi), %r15\n"
+        "    mov 56(%rdi), %r11\n"
+        "    mov 72(%rdi), %rsi\n"
+        "    mov 80(%rdi), %rdx\n"
+        "    mov 88(%rdi), %rax\n"
+        "    mov 64(%rdi), %rdi\n"
+        "    jmp *%r11\n"
+        ".size attach_resume_jump, .-attach_resume_jump\n");
+
+void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, uint64_t iterations,
+                      unsigned poll, enum attach_woken woken)
+{
+    attach_own.left = (struct attach_left_loop){.caller = attach_own.caller != NULL ? attach_own.caller : caller,
+                                                .known = ahead->known,
+                                                .iterations = iterations,
+                                                .poll = poll,
+                                                .woken = woken};
+    if (poll == 0) {
+        attach_resume(attach_own.left.caller);
+    }
+}
+
+__attribute__((visibility("default"))) void attach_resume(struct attach_caller *caller)
+{
+    static struct attach_resume to; // one thread of the process runs at a time
+    const struct attach_left_loop left = attach_own.left;
+    bool function;
+    if (left.caller != caller || left.caller == NULL) {
+        return;
+    }
+    attach_own.left.caller = NULL;
+    const struct attach_borders borders = borders_of(attach_own.slot);
+    if (look_ahead->left(left.known, caller, &borders, left.iterations, left.poll, &to, &function)) {
+        to.rax = left.woken == ATTACH_WOKEN_MEMORY; // the result of attach_poll
+        attach_own.tail_ps = 0;
+        attach_own.left.resumed = function;
+        attach_resume_jump(&to);
+    }
+}
+
+__attribute__((visibility("default"))) bool attach_resumed(bool *again_out)
+{
+    bool resumed = attach_own.left.resumed;
+    attach_own.left.resumed = false;
+    *again_out = attach_own.left.woken == ATTACH_WOKEN_MEMORY;
+    return resumed;
 }

@@ -13,7 +13,8 @@ struct attach_caller {
 };
 
 // Defines the function `name`, which calls carry_out with its own arguments and, in the register `last`, a struct
-// attach_caller of where it was called.
+// attach_caller of where it was called. Then the program goes on, there with the registers of that structure, or at a later
+// poll of its loop (attach_resume).
 #define ATTACH_CALLER_ENTRY(name, last, carry_out)                                                                     \
     __asm__(".text\n"                                                                                                  \
             ".globl " #name "\n"                                                                                       \
@@ -33,34 +34,78 @@ struct attach_caller {
             "    mov %rax, 56(%rsp)\n"                                                                                 \
             "    mov %rsp, %" last "\n"                                                                                \
             "    call " #carry_out "\n"                                                                                \
+            "    mov %rax, 64(%rsp)\n"                                                                                 \
+            "    mov %rsp, %rdi\n"                                                                                    \
+            "    call attach_resume@PLT\n"                                                                             \
+            "    mov (%rsp), %rbx\n"                                                                                   \
+            "    mov 8(%rsp), %rbp\n"                                                                                  \
+            "    mov 16(%rsp), %r12\n"                                                                                 \
+            "    mov 24(%rsp), %r13\n"                                                                                 \
+            "    mov 32(%rsp), %r14\n"                                                                                 \
+            "    mov 40(%rsp), %r15\n"                                                                                 \
+            "    mov 64(%rsp), %rax\n"                                                                                 \
             "    add $72, %rsp\n"                                                                                      \
             "    .cfi_adjust_cfa_offset -72\n"                                                                         \
             "    ret\n"                                                                                                \
             "    .cfi_endproc\n"                                                                                       \
             ".size " #name ", .-" #name "\n")
 
-#define ATTACH_AHEAD_POLLS 32u
+#define ATTACH_AHEAD_POLLS    64u
+#define ATTACH_POLL_FUNCTIONS 4u
 
 // A poll that the program makes next.
 struct attach_ahead_poll {
     uint64_t key, word; // as of attach_poll
     uint64_t own_ps;    // time that the thread spends from the poll before it to its end
+    // Of attach_borders.functions, with its arguments and its part of the time; ATTACH_POLL_FUNCTIONS: none.
+    uint32_t function;
+    uint64_t arguments[3], function_ps;
 };
 
 enum attach_ahead_kind {
     // `polls`, the last of which is the poll itself again, and so on until a device writes what it reads. All of them are
     // polls of memory (attach_poll): who polls by calls may wait for anything.
     ATTACH_AHEAD_REPEATS,
-    ATTACH_AHEAD_ENDS,    // `count` polls, and then it does something else
-    ATTACH_AHEAD_UNKNOWN  // at least `count` polls
+    ATTACH_AHEAD_MAKES,  // `count` polls of memory, if nobody changes what it reads until then
+    ATTACH_AHEAD_ENDS,   // `count` polls, and then it does something else
+    ATTACH_AHEAD_UNKNOWN // at least `count` polls
 };
 
+// A word of memory that a known loop reads.
+struct attach_loop_word {
+    uint64_t address, bus_address; // in the program; on the bus, if the memory is pinned, or 0
+    uint64_t value, mask;          // what is read there, in the bits of the mask
+};
+#define ATTACH_LOOP_WORDS 768u
+
+struct attach_known; // a loop that was found
 struct attach_ahead {
     enum attach_ahead_kind kind;
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
+    // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
+    struct attach_known *known;
+    const struct attach_loop_word *words;
+    unsigned word_count;
+    uint64_t iterations; // of REPEATS: so many are known
+    bool steady; // what it writes is the same at each of its polls, except on the thread's stack
 };
+
+// Where a program goes on, and what it has written until then.
+#define ATTACH_RESUME_WORDS 1024u
+struct attach_resume {
+    uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip, rdi, rsi, rdx, rax;
+    uint64_t count;
+    struct {
+        uint64_t address, value;
+    } words[ATTACH_RESUME_WORDS];
+};
+// If the calling thread is to go on elsewhere than where this caller was, it does so.
+void attach_resume(struct attach_caller *caller);
+// For a library's function that polls: has the program gone on here, with this poll carried out already? *again_out: it
+// is worth repeating.
+bool attach_resumed(bool *again_out);
 
 // A function of a library that polls, with the arguments of its caller. It would find nothing now, do nothing else and
 // return 0: IDLE, with its poll's key, word and cost, in calls and loads (BACKEND_COST_*). So its instructions are not
@@ -68,7 +113,6 @@ struct attach_ahead {
 enum attach_idle { ATTACH_IDLE, ATTACH_FINDS, ATTACH_IDLE_UNKNOWN };
 typedef enum attach_idle (*attach_is_idle_t)(const uint64_t arguments[3], const struct attach_caller *caller,
                                  struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads);
-#define ATTACH_POLL_FUNCTIONS 4u
 struct attach_poll_function {
     uintptr_t entry;
     attach_is_idle_t is_idle;
@@ -76,7 +120,7 @@ struct attach_poll_function {
 void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle);
 // Polls of the calling thread belong to such a function, which was called there; NULL: no longer. Returns what was set
 // before.
-const struct attach_caller *attach_poll_within(const struct attach_caller *caller);
+struct attach_caller *attach_poll_within(struct attach_caller *caller);
 
 // What the interpretation needs to know of the functions and variables of this library.
 struct attach_borders {
@@ -88,11 +132,20 @@ struct attach_borders {
     _Atomic uint32_t *entry_count; // of the list that the poll sends
     const struct attach_poll_function *functions;
     unsigned function_count;
+    bool alone; // no other thread or process sees what the program writes
     uint64_t call_ps, load_ps;
     uint64_t poll_call_ps; // what a call that polls costs
 };
 
-// Sets how to look ahead. NULL: not possible.
-typedef void (*attach_look_ahead_t)(const struct attach_caller *caller, uint64_t key,
-                                    const struct attach_borders *borders, struct attach_ahead *ahead_out);
-void attach_ahead_by(attach_look_ahead_t look);
+// How to look ahead.
+struct attach_look_ahead_ops {
+    void (*look)(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                 struct attach_ahead *ahead_out);
+    // The thread has left the loop after so many iterations, at the poll of this number in the next one. The counters of
+    // the loop are advanced: in memory, and in the registers of the caller. If it is another poll than 0, from which the
+    // thread looked, where the program goes on is at *resume_out, but for the result of the poll; function_out: a function
+    // of a library is called there. false: it goes on where it is.
+    bool (*left)(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
+                 uint64_t iterations, unsigned poll, struct attach_resume *resume_out, bool *function_out);
+};
+void attach_ahead_by(const struct attach_look_ahead_ops *ops);

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/attach/attach_ops.h"
 #include "verbs-shim/attach/client.h"
 #include "verbs-shim/attach/client_internal.h"
@@ -118,64 +119,62 @@ static uint64_t iteration_describe(struct attach_polled *polled, const struct lo
     return iteration_ps + iteration[0].own_ps;
 }
 
-// Replaces what was learned by what is known. Returns the iterations that the program makes if nothing comes.
-static uint64_t iterations_ahead(const struct attach_ahead *ahead, const struct loop_poll *poll,
-                                 struct loop_poll iteration[ATTACH_POLLS_MAX], unsigned *period)
+// Describes the polls of a loop that is known: this one, and the next ones. Returns the time of all.
+static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahead *ahead, const struct loop_poll *poll)
 {
-    if (ahead->kind == ATTACH_AHEAD_ENDS) {
-        attach_own.polls_ahead = ahead->count;
-        *period = 0;
-        return 0;
-    }
-    *period = ahead->count;
-    for (unsigned i = 0; i < ahead->count; i++) { // the last one is this poll again
-        const struct attach_ahead_poll *next = &ahead->polls[(i + ahead->count - 1) % ahead->count];
-        iteration[i] = (struct loop_poll){.key = next->key, .own_ps = next->own_ps};
-        if (next->word == 0 || !attach_pinned_find((const void *)(uintptr_t)next->word, 1, &iteration[i].bus_address)) {
-            iteration[i].bus_address = 0;
+    uint64_t after_ps = 0;
+    slot->loop_polls[0] = (struct attach_iteration_poll){.bus_address = poll->bus_address};
+    for (unsigned i = 0; i < ahead->count; i++) {
+        const struct attach_ahead_poll *next = &ahead->polls[i];
+        struct attach_iteration_poll *to = &slot->loop_polls[i + 1];
+        *to = (struct attach_iteration_poll){.after_ps = after_ps += next->own_ps};
+        if (next->word == 0 || !attach_pinned_find((const void *)(uintptr_t)next->word, 1, &to->bus_address)) {
+            to->bus_address = 0;
         }
     }
-    iteration[0].bus_address = poll->bus_address;
-    return UINT64_MAX;
-}
-
-// If other threads or processes may write to what the loop reads, what was learned decides: a store is no event, and of
-// shared memory the pages must be known (window.c).
-static bool is_alone(void)
-{
-    return !attach_own.loop.shares && atomic_load(&attach_client.segment->slot_end) <= 1;
-}
-
-static bool is_told(const struct attach_ahead *ahead)
-{
-    return ahead->kind == ATTACH_AHEAD_ENDS ||
-           (ahead->kind == ATTACH_AHEAD_REPEATS && ahead->count <= ATTACH_POLLS_MAX);
-}
-
-enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
-                                    const struct attach_caller *caller)
-{
-    struct attach_slot *slot = slot_to_poll();
-    if (slot == NULL) {
-        return ATTACH_WOKEN_OUTSIDE;
+    // The last poll of an iteration is this one again.
+    slot->loop_poll_count = ahead->count + (ahead->kind == ATTACH_AHEAD_MAKES);
+    memcpy(slot->loop_words, ahead->words, ahead->word_count * sizeof ahead->words[0]);
+    slot->loop_word_count = ahead->word_count;
+    for (unsigned i = 0; i < ahead->word_count && attach_pinned_any(); i++) {
+        struct attach_loop_word *word = &slot->loop_words[i];
+        if (!attach_pinned_find((const void *)(uintptr_t)word->address, sizeof word->value, &word->bus_address)) {
+            word->bus_address = 0;
+        }
     }
+    (void)iteration_describe(&slot->args.poll.polled, poll, 1);
+    slot->args.poll.polled.page_count = slot->args.poll.polled.pages_known = 0;
+    return after_ps;
+}
+
+static bool is_known(const struct attach_ahead *ahead)
+{
+    return (ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES) &&
+           (ahead->steady || attach_is_alone());
+}
+
+// Polls until the known loop sees something.
+static enum attach_woken poll_known(struct attach_slot *slot, const struct attach_ahead *ahead,
+                                    const struct loop_poll *poll, unsigned flags, unsigned what,
+                                    struct attach_caller *caller)
+{
+    uint64_t iteration_ps = known_describe(slot, ahead, poll);
+    uint64_t iterations = ahead->kind == ATTACH_AHEAD_MAKES ? 0 : ahead->iterations;
+    enum attach_woken woken = poll_call(slot, iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
+    unsigned at = slot->reply.poll.poll;
+    attach_loop_left(ahead, caller, slot->reply.poll.iterations, at, woken);
+    return at == 0 ? woken : ATTACH_WOKEN_OUTSIDE; // this poll has no result
+}
+
+// What the program does next is not known: what a loop is, is learned.
+static enum attach_woken poll_learned(struct attach_slot *slot, const struct loop_poll *poll, unsigned flags,
+                                      unsigned what, bool goes_on)
+{
     struct loop_poll iteration[ATTACH_POLLS_MAX] = {*poll};
     unsigned period;
-    if (attach_greeting()->every_poll != 0) {
-        struct attach_polled *polled = &slot->args.poll.polled;
-        uint64_t iteration_ps = iteration_describe(polled, iteration, 1);
-        attach_pages_describe(polled, NULL, iteration, 1);
-        return poll_call(slot, 0, iteration_ps, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
-    }
-    if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {
-        loop_pages_doubt(&attach_own.loop);
-    }
-    bool goes_on = !attach_own.found && (!attach_own.did || repeats);
-    attach_own.polls_ahead = goes_on ? attach_own.polls_ahead : 0;
     if (!goes_on) {
         loop_end(&attach_own.loop, attach_own.found || attach_own.quiet_polls < attach_own.loop.period + 1);
     }
-    attach_window_close();
     attach_own.loop.shares = attach_window_possible();
     bool learned = loop_learns(&attach_own.loop);
     uint64_t iterations = loop_poll_note(&attach_own.loop, poll, iteration, &period);
@@ -184,18 +183,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     } else if (learned && !loop_learns(&attach_own.loop)) {
         loop_pages_learned(&attach_own.loop, &attach_own.pages);
     }
-    struct attach_ahead ahead;
-    bool repeated = goes_on && attach_own.repeats;
-    attach_own.repeats = false;
-    if (attach_own.polls_ahead > 0) {
-        attach_own.polls_ahead--;
-        iterations = period = 0;
-    } else if (is_alone() && attach_look_ahead(caller, poll->key, slot, &ahead) && is_told(&ahead)) {
-        iterations = iterations_ahead(&ahead, poll, iteration, &period);
-        attach_own.repeats = iterations != 0;
-    }
-    unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) |
-                    (repeated || (period != 0 && attach_own.loop.iterations > 1) ? (unsigned)ATTACH_POLL_GOES_ON : 0);
+    what |= period != 0 && attach_own.loop.iterations > 1 ? (unsigned)ATTACH_POLL_GOES_ON : 0;
     struct attach_polled *polled = &slot->args.poll.polled;
     uint64_t iteration_ps = iteration_describe(polled, iteration, period != 0 ? period : 1);
     attach_pages_describe(polled, loop_pages(&attach_own.loop), iteration, period);
@@ -210,6 +198,59 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_window_learn(poll->key);
     }
     return woken;
+}
+
+// One poll that stands for itself.
+static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_poll *poll, unsigned flags,
+                                   unsigned what)
+{
+    struct attach_polled *polled = &slot->args.poll.polled;
+    uint64_t iteration_ps = iteration_describe(polled, poll, 1);
+    attach_pages_describe(polled, NULL, poll, 1);
+    return poll_call(slot, 0, iteration_ps, flags, what);
+}
+
+enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
+                                    struct attach_caller *caller)
+{
+    struct attach_slot *slot = slot_to_poll();
+    if (slot == NULL) {
+        return ATTACH_WOKEN_OUTSIDE;
+    }
+    if (attach_greeting()->every_poll != 0) {
+        return poll_once(slot, poll, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
+    }
+    if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {
+        loop_pages_doubt(&attach_own.loop);
+    }
+    bool goes_on = !attach_own.found && (!attach_own.did || repeats), repeated = goes_on && attach_own.repeats;
+    attach_own.polls_ahead = goes_on ? attach_own.polls_ahead : 0;
+    attach_own.repeats = false;
+    unsigned what = repeats ? (unsigned)ATTACH_POLL_REPEATS : 0;
+    struct attach_ahead ahead = {.kind = ATTACH_AHEAD_ENDS};
+    attach_window_close();
+    if (attach_own.polls_ahead > 0) {
+        attach_own.polls_ahead--;
+    } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
+        ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0) {
+        ahead.kind = ATTACH_AHEAD_ENDS; // a poll of memory stands for itself if nothing else can be shown
+    }
+    if (is_known(&ahead)) {
+        attach_own.repeats = ahead.kind == ATTACH_AHEAD_REPEATS;
+        loop_end(&attach_own.loop, true);
+        return poll_known(slot, &ahead, poll, flags, what | (repeated ? (unsigned)ATTACH_POLL_GOES_ON : 0), caller);
+    }
+    if (ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES) { // others may see what it does
+        attach_loop_left(&ahead, caller, 0, 0, ATTACH_WOKEN_OUTSIDE);
+        ahead.kind = ATTACH_AHEAD_ENDS;
+    }
+    if (ahead.kind == ATTACH_AHEAD_ENDS) {
+        attach_own.polls_ahead += ahead.count;
+        loop_end(&attach_own.loop, true);
+        return poll_once(slot, poll, flags, what | (repeated ? (unsigned)ATTACH_POLL_GOES_ON : 0));
+    }
+    return poll_learned(slot, poll, flags, what, goes_on);
 }
 
 // A thread whose words or pages are known is in the loop until one of them is written.
@@ -254,7 +295,7 @@ API enum attach_woken attach_poll_words(const struct attach_range *ranges, unsig
     return poll_memory(slot, count, pages.count != 0 ? &pages : NULL); // else any slot of others counts
 }
 
-enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const struct attach_caller *caller)
+enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, struct attach_caller *caller)
 {
     if (!timed()) {
         attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
@@ -268,7 +309,8 @@ enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const str
 
 API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
 {
-    if (!timed() || !attach_window_possible()) {
+    bool others = timed() && (attach_window_possible() || (attach_greeting()->every_poll != 0 && !attach_is_alone()));
+    if (!others) {
         return false;
     }
     attach_spend_ps(cost_ps);

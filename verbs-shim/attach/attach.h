@@ -140,7 +140,7 @@ enum attach_woken attach_poll_call(unsigned flags, uint64_t site);
 void attach_found(void);
 
 // The same for a clock read in a sequence of clock reads, in a process that shares memory: the thread may wait for a
-// store there. false: nothing was done, because the process shares no memory.
+// store there. With --every-poll also in a process with several threads. false: nothing was done, as it is none of them.
 bool attach_poll_clock(uint64_t site, uint64_t cost_ps);
 
 // The same for a loop that only reads these bytes: until a device writes some of them, or something happens outside. If

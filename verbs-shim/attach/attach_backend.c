@@ -56,6 +56,11 @@ static void list_unlock(void)
     atomic_flag_clear_explicit(&backend.busy, memory_order_release);
 }
 
+bool attach_pinned_any(void)
+{
+    return backend.pinned != NULL;
+}
+
 bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out)
 {
     uintptr_t wanted = (uintptr_t)address;
@@ -335,7 +340,7 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
     return wait_word_timed(bus_address, word, mask, value, timeout_ns);
 }
 
-bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, const struct attach_caller *caller)
+bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, struct attach_caller *caller)
 {
     struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
     if (word == NULL || !attach_pinned_find(word, 1, &poll.bus_address)) {

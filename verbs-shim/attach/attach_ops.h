@@ -11,6 +11,7 @@ extern const struct backend_thread_ops attach_thread_ops;
 void attach_threads_forked(void); // in the child
 
 // Is the range in pinned memory of the process?
+bool attach_pinned_any(void); // has it any?
 bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out);
 extern const struct backend_journal_ops attach_journal_ops;
 void attach_journal_polled(void *ctx, const volatile void *word, bool found);

@@ -57,13 +57,18 @@ bool attach_descriptors_send(const int *fds, unsigned count);
 struct loop_poll;
 // caller: NULL: not known.
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
-                                    const struct attach_caller *caller);
+                                    struct attach_caller *caller);
 // attach_poll and attach_poll_call, with where they were called.
-bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, const struct attach_caller *caller);
-enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, const struct attach_caller *caller);
+bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, struct attach_caller *caller);
+enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, struct attach_caller *caller);
+bool attach_is_alone(void); // no other thread or process sees what the program writes
 // What the program does next if this poll finds nothing. false: nothing is known.
-bool attach_look_ahead(const struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
+bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
                        struct attach_ahead *ahead_out);
+// The thread has left the loop of this look after so many iterations, at the poll of that number. It goes on there when the
+// functions between the program and this one have returned: what they do until then has no effect.
+void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, uint64_t iterations,
+                      unsigned poll, enum attach_woken woken);
 
 void attach_sleep_really(uint64_t ns); // a constant of real_time.h
 

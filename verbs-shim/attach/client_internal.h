@@ -26,6 +26,16 @@ extern struct attach_client {
     bool prepared; // thread_end and the handlers of fork exist
 } attach_client;
 
+// A known loop that a thread has left (ahead.c).
+struct attach_left_loop {
+    struct attach_caller *caller; // where it looked ahead; NULL: it has gone on
+    struct attach_known *known;
+    uint64_t iterations;
+    unsigned poll;
+    enum attach_woken woken;
+    bool resumed; // a library's function begins with its poll carried out
+};
+
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
@@ -41,7 +51,8 @@ extern _Thread_local struct attach_own {
     unsigned calls, interrupts, interrupts_ending;
     bool found;              // a poll has found something since the last empty poll
     bool did;                // the thread has done something else than poll since then
-    const struct attach_caller *caller; // of attach_poll_within
+    struct attach_caller *caller; // of attach_poll_within
+    struct attach_left_loop left;
     bool repeats;            // the last poll was one of a loop that is known to repeat
     unsigned polls_ahead;    // polls of which it is known that they are made, before it does something else
     unsigned quiet_polls;    // empty polls since something was written, or another thread did something

@@ -12,6 +12,7 @@
 
 #include "attach_layout.h" // generated: ATTACH_LAYOUT, a hash of this header and of those that it uses
 #include "models/hca/abi/hca_abi.h"
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/backend/backend.h"
 #include "verbs-shim/peach2/peach2_driver.h"
@@ -136,7 +137,9 @@ struct attach_word {
 enum attach_poll_flags {
     ATTACH_POLL_REPEATS = 1, // its stores repeat what the library did before
     ATTACH_POLL_FOUND = 2,   // the thread has found something since its last poll
-    ATTACH_POLL_GOES_ON = 4  // the streak goes on
+    ATTACH_POLL_GOES_ON = 4, // the streak goes on
+    // The loop is known: its polls and words are in the slot. iterations 0: the thread makes these polls only.
+    ATTACH_POLL_KNOWN = 8
 };
 
 // A poll of an iteration of a loop. bus_address: of the polled word; 0: no single word.
@@ -218,6 +221,9 @@ struct attach_slot {
     uint32_t ask, ask_count; // the simulator asks how queues stand; `data` gets that many journal_states
     struct attach_entry entries[ATTACH_ENTRIES];
     _Alignas(16) unsigned char data[ATTACH_DATA_BYTES];
+    uint32_t loop_poll_count, loop_word_count; // of a known loop
+    struct attach_iteration_poll loop_polls[ATTACH_AHEAD_POLLS + 1];
+    struct attach_loop_word loop_words[ATTACH_LOOP_WORDS];
     _Atomic uint32_t note_count;
     struct attach_note notes[ATTACH_NOTES];
 };

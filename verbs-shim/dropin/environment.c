@@ -134,12 +134,12 @@ static uint64_t site_of(const struct attach_caller *caller, const struct ibv_cq 
 
 int ibverbs_poll_cq_entry(struct ibv_cq *cq, int max, struct ibv_wc *wc);
 __attribute__((used)) int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc,
-                                       const struct attach_caller *caller);
+                                       struct attach_caller *caller);
 ATTACH_CALLER_ENTRY(ibverbs_poll_cq_entry, "rcx", poll_cq_from);
 
-int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, const struct attach_caller *caller)
+int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, struct attach_caller *caller)
 {
-    const struct attach_caller *before = attach_poll_within(caller);
+    struct attach_caller *before = attach_poll_within(caller);
     int count = ibverbs_poll_cq_at(cq, max, wc, site_of(caller, cq));
     (void)attach_poll_within(before);
     return count;
@@ -167,6 +167,7 @@ static const struct ibverbs_outside outside = {.poll_cq = ibverbs_poll_cq_entry,
                                                .unlock = unlock,
                                                .wait = wait_unlocked,
                                                .polled_empty = attach_poll,
+                                               .resumed = attach_resumed,
                                                .found = attach_found,
                                                .signalled = attach_may_wake,
                                                .settle = attach_settle,

@@ -198,9 +198,15 @@ bool ibverbs_poll_idle(struct ibv_cq *ibv_cq, const volatile void **word, unsign
 int ibverbs_poll_cq_at(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc, uint64_t site)
 {
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    int count = poll_locked(cq, max > 0 ? max : 0, wc);
+    const struct ibverbs_outside *outside = outside_of(cq);
+    int count = 0;
+    bool again;
+    if (outside == NULL || outside->resumed == NULL || !outside->resumed(&again)) {
+        count = poll_locked(cq, max > 0 ? max : 0, wc);
+        again = ibverbs_cq_poll_again(cq, count != 0, site);
+    }
     // A program with several queues would poll another one next, and wait there while a completion is here.
-    if (ibverbs_cq_poll_again(cq, count != 0, site)) {
+    if (again) {
         count = poll_locked(cq, max > 0 ? max : 0, wc);
         (void)(count != 0 && ibverbs_cq_poll_again(cq, true, site));
     }

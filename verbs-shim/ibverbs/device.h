@@ -208,6 +208,9 @@ struct ibverbs_outside {
     // if the device has one. repeats: as of cq_repeats. true: something was written to the process meanwhile, and the
     // library polls again at once. Called without the lock.
     bool (*polled_empty)(uint64_t site, const volatile void *word, bool repeats);
+    // Has the program gone on in this call with its poll carried out already, and empty? *again_out: as the result of
+    // polled_empty. NULL: it never has.
+    bool (*resumed)(bool *again_out);
     // A poll has found something.
     void (*found)(void);
     // The program's entry of ibv_poll_cq, which calls ibverbs_poll_cq_at. NULL: ibverbs_poll_cq.

@@ -154,7 +154,7 @@ uint64_t world_deadline_after_ms(int milliseconds)
 // --- replacements of the vdso's functions ---------------------------------------------------------------------------
 
 // Other clocks belong to a device, or do not exist. Clocks of a process or a thread: linux/posix-timers.h.
-static bool is_simulated(clockid_t clock)
+bool world_clock_is_simulated(clockid_t clock)
 {
     enum { OF_DESCRIPTOR = 3 };
     return clock < 0 ? ((unsigned)clock & 3) != OF_DESCRIPTOR : clock <= CLOCK_TAI;
@@ -164,7 +164,7 @@ static bool is_simulated(clockid_t clock)
 // enters, because a compiler may inline what follows or not.
 static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out, uintptr_t site)
 {
-    if (!world_timed() || !is_simulated(clock)) {
+    if (!world_timed() || !world_clock_is_simulated(clock)) {
         return (int)kernel_call(SYS_clock_gettime, clock, (long)(uintptr_t)time_out, 0, 0, 0, 0);
     }
     *time_out = world_clock_at(clock, world_clock_read_ps(site));
@@ -281,6 +281,8 @@ long world_call_getrusage(const long *a)
 {
     return getrusage_simulated((int)a[0], A(1), (uintptr_t)a[WORLD_CALLER]);
 }
+
+const uintptr_t world_clock_gettime_entries[2] = {(uintptr_t)vdso_clock_gettime, (uintptr_t)clock_gettime};
 
 // --- overwriting ----------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "verbs-shim/world/interpret_internal.h"
+#include "verbs-shim/world/interpret_vary.h"
 
 static const char *reason = "";
 
@@ -210,12 +211,13 @@ static bool step(struct interpret_state *state)
     reason = "";
     state->rip += instruction->length;
     bool known = instruction->known && instruction->length != 0 &&
+                 (!interpret_vary_is_on() || interpret_vary_step(state, instruction)) &&
                  (interpret_integer(state, instruction) || interpret_flow(state, instruction) ||
                   interpret_vector(state, instruction)) &&
                  !interpret_memory_failed();
     if (!known) {
         state->rip = at;
-        reason = interpret_memory_failed() ? "memory"
+        reason = interpret_memory_failed()    ? "memory"
                  : reason[0] != '\0'       ? reason
                                            : ZydisMnemonicGetString((ZydisMnemonic)instruction->mnemonic);
     }

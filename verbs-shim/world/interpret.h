@@ -50,6 +50,7 @@ enum interpret_point { INTERPRET_BEGINNING, INTERPRET_BASE, INTERPRET_POINTS };
 struct interpret_word {
     uint64_t address; // a multiple of 8
     uint64_t now;
+    bool whole; // all of it was read at once
     struct interpret_since since[INTERPRET_POINTS];
 };
 
@@ -77,6 +78,8 @@ enum interpret_stop {
 void interpret_begin(void);
 // The base is here.
 void interpret_rebase(void);
+// Before anything else: the program has this value there, in these bits.
+void interpret_preset(uint64_t address, uint64_t value, uint64_t mask);
 // Interprets until the instruction pointer is one of the addresses, which is not carried out.
 enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t *addresses, unsigned count,
                                   unsigned *instructions_left);

@@ -1,5 +1,6 @@
 // The copy of the program's memory: words that were read or written.
 #include "verbs-shim/world/interpret_internal.h"
+#include "verbs-shim/world/interpret_vary.h"
 
 #include <string.h>
 
@@ -8,6 +9,7 @@ enum { SLOTS = 2 * INTERPRET_WORDS_MAX, WORD_BYTES = 8 };
 // One thread of the process runs at a time.
 static struct {
     struct interpret_word words[INTERPRET_WORDS_MAX];
+    struct interpret_halves halves[INTERPRET_WORDS_MAX]; // of the words, if interpret_vary is on
     struct {
         uint32_t generation; // of interpret_begin
         uint32_t word;
@@ -96,9 +98,18 @@ static struct interpret_word *word_at(uint64_t address)
     }
     memory.slots[slot].generation = memory.generation;
     memory.slots[slot].word = memory.count;
+    memory.halves[memory.count] = (struct interpret_halves){0};
     struct interpret_word *word = &memory.words[memory.count++];
     *word = (struct interpret_word){.address = address, .now = value, .since = {{.value = value}, {.value = value}}};
     return word;
+}
+
+struct interpret_halves *interpret_memory_halves(uint64_t address)
+{
+    static struct interpret_halves none;
+    const struct interpret_word *word = word_at(address);
+    none = (struct interpret_halves){0};
+    return memory.failed ? &none : &memory.halves[word - memory.words];
 }
 
 // The part of a word that an access to `bytes` bytes at this offset touches.
@@ -109,6 +120,7 @@ static uint8_t mask_of(unsigned offset, unsigned bytes)
 
 static void read_note(struct interpret_word *word, uint8_t bytes)
 {
+    word->whole = word->whole || bytes == INTERPRET_BYTES_ALL;
     for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
         word->since[i].read |= (uint8_t)(bytes & ~word->since[i].written);
     }
@@ -144,6 +156,15 @@ uint64_t interpret_now(uint64_t address)
 void interpret_change(uint64_t address, uint64_t value)
 {
     word_at(address)->now = value;
+}
+
+void interpret_preset(uint64_t address, uint64_t value, uint64_t mask)
+{
+    struct interpret_word *word = word_at(address);
+    word->now = (word->now & ~mask) | (value & mask);
+    for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
+        word->since[i].value = word->now;
+    }
 }
 
 void interpret_store(uint64_t address, unsigned bytes, uint64_t value)

@@ -1,410 +1,360 @@
 // Looks ahead from an empty poll (verbs-shim/attach/ahead.h). The program is interpreted from the poll's return on, and
 // further polls are taken to find nothing. A poll at the same place with the same registers, and with the same contents
 // of all memory that was read before it was written, means that the program repeats what was interpreted, until somebody
-// changes what it reads. A program may do other things before it comes to such a loop; so the state with which later ones
-// are compared, the base, moves on after 1, 2, 4, ... polls (Brent's search for a cycle).
+// changes what it reads (lookahead_cycle.c).
 //
-// A loop that was found is remembered with what it reads: if all of that is as it was, it does the same again.
+// A loop that was found is remembered with what it reads: if all of that is as it was, it does the same again. A thread
+// that leaves it at another poll than that from which it looked is taken there by interpreting the polls between.
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "verbs-shim/attach/ahead.h"
-#include "verbs-shim/attach/kernel_call.h"
-#include "verbs-shim/world/interpret.h"
+#include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
 enum {
-    SYSCALL_BYTES = 2,
-    INSTRUCTIONS_MAX = 20000,
-    LOOPS = 8,
-    LOOP_WORDS_MAX = 768,
-    VAIN = 64,
+    LOOPS = 32,
+    SITES = 64,
     STACK_BYTES = 1 << 20,
-    BACKOFF_FIRST = 15,
+    POLLS_FIRST = 8, // that are looked ahead of
+    UNKNOWN_FIRST = 4,
     BACKOFF_MAX = 1023
 };
 
-// A word of memory that the loop reads.
-struct input {
-    uint64_t address, value, mask;
-};
-
-struct loop {
-    struct attach_caller caller;
-    uint64_t key;
-    struct attach_ahead ahead;
-    struct input inputs[LOOP_WORDS_MAX];
-    unsigned input_count;
-};
-
 // One thread of the process runs at a time.
-static struct loop loops[LOOPS];
+static struct attach_known loops[LOOPS];
 static unsigned loop_next;
-
-static uint64_t mask_of(uint8_t bytes)
-{
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        mask |= (bytes >> i & 1) != 0 ? UINT64_C(0xff) << 8 * i : 0;
-    }
-    return mask;
-}
-
-// The stack below a call that has returned holds no values (3.2.2): what is read there, padding for example, means
-// nothing.
-static bool is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack)
-{
-    return word->since[point].read != 0 && (word->address >= stack || word->address < stack - STACK_BYTES);
-}
 
 // --- remembered loops -----------------------------------------------------------------------------------------------
 
-static bool inputs_same(const struct loop *loop)
+static const struct lookahead_counter *counter_at(const struct attach_known *loop, uint64_t address)
 {
-    for (unsigned i = 0; i < loop->input_count; i++) {
-        const struct input *input = &loop->inputs[i];
-        uint64_t now; // the program may have unmapped it
-        if (!interpret_peek(input->address, &now) || ((now ^ input->value) & input->mask) != 0) {
-            return false;
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        if (loop->counters[i].address == address) {
+            return &loop->counters[i];
         }
     }
-    return true;
+    return NULL;
 }
 
-static const struct loop *loop_find(const struct attach_caller *caller, uint64_t key)
+static uint64_t counter_value(const struct lookahead_counter *counter, uint64_t word)
 {
+    return counter->bytes == 8 ? word : (uint32_t)(word >> 32 * counter->half);
+}
+
+static uint64_t counter_mask(const struct lookahead_counter *counter)
+{
+    return counter->bytes == 8 ? UINT64_MAX : (uint64_t)UINT32_MAX << 32 * counter->half;
+}
+
+// How many iterations the loop has made since it was found, as this counter shows; UINT64_MAX: it is not known there.
+static uint64_t counter_iterations(const struct lookahead_counter *counter, uint64_t value)
+{
+    uint64_t since = value - counter->first;
+    since = counter->bytes == 8 ? since : (uint64_t)(int32_t)since;
+    int64_t step = (int64_t)counter->step, distance = (int64_t)since;
+    return distance % step == 0 && distance / step >= 0 ? (uint64_t)(distance / step) : UINT64_MAX;
+}
+
+// How many iterations are known from now on; 0: none. Words that count are read anew.
+static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders, uint64_t now_ps)
+{
+    uint64_t most = loop->ahead.kind == ATTACH_AHEAD_MAKES ? !loop->timed : loop->ahead.iterations, left = most;
+    for (unsigned i = 0; i < loop->ahead.word_count; i++) {
+        struct attach_loop_word *word = &loop->words[i];
+        const struct lookahead_counter *counter = counter_at(loop, word->address);
+        uint64_t now, mask = word->mask & ~(counter != NULL ? counter_mask(counter) : 0);
+        // the program may have unmapped it
+        if (!interpret_peek(word->address, &now) || ((now ^ word->value) & mask) != 0) {
+            return 0;
+        }
+        if (counter != NULL) {
+            uint64_t passed = counter_iterations(counter, counter_value(counter, now));
+            left = passed >= most ? 0 : most - passed < left ? most - passed : left;
+            word->value = now;
+        }
+    }
+    uint64_t iteration_ps = 0;
+    for (unsigned i = 0; i < loop->ahead.count; i++) {
+        iteration_ps += loop->ahead.polls[i].own_ps;
+        if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
+            return 0;
+        }
+    }
+    if (loop->timed && left != 0) {
+        uint64_t in_time = loop->until_ps > now_ps ? (loop->until_ps - now_ps) / iteration_ps : 0;
+        left = in_time < left ? in_time : left;
+    }
+    return left;
+}
+
+static struct attach_known *loop_find(const struct attach_caller *caller, uint64_t key,
+                                      const struct attach_borders *borders, uint64_t *iterations_out)
+{
+    uint64_t now_ps = *borders->now_ps + *borders->tail_ps;
     for (unsigned i = 0; i < LOOPS; i++) {
-        const struct loop *loop = &loops[i];
-        if (loop->ahead.count != 0 && loop->key == key && memcmp(&loop->caller, caller, sizeof *caller) == 0 &&
-            inputs_same(loop)) {
+        struct attach_known *loop = &loops[i];
+        bool may = loop->ahead.count != 0 && loop->key == key && memcmp(&loop->caller, caller, sizeof *caller) == 0 &&
+                   (loop->counter_count == 0 || loop->users == 0);
+        *iterations_out = may ? iterations_left(loop, borders, now_ps) : 0;
+        if (*iterations_out != 0) {
             return loop;
         }
     }
     return NULL;
 }
 
-static void loop_keep(const struct attach_caller *caller, uint64_t key, const struct attach_ahead *ahead)
+// In the order of addresses.
+static void word_add(struct attach_known *loop, const struct interpret_word *word)
 {
-    struct loop *loop = &loops[loop_next++ % LOOPS];
+    unsigned at = loop->ahead.word_count++;
+    for (; at > 0 && loop->words[at - 1].address > word->address; at--) {
+        loop->words[at] = loop->words[at - 1];
+    }
+    const struct interpret_since *since = &word->since[INTERPRET_BEGINNING];
+    loop->words[at] = (struct attach_loop_word){word->address, 0, since->value, lookahead_mask(since->read)};
+}
+
+// NULL: threads are in all of them.
+static struct attach_known *loop_free(void)
+{
+    struct attach_known *loop = NULL;
+    for (unsigned i = 0; i < LOOPS && (loop == NULL || loop->users != 0); i++) {
+        loop = &loops[loop_next++ % LOOPS];
+    }
+    return loop->users == 0 ? loop : NULL;
+}
+
+// false: it reads too many words.
+static bool loop_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
+                      const struct attach_ahead *ahead, const struct attach_borders *borders)
+{
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
-    *loop = (struct loop){.caller = *caller, .key = key, .ahead = *ahead};
+    loop->caller = *caller;
+    loop->key = key;
+    loop->ahead = *ahead;
+    loop->ahead.known = loop;
+    loop->ahead.words = loop->words;
+    loop->ahead.word_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        if (!is_input(&words[i], INTERPRET_BEGINNING, caller->rsp)) {
+        if (!lookahead_is_input(&words[i], INTERPRET_BEGINNING, caller->rsp) ||
+            lookahead_is_own(borders, words[i].address)) {
             continue;
         }
-        if (loop->input_count == LOOP_WORDS_MAX) {
-            loop->ahead.count = 0; // too many to compare
-            return;
-        }
-        loop->inputs[loop->input_count++] = (struct input){words[i].address, words[i].since[INTERPRET_BEGINNING].value,
-                                                           mask_of(words[i].since[INTERPRET_BEGINNING].read)};
-    }
-}
-
-// --- interpreting ---------------------------------------------------------------------------------------------------
-
-// What functions preserve, and the result of a poll that found nothing.
-static const uint16_t preserved = 1u << INTERPRET_RBX | 1u << INTERPRET_RBP | 1u << INTERPRET_RSP |
-                                  1u << INTERPRET_R12 | 1u << INTERPRET_R13 | 1u << INTERPRET_R14 | 1u << INTERPRET_R15;
-
-static void returns(struct interpret_state *state, uint64_t result)
-{
-    state->registers[INTERPRET_RAX] = result;
-    state->known = preserved | 1u << INTERPRET_RAX;
-    state->flags_known = false;
-    state->vectors_known = 0;
-}
-
-static struct interpret_state state_of(const struct attach_caller *caller)
-{
-    struct interpret_state state = {.rip = caller->rip};
-    state.registers[INTERPRET_RBX] = caller->rbx;
-    state.registers[INTERPRET_RBP] = caller->rbp;
-    state.registers[INTERPRET_R12] = caller->r12;
-    state.registers[INTERPRET_R13] = caller->r13;
-    state.registers[INTERPRET_R14] = caller->r14;
-    state.registers[INTERPRET_R15] = caller->r15;
-    state.registers[INTERPRET_RSP] = caller->rsp;
-    returns(&state, 0);
-    return state;
-}
-
-// The function that was reached returns at once.
-static void leave(struct interpret_state *state, uint64_t result)
-{
-    state->rip = interpret_load(state->registers[INTERPRET_RSP], 8);
-    state->registers[INTERPRET_RSP] += 8;
-    returns(state, result);
-}
-
-static bool same_registers(const struct interpret_state *state, const struct interpret_state *before)
-{
-    bool same = state->rip == before->rip;
-    for (unsigned i = 0; i < INTERPRET_REGISTERS && same; i++) {
-        same = (preserved >> i & 1) == 0 || state->registers[i] == before->registers[i];
-    }
-    return same;
-}
-
-// Is the state as it was at that point, as far as anything depends on it?
-static bool recurs(const struct interpret_state *state, const struct interpret_state *before,
-                   enum interpret_point point)
-{
-    if (!same_registers(state, before)) {
-        return false;
-    }
-    unsigned count;
-    const struct interpret_word *words = interpret_words(&count);
-    for (unsigned i = 0; i < count; i++) {
-        const struct interpret_since *since = &words[i].since[point];
-        if (is_input(&words[i], point, before->registers[INTERPRET_RSP]) &&
-            ((words[i].now ^ since->value) & mask_of(since->read)) != 0) {
+        if (loop->ahead.word_count == ATTACH_LOOP_WORDS) {
+            loop->ahead.count = 0;
             return false;
         }
+        word_add(loop, &words[i]);
     }
     return true;
 }
 
-// --- the kernel -------------------------------------------------------------------------------------------------------
+// --- looking ------------------------------------------------------------------------------------------------------------
 
-// Which descriptors are ready now? The list is copied there and back.
-static long ppoll_ask(const uint64_t *registers)
-{
-    enum { DESCRIPTORS_MAX = 16 };
-    uint64_t list = registers[INTERPRET_RDI], count = registers[INTERPRET_RSI], timeout = registers[INTERPRET_RDX];
-    const struct timespec now = {0};
-    uint64_t copy[DESCRIPTORS_MAX];
-    _Static_assert(sizeof(struct pollfd) == sizeof copy[0], "what is copied");
-    if (count > DESCRIPTORS_MAX || timeout == 0 || interpret_load(timeout, 8) != 0 ||
-        interpret_load(timeout + 8, 8) != 0) {
-        return -ENOSYS;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        copy[i] = interpret_load(list + i * sizeof copy[0], sizeof copy[0]);
-    }
-    long ready = kernel_call(SYS_ppoll, (long)(uintptr_t)copy, (long)count, (long)(uintptr_t)&now, 0, 0, 0);
-    for (uint64_t i = 0; i < count; i++) {
-        interpret_store(list + i * sizeof copy[0], sizeof copy[0], copy[i]);
-    }
-    return ready;
-}
-
-// Calls that may be polls, too: what is ready, or whether something is there.
-static bool may_poll(uint64_t number)
-{
-    static const short numbers[] = {SYS_poll,         SYS_ppoll,   SYS_select, SYS_pselect6, SYS_epoll_wait,
-                                    SYS_epoll_pwait,  SYS_read,    SYS_readv,  SYS_recvfrom, SYS_recvmsg,
-                                    SYS_accept,       SYS_accept4, SYS_ioctl,  SYS_fcntl,    SYS_getsockopt,
-                                    SYS_sched_yield,  SYS_wait4,   SYS_semop,  SYS_msgrcv,   SYS_clock_gettime,
-                                    SYS_gettimeofday, SYS_getpid,  SYS_gettid};
-    bool may = false;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        may = may || number == (uint64_t)numbers[i];
-    }
-    return may;
-}
-
-// Questions to the kernel that change nothing are asked. false: another call.
-static bool kernel_ask(struct interpret_state *state)
-{
-    const uint64_t *registers = state->registers;
-    const unsigned needed = 1u << INTERPRET_RAX | 1u << INTERPRET_RDI | 1u << INTERPRET_RSI | 1u << INTERPRET_RDX;
-    if ((state->known & needed) != needed) {
-        return false;
-    }
-    bool flags = registers[INTERPRET_RAX] == SYS_fcntl && registers[INTERPRET_RSI] == F_GETFL;
-    bool ready = registers[INTERPRET_RAX] == SYS_ppoll;
-    long result = flags   ? kernel_call(SYS_fcntl, (long)registers[INTERPRET_RDI], F_GETFL, 0, 0, 0, 0)
-                  : ready ? ppoll_ask(registers)
-                          : -ENOSYS;
-    state->registers[INTERPRET_RAX] = (uint64_t)result;
-    state->known &= (uint16_t) ~(1u << INTERPRET_RCX | 1u << INTERPRET_R11);
-    state->rip += SYSCALL_BYTES;
-    return result != -ENOSYS;
-}
-
-// --- polls --------------------------------------------------------------------------------------------------------------
-
-static bool is_system_call(uint64_t rip)
-{
-    uint64_t code;
-    return interpret_peek(rip, &code) && (code & 0xffff) == 0x050f;
-}
-
-static struct attach_caller caller_of(const struct interpret_state *state)
-{
-    const uint64_t *registers = state->registers;
-    return (struct attach_caller){.rbx = registers[INTERPRET_RBX],
-                                  .rbp = registers[INTERPRET_RBP],
-                                  .r12 = registers[INTERPRET_R12],
-                                  .r13 = registers[INTERPRET_R13],
-                                  .r14 = registers[INTERPRET_R14],
-                                  .r15 = registers[INTERPRET_R15],
-                                  .rsp = registers[INTERPRET_RSP] + 8,
-                                  .rip = interpret_load(registers[INTERPRET_RSP], 8)};
-}
-
-// The state is at a poll that finds nothing: what the poll is. FINDS: it is at something else.
-static enum attach_idle poll_describe(const struct interpret_state *state, const struct attach_borders *borders,
-                                      struct attach_ahead_poll *poll_out)
-{
-    const uint64_t arguments[3] = {state->registers[INTERPRET_RDI], state->registers[INTERPRET_RSI],
-                                   state->registers[INTERPRET_RDX]};
-    unsigned calls = 0, loads = 0;
-    *poll_out = (struct attach_ahead_poll){0};
-    if (state->rip == borders->poll) {
-        poll_out->key = arguments[0];
-        poll_out->word = arguments[1];
-        return ATTACH_IDLE;
-    }
-    if (state->rip == borders->poll_call) {
-        poll_out->key = arguments[1];
-        poll_out->own_ps = borders->poll_call_ps;
-        return ATTACH_IDLE;
-    }
-    for (unsigned i = 0; i < borders->function_count; i++) {
-        if (state->rip == borders->functions[i].entry) {
-            const struct attach_caller caller = caller_of(state);
-            enum attach_idle idle = borders->functions[i].is_idle(arguments, &caller, poll_out, &calls, &loads);
-            poll_out->own_ps = calls * borders->call_ps + loads * borders->load_ps;
-            return idle;
-        }
-    }
-    return ATTACH_FINDS;
-}
-
-static enum attach_idle at_poll(struct interpret_state *state, const struct attach_borders *borders,
-                                struct attach_ahead *ahead)
-{
-    struct attach_ahead_poll poll;
-    if (ahead->count == ATTACH_AHEAD_POLLS) {
-        return ATTACH_IDLE_UNKNOWN;
-    }
-    enum attach_idle idle =
-        interpret_load((uintptr_t)borders->found, 1) != 0 ? ATTACH_FINDS : poll_describe(state, borders, &poll);
-    if (idle == ATTACH_IDLE) {
-        poll.own_ps += interpret_load((uintptr_t)borders->tail_ps, 8);
-        ahead->polls[ahead->count++] = poll;
-        interpret_store((uintptr_t)borders->tail_ps, 8, 0);
-        interpret_change((uintptr_t)borders->now_ps, interpret_now((uintptr_t)borders->now_ps) + poll.own_ps);
-        leave(state, 0);
-    }
-    return idle;
-}
-
-// asked_out: what the program does depends on answers of the kernel.
-static void interpret(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
-                      struct attach_ahead *ahead, bool *asked_out)
-{
-    uintptr_t addresses[8 + ATTACH_POLL_FUNCTIONS] = {borders->poll, borders->poll_call, borders->kernel_gate};
-    unsigned count = 3, left = INSTRUCTIONS_MAX;
-    for (unsigned i = 0; i < sizeof borders->others / sizeof borders->others[0]; i++) {
-        addresses[count++] = borders->others[i];
-    }
-    for (unsigned i = 0; i < borders->function_count; i++) {
-        addresses[count++] = borders->functions[i].entry;
-    }
-    const struct interpret_state beginning = state_of(caller);
-    struct interpret_state state = beginning, base = beginning;
-    bool calls = false; // some of the polls are calls
-    unsigned lead = 0;  // polls before the base
-    *asked_out = false;
-    interpret_begin();
-    interpret_change((uintptr_t)borders->now_ps, *borders->now_ps + *borders->tail_ps);
-    interpret_store((uintptr_t)borders->tail_ps, 8, 0);
-    interpret_store((uintptr_t)borders->found, 1, 0);
-    interpret_store((uintptr_t)borders->entry_count, sizeof *borders->entry_count, 0);
-    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    while (true) {
-        enum interpret_stop stop = interpret_run(&state, addresses, count, &left);
-        calls = calls || state.rip == borders->poll_call;
-        bool call = state.rip == borders->kernel_gate || (stop == INTERPRET_UNKNOWN && is_system_call(state.rip));
-        if (stop != INTERPRET_AT && !call) {
-            ahead->reason = stop == INTERPRET_LIMIT ? "too long" : interpret_reason();
-            return;
-        }
-        if (call) {
-            *asked_out = true;
-            if (!kernel_ask(&state)) {
-                ahead->kind = may_poll(state.registers[INTERPRET_RAX]) ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_ENDS;
-                ahead->reason = "a system call";
-                return;
-            }
-            continue;
-        }
-        enum attach_idle idle = at_poll(&state, borders, ahead);
-        if (idle != ATTACH_IDLE) {
-            ahead->kind = idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
-            ahead->reason = "a poll that may do more, or too many";
-            return;
-        }
-        if (ahead->polls[ahead->count - 1].key == key && recurs(&state, &beginning, INTERPRET_BEGINNING)) {
-            ahead->kind = calls || *asked_out ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_REPEATS;
-            ahead->reason = "a loop of calls";
-            return;
-        } else if (lead != 0 && recurs(&state, &base, INTERPRET_BASE)) {
-            ahead->kind = ATTACH_AHEAD_ENDS;
-            ahead->count = lead;
-            return;
-        } else if ((ahead->count & (ahead->count - 1)) == 0) {
-            lead = ahead->count;
-            base = state;
-            interpret_rebase();
-        }
-    }
-}
-
-// Polls of which nothing could be told are interpreted more and more rarely (exponential backoff).
-static struct vain {
+// What is known of a poll. How many polls are worth looking ahead of: twice as many if it came to them without an event.
+// Whether only counters differ is tried more and more rarely where it did not help (exponential backoff).
+static struct site {
     uint64_t key;
+    unsigned polls, unknown;
     unsigned backoff, skips;
-} vain[VAIN];
+} sites[SITES];
 
-static struct vain *vain_of(uint64_t key)
+static struct site *site_of(uint64_t key)
 {
-    struct vain *entry = &vain[(key ^ key >> 8) % VAIN];
-    if (entry->key != key) {
-        *entry = (struct vain){.key = key};
+    struct site *site = &sites[(key ^ key >> 8) % SITES];
+    if (site->key != key) {
+        *site = (struct site){.key = key, .polls = POLLS_FIRST};
     }
-    return entry;
+    return site;
+}
+
+static void polls_more(struct site *site)
+{
+    if (site->polls < ATTACH_AHEAD_POLLS) {
+        site->polls = 2 * site->polls < ATTACH_AHEAD_POLLS ? 2 * site->polls : ATTACH_AHEAD_POLLS;
+        site->backoff = site->skips = 0;
+    }
+}
+
+static void cycle_find(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                       struct attach_ahead *ahead, struct attach_known *known)
+{
+    struct site *site = site_of(key);
+    bool counters = site->skips == 0;
+    site->skips -= !counters;
+    enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->polls, counters, ahead, known);
+    if (found == LOOKAHEAD_CYCLE) {
+        site->backoff = 0;
+        site->polls = ahead->count > 1 ? ahead->count : 2;
+    } else if (found == LOOKAHEAD_NO_CYCLE) {
+        site->backoff = site->backoff < BACKOFF_MAX ? 2 * site->backoff + 1 : site->backoff;
+        site->skips = site->backoff;
+    }
+    if (ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady && !borders->alone && ahead->count == site->polls) {
+        polls_more(site); // the thread makes these polls one by one, which is worth to avoid
+    }
+    // Once only, the dynamic linker may look for a function.
+    if (ahead->kind == ATTACH_AHEAD_UNKNOWN && site->unknown < UNKNOWN_FIRST) {
+        site->unknown++;
+        ahead->kind = ATTACH_AHEAD_ENDS;
+    }
 }
 
 static void look_ahead(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                        struct attach_ahead *ahead_out)
 {
-    const struct loop *known = loop_find(caller, key);
-    struct vain *entry = vain_of(key);
+    uint64_t iterations;
+    struct attach_known *known = loop_find(caller, key, borders, &iterations);
     if (known != NULL) {
+        known->users++;
         *ahead_out = known->ahead;
+        ahead_out->iterations = iterations;
         return;
     }
-    if (entry->skips > 0) {
-        entry->skips--;
+    known = loop_free();
+    if (known == NULL) {
         *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
         return;
     }
-    bool asked;
-    interpret(caller, key, borders, ahead_out, &asked);
-    if (ahead_out->kind == ATTACH_AHEAD_REPEATS && !asked) {
-        loop_keep(caller, key, ahead_out);
+    known->ahead.count = 0;
+    cycle_find(caller, key, borders, ahead_out, known);
+    if (ahead_out->kind == ATTACH_AHEAD_REPEATS || ahead_out->kind == ATTACH_AHEAD_MAKES) {
+        if (loop_keep(known, caller, key, ahead_out, borders)) {
+            known->users++;
+            *ahead_out = known->ahead;
+        } else {
+            ahead_out->kind = ATTACH_AHEAD_UNKNOWN;
+            ahead_out->reason = "too many words";
+        }
     }
-    // Once only, the dynamic linker may look for a function.
-    if (ahead_out->kind == ATTACH_AHEAD_UNKNOWN && entry->backoff < BACKOFF_FIRST) {
-        ahead_out->kind = ATTACH_AHEAD_ENDS;
-        entry->backoff = 2 * entry->backoff + 1;
-        return;
+}
+
+// --- going on at a later poll -------------------------------------------------------------------------------------------
+
+static void resume_take(const struct interpret_state *state, struct attach_resume *to)
+{
+    const uint64_t *registers = state->registers;
+    to->rbx = registers[INTERPRET_RBX];
+    to->rbp = registers[INTERPRET_RBP];
+    to->r12 = registers[INTERPRET_R12];
+    to->r13 = registers[INTERPRET_R13];
+    to->r14 = registers[INTERPRET_R14];
+    to->r15 = registers[INTERPRET_R15];
+    to->rsp = registers[INTERPRET_RSP];
+    to->rip = state->rip;
+    to->rdi = registers[INTERPRET_RDI];
+    to->rsi = registers[INTERPRET_RSI];
+    to->rdx = registers[INTERPRET_RDX];
+}
+
+static uint64_t changed_bytes(uint64_t a, uint64_t b)
+{
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < 64; i += 8) {
+        mask |= ((a ^ b) >> i & 0xff) != 0 ? UINT64_C(0xff) << i : 0;
     }
-    bool told = ahead_out->kind != ATTACH_AHEAD_UNKNOWN;
-    entry->backoff = told ? 0 : entry->backoff < BACKOFF_MAX ? 2 * entry->backoff + 1 : entry->backoff;
-    entry->skips = entry->backoff;
+    return mask;
+}
+
+// What the program has written, but below its stack, and where others have not written since. false: too much.
+static bool writes_take(const struct attach_borders *borders, struct attach_resume *to)
+{
+    unsigned count;
+    const struct interpret_word *words = interpret_words(&count);
+    to->count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct interpret_word *word = &words[i];
+        uint64_t mask = lookahead_mask(word->since[INTERPRET_BEGINNING].written), now;
+        bool dead = word->address < to->rsp && word->address >= to->rsp - STACK_BYTES;
+        if (mask == 0 || dead || lookahead_is_own(borders, word->address)) {
+            continue;
+        }
+        if (to->count == ATTACH_RESUME_WORDS || !interpret_peek(word->address, &now)) {
+            return false;
+        }
+        mask &= ~changed_bytes(now, word->since[INTERPRET_BEGINNING].value);
+        to->words[to->count].address = word->address;
+        to->words[to->count++].value = (now & ~mask) | (word->now & mask);
+    }
+    return true;
+}
+
+// Counters are where they are after so many iterations. Registers: of the caller.
+static void counters_advance(struct attach_known *loop, struct attach_caller *caller, uint64_t iterations)
+{
+    static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12, INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
+    uint64_t *const registers[] = {&caller->rbx, &caller->rbp, &caller->r12, &caller->r13, &caller->r14, &caller->r15};
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->counters[i];
+        uint64_t by = counter->step * iterations;
+        if (counter->address == 0) {
+            for (unsigned r = 0; r < sizeof saved; r++) {
+                *registers[r] += saved[r] == counter->number ? by : 0;
+            }
+        } else if (counter->bytes == 8) {
+            *(uint64_t *)counter->address += by; // NOLINT(performance-no-int-to-ptr)
+        } else {
+            ((uint32_t *)counter->address)[counter->half] += (uint32_t)by; // NOLINT(performance-no-int-to-ptr)
+        }
+    }
+}
+
+// Of what the loop read: by now others have written there.
+static void words_preset(struct attach_known *loop, uint64_t iterations)
+{
+    for (unsigned i = 0; i < loop->ahead.word_count; i++) {
+        const struct attach_loop_word *word = &loop->words[i];
+        interpret_preset(word->address, word->value, word->mask);
+    }
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->counters[i];
+        if (counter->address != 0) {
+            uint64_t value = counter_value(counter, interpret_now(counter->address)) + counter->step * iterations;
+            interpret_preset(counter->address, value << (counter->bytes == 8 ? 0 : 32 * counter->half), counter_mask(counter));
+        }
+    }
+}
+
+// The iteration in which the thread has left the loop, up to that poll.
+static bool left_at(struct attach_known *loop, const struct attach_caller *caller, const struct attach_borders *borders,
+                    uint64_t iterations, unsigned poll, struct attach_resume *to, bool *function_out)
+{
+    uint64_t began_ps = *borders->now_ps;
+    for (unsigned i = 0; i < poll; i++) {
+        began_ps -= loop->ahead.polls[i].own_ps;
+    }
+    interpret_begin();
+    words_preset(loop, iterations);
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps);
+    for (unsigned passed = 0; lookahead_run(&run) == LOOKAHEAD_POLL; passed++) {
+        if (passed + 1 == poll) {
+            *function_out = lookahead_at_function(&run);
+            if (!*function_out) {
+                lookahead_return(&run);
+            }
+            resume_take(&run.state, to);
+            return writes_take(borders, to);
+        }
+        lookahead_pass(&run, loop->ahead.polls[passed].own_ps);
+    }
+    return false;
+}
+
+static bool left(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
+                 uint64_t iterations, unsigned poll, struct attach_resume *resume_out, bool *function_out)
+{
+    struct site *site = site_of(known->key);
+    known->users--;
+    if (known->ahead.kind == ATTACH_AHEAD_MAKES && poll == site->polls) {
+        polls_more(site);
+    }
+    counters_advance(known, caller, iterations);
+    return poll != 0 && left_at(known, caller, borders, iterations, poll, resume_out, function_out);
 }
 
 void world_lookahead_start(void)
 {
-    attach_ahead_by(look_ahead);
+    static const struct attach_look_ahead_ops ops = {look_ahead, left};
+    attach_ahead_by(&ops);
 }

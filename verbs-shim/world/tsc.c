@@ -20,7 +20,7 @@
 static bool trapping;
 static volatile sig_atomic_t probing;
 
-static uint64_t tsc_of(uint64_t now_ps)
+uint64_t world_tsc_of(uint64_t now_ps)
 {
     return (uint64_t)((unsigned __int128)now_ps * attach_environment()->tsc_hz / 1000000000000u);
 }
@@ -28,7 +28,7 @@ static uint64_t tsc_of(uint64_t now_ps)
 uint64_t world_tsc_now(uintptr_t at)
 {
     int saved = errno;
-    uint64_t tsc = attach_environment() != NULL ? tsc_of(world_clock_read_ps(at)) : 0;
+    uint64_t tsc = attach_environment() != NULL ? world_tsc_of(world_clock_read_ps(at)) : 0;
     errno = saved;
     return tsc;
 }

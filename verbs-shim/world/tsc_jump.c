@@ -36,7 +36,6 @@ static unsigned char *regions[REGIONS_MAX]; // of stubs
 
 __attribute__((used)) static uint64_t state_bytes; // all enabled state, with the header
 
-extern void world_tsc_entry(void) __attribute__((visibility("hidden")));
 __asm__(".text\n"
         ".globl world_tsc_entry\n"
         ".hidden world_tsc_entry\n"

@@ -17,3 +17,5 @@ uintptr_t world_tsc_jump_note(uintptr_t at);
 uintptr_t world_tsc_jump_behind(uintptr_t at);
 // The value of the counter.
 __attribute__((visibility("hidden"))) uint64_t world_tsc_now(uintptr_t at);
+// What the jump's code calls: it does what rdtsc does, and changes no other register.
+extern void world_tsc_entry(void) __attribute__((visibility("hidden")));

@@ -36,6 +36,9 @@ bool world_timed(void);
 // caller.
 uint64_t world_clock_read_ps(uintptr_t site);
 #define WORLD_SITE ((uintptr_t)__builtin_return_address(0))
+bool world_clock_is_simulated(clockid_t clock);
+extern const uintptr_t world_clock_gettime_entries[2]; // functions of clock_gettime, in whose place they are called
+uint64_t world_tsc_of(uint64_t now_ps);                // the time stamp counter at that time
 // What CLOCK_REALTIME (or any other clock) shows at that simulated time.
 struct timespec world_clock_at(clockid_t clock, uint64_t now_ps);
 // The simulated time at which the clock shows `when`; NULL: ATTACH_NEVER_PS.

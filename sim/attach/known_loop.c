@@ -1,0 +1,90 @@
+#include "sim/attach/known_loop.h"
+
+#include <string.h>
+
+#include "sim/attach/poll_policy.h"
+
+static const uint64_t iteration_max_ps = UINT64_C(1000000000), ahead_max_ps = UINT64_C(1000000000000);
+
+void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot,
+                     uint64_t least_ps)
+{
+    uint64_t iteration_ps = args->iteration_ps < iteration_max_ps ? args->iteration_ps : iteration_max_ps;
+    uint32_t polls = slot->loop_poll_count, words = slot->loop_word_count;
+    loop->on = true;
+    loop->started = false;
+    loop->iteration_ps = iteration_ps > least_ps ? iteration_ps : least_ps;
+    loop->iteration_ps += loop->iteration_ps == 0 || args->iterations == 0; // behind the last of all polls
+    loop->poll_count = polls != 0 && polls <= sizeof loop->polls / sizeof loop->polls[0] ? polls : 1;
+    memcpy(loop->polls, slot->loop_polls, loop->poll_count * sizeof loop->polls[0]);
+    for (unsigned i = 0; i < loop->poll_count; i++) {
+        loop->polls[i].after_ps %= loop->iteration_ps;
+    }
+    loop->word_count = words <= ATTACH_LOOP_WORDS ? words : 0;
+    memcpy(loop->words, slot->loop_words, loop->word_count * sizeof loop->words[0]);
+    loop->early = loop->own = false;
+    loop->seen_ps = UINT64_MAX;
+    loop->hit = 0;
+}
+
+void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterations)
+{
+    uint64_t most = ahead_max_ps / loop->iteration_ps;
+    loop->start_ps = now_ps;
+    loop->started = true;
+    loop->hit = iterations == 0 ? loop->poll_count - 1 : 0;
+    loop->seen_ps =
+        now_ps + loop->polls[loop->hit].after_ps + (iterations < most ? iterations : most) * loop->iteration_ps;
+    if (loop->early) {
+        loop->seen_ps = now_ps;
+        loop->hit = 0;
+    }
+}
+
+void known_loop_sees(struct known_loop *loop, uint64_t now_ps)
+{
+    loop->early = loop->early || !loop->started;
+    for (unsigned i = 0; i < loop->poll_count && loop->started; i++) {
+        uint64_t first_ps = loop->start_ps + loop->polls[i].after_ps;
+        uint64_t late_ps = now_ps > first_ps ? now_ps - first_ps : 0;
+        uint64_t at_ps = first_ps + (late_ps + loop->iteration_ps - 1) / loop->iteration_ps * loop->iteration_ps;
+        if (at_ps < loop->seen_ps) {
+            loop->seen_ps = at_ps;
+            loop->hit = i;
+        }
+    }
+}
+
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+    return a - b < b_bytes || b - a < a_bytes;
+}
+
+static bool may_poll(const struct attach_iteration_poll *poll, const struct poll_write *write)
+{
+    bool named = write->pinned && poll->bus_address - write->address < write->bytes;
+    return named || (poll->bus_address == 0 && !write->ignored); // a poll without a word
+}
+
+bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps)
+{
+    bool sees = false;
+    for (unsigned i = 0; i < loop->poll_count && !sees; i++) {
+        sees = may_poll(&loop->polls[i], write);
+    }
+    for (unsigned i = 0; i < loop->word_count && !sees; i++) {
+        const struct attach_loop_word *word = &loop->words[i];
+        uint64_t address = write->pinned ? word->bus_address : word->address;
+        sees = address != 0 && overlap(write->address, write->bytes, address, sizeof word->value);
+    }
+    if (sees) {
+        known_loop_sees(loop, now_ps);
+        loop->own = loop->own || may_poll(&loop->polls[loop->hit], write);
+    }
+    return sees;
+}
+
+uint64_t known_loop_iterations(const struct known_loop *loop)
+{
+    return (loop->seen_ps - loop->start_ps) / loop->iteration_ps;
+}

@@ -1,0 +1,62 @@
+#include "vary_subjects.h"
+
+#include <stddef.h>
+
+static volatile uint32_t hundred = 100;
+static volatile uint8_t table[4096];
+
+#define SUBJECT(name, type, ...)                                                                                       \
+    static uint64_t name(const void *at)                                                                               \
+    {                                                                                                                  \
+        type c = *(const volatile type *)at;                                                                           \
+        __VA_ARGS__                                                                                                    \
+    }
+
+SUBJECT(below, uint32_t, return c < 1000 ? 1 : 2;)
+SUBJECT(at_most, uint32_t, return c <= 1000 ? 1 : 2;)
+SUBJECT(above, uint32_t, return 1000 < c ? 1 : 2;)
+SUBJECT(equal, uint32_t, return c == 1000 ? 1 : 2;)
+SUBJECT(zero, uint32_t, return c == 0 ? 1 : 2;)
+SUBJECT(signed_below, int32_t, return c < 500 ? 1 : 2;)
+SUBJECT(negative, int32_t, return c < 0 ? 1 : 2;)
+SUBJECT(plus, uint32_t, return c + 7 < 1000 ? 1 : 2;)
+SUBJECT(difference, uint32_t, return c - 5 < 990 ? 1 : 2;)
+SUBJECT(scaled, uint32_t, return c * 8 < 4000 ? 1 : 2;)
+SUBJECT(shifted, uint32_t, return c >> 6 == 3 ? 1 : 2;)
+SUBJECT(every_eighth, uint32_t, return (c & 7) == 0 ? 1 : 2;)
+SUBJECT(every_third, uint32_t, return c % 3 == 0 ? 1 : 2;)
+SUBJECT(hundredth, uint32_t, return c % hundred == 0 ? 1 : 2;)
+SUBJECT(tenth_of_hundred, uint32_t, return c / hundred == 5 ? 1 : 2;)
+SUBJECT(between, uint32_t, return c > 99 && c < 900 ? 1 : 2;)
+SUBJECT(long_below, uint64_t, return c < UINT64_C(1000000000000000500) ? 1 : 2;)
+SUBJECT(long_since, uint64_t, return c - 5 > UINT64_C(1000) ? 1 : 2;)
+SUBJECT(widened, int32_t, return (int64_t)c * 3 < 2000 ? 1 : 2;)
+SUBJECT(small, uint32_t, return (uint8_t)c < 100 ? 1 : 2;)
+SUBJECT(chosen, uint32_t, uint64_t d = c < 600 ? 3 : 4; return d * 2;)
+SUBJECT(indexed, uint32_t, return table[c % sizeof table] + 1;)
+
+const struct vary_subject vary_subjects[] = {
+    {"below", below, 4, true},
+    {"at_most", at_most, 4, true},
+    {"above", above, 4, true},
+    {"equal", equal, 4, false},
+    {"zero", zero, 4, false},
+    {"signed_below", signed_below, 4, true},
+    {"negative", negative, 4, true},
+    {"plus", plus, 4, false},
+    {"difference", difference, 4, false},
+    {"scaled", scaled, 4, false},
+    {"shifted", shifted, 4, false},
+    {"every_eighth", every_eighth, 4, false},
+    {"every_third", every_third, 4, false},
+    {"hundredth", hundredth, 4, false},
+    {"tenth_of_hundred", tenth_of_hundred, 4, false},
+    {"between", between, 4, true},
+    {"long_below", long_below, 8, true},
+    {"long_since", long_since, 8, true},
+    {"widened", widened, 4, false},
+    {"small", small, 4, false},
+    {"chosen", chosen, 4, true},
+    {"indexed", indexed, 4, false},
+    {NULL, NULL, 0, false},
+};

@@ -1,0 +1,60 @@
+// Which values change from one iteration of a loop to the next, and for how many iterations the loop takes the same way:
+// beside the interpreter (interpret.h), for one iteration.
+//
+// The caller says which registers and words change by a constant in each iteration, counters, and in how much time an
+// iteration passes. From there on each value is either the same in all iterations (steady), or changes by a constant
+// (linear), or does not fall, at most at some rate (rising: what is computed from a clock). A branch that depends on such a
+// value bounds the number of iterations for which it goes the same way. Where nothing of this can be shown - an address or
+// a branch that depends on anything else - the interpreter stops.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct interpret_state;
+struct interpret_instruction;
+
+enum interpret_vary_kind {
+    INTERPRET_STEADY,
+    INTERPRET_LINEAR, // by `step`, modulo the width of the value
+    INTERPRET_RISING, // by at most `rate`
+    // Parts of a counter of 64 bits that rises by at most `rate`: edx, eax of rdtsc, and the first at its place.
+    INTERPRET_COUNTER_HIGH,
+    INTERPRET_COUNTER_LOW,
+    INTERPRET_COUNTER_SHIFTED,
+    INTERPRET_ANY
+};
+
+struct interpret_vary {
+    uint8_t kind;
+    uint8_t bytes; // of a value in memory: 4 or 8
+    uint64_t step;
+    double rate; // by which it moves in an iteration, at most
+};
+
+// Of a word of memory: of its lower half or all of it (bytes 8), and of its upper half.
+struct interpret_halves {
+    struct interpret_vary half[2];
+};
+
+#define INTERPRET_ITERATIONS_MAX (UINT64_C(1) << 40)
+
+// All values are steady, until interpret_vary_end.
+void interpret_vary_begin(void);
+void interpret_vary_end(void);
+void interpret_vary_register(unsigned number, struct interpret_vary vary);
+// bytes of `vary`: 8, or 4 of one half.
+void interpret_vary_word(uint64_t address, unsigned half, struct interpret_vary vary);
+struct interpret_vary interpret_vary_of_register(unsigned number);
+struct interpret_vary interpret_vary_of_word(uint64_t address, unsigned half);
+// Something stays as it is for so many iterations.
+void interpret_vary_bound(double iterations);
+// For so many iterations, from this one on, the way is the same.
+uint64_t interpret_vary_iterations(void);
+// A value that changes by `step` in each iteration.
+struct interpret_vary interpret_linear(uint64_t step, unsigned bytes);
+
+// For the interpreter. Before an instruction is carried out; false: what it does in other iterations is not known.
+bool interpret_vary_step(const struct interpret_state *state, const struct interpret_instruction *instruction);
+bool interpret_vary_is_on(void);
+struct interpret_halves *interpret_memory_halves(uint64_t address); // of the word there, of 8 bytes

@@ -1,0 +1,311 @@
+// Finds out after how many polls the program is again where it was. A program may do other things before it comes to such
+// a loop; so the state with which later ones are compared, the base, moves on after 1, 2, 4, ... polls (Brent's search for
+// a cycle).
+//
+// If only counters differ - some registers and words - or it reads clocks, these polls are interpreted once more with the
+// values that vary (interpret_vary.h): so it is known for how many iterations the program goes the same way. A loop that
+// does something else every eighth time is told so from eight times as many polls.
+#include <string.h>
+
+#include "verbs-shim/world/lookahead_internal.h"
+
+enum { STACK_BYTES = 1 << 20 };
+
+typedef struct lookahead_counter counter_t;
+
+static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12, INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
+
+// The stack below a call that has returned holds no values (3.2.2): what is read there, padding for example, means
+// nothing.
+bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack)
+{
+    return word->since[point].read != 0 && (word->address >= stack || word->address < stack - STACK_BYTES);
+}
+
+static bool is_of_stack(uint64_t address, uint64_t stack)
+{
+    return address - (stack - STACK_BYTES) < 2 * (uint64_t)STACK_BYTES;
+}
+
+// --- what differs -----------------------------------------------------------------------------------------------------------
+
+// What has changed since that point, as counters. Returns their number; more than LOOKAHEAD_COUNTERS: it is not the same
+// place of the program, or too much.
+static unsigned differs(const struct lookahead_run *run, const struct interpret_state *before, enum interpret_point point,
+                        counter_t counters_out[LOOKAHEAD_COUNTERS])
+{
+    const struct interpret_state *state = &run->state;
+    uint64_t stack = before->registers[INTERPRET_RSP];
+    unsigned count = 0, word_count;
+    if (state->rip != before->rip || state->registers[INTERPRET_RSP] != stack) {
+        return LOOKAHEAD_COUNTERS + 1;
+    }
+    for (unsigned i = 0; i < sizeof saved; i++) {
+        uint64_t step = state->registers[saved[i]] - before->registers[saved[i]];
+        if (step != 0 && count++ < LOOKAHEAD_COUNTERS) {
+            counters_out[count - 1] =
+                (counter_t){.number = saved[i], .bytes = 8, .step = step, .first = before->registers[saved[i]]};
+        }
+    }
+    const struct interpret_word *words = interpret_words(&word_count);
+    for (unsigned i = 0; i < word_count && count <= LOOKAHEAD_COUNTERS; i++) {
+        const struct interpret_word *word = &words[i];
+        const struct interpret_since *since = &word->since[point];
+        uint64_t changed = (word->now ^ since->value) & lookahead_mask(since->read);
+        if (changed == 0 || !lookahead_is_input(word, point, stack) || lookahead_is_own(run->borders, word->address)) {
+            continue;
+        }
+        for (unsigned half = 0; half < 2; half++) {
+            unsigned shift = word->whole ? 0 : 32 * half, bytes = word->whole ? 8 : 4;
+            bool in = word->whole ? half == 0 : (uint32_t)(changed >> shift) != 0;
+            if (in && count++ < LOOKAHEAD_COUNTERS) {
+                uint64_t first = since->value >> shift, step = (word->now >> shift) - first;
+                counters_out[count - 1] = (counter_t){.address = word->address,
+                                                      .half = (uint8_t)half,
+                                                      .bytes = (uint8_t)bytes,
+                                                      .step = bytes == 8 ? step : (uint64_t)(int32_t)step,
+                                                      .first = bytes == 8 ? first : (uint32_t)first};
+            }
+        }
+    }
+    return count;
+}
+
+// Is what was written beside the stack as it was in the beginning? Counters are left out.
+static bool is_steady(const struct attach_borders *borders, uint64_t stack)
+{
+    unsigned count;
+    const struct interpret_word *words = interpret_words(&count);
+    for (unsigned i = 0; i < count; i++) {
+        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
+        bool counts = interpret_vary_is_on() &&
+                      (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
+                       interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
+        if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 && !counts &&
+            !is_of_stack(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// --- with what varies -------------------------------------------------------------------------------------------------------
+
+static struct interpret_vary vary_of(const counter_t *counter)
+{
+    return interpret_linear(counter->step, counter->bytes);
+}
+
+static bool same(struct interpret_vary a, struct interpret_vary b)
+{
+    return a.kind == b.kind && a.step == b.step;
+}
+
+// The counters have changed by what was assumed, in each iteration, and nothing else has that the loop depends on.
+static bool is_confirmed(const struct lookahead_run *run, const struct interpret_state *before, const counter_t *counters,
+                         unsigned count)
+{
+    counter_t now[LOOKAHEAD_COUNTERS];
+    bool confirmed = differs(run, before, INTERPRET_BEGINNING, now) == count;
+    for (unsigned i = 0; i < count && confirmed; i++) {
+        const counter_t *counter = &counters[i];
+        struct interpret_vary vary = counter->address != 0 ? interpret_vary_of_word(counter->address, counter->half)
+                                                           : interpret_vary_of_register(counter->number);
+        confirmed = now[i].address == counter->address && now[i].number == counter->number &&
+                    now[i].step == counter->step && same(vary, vary_of(counter));
+    }
+    // All others that are read before they are written are the same in each iteration.
+    unsigned word_count;
+    const struct interpret_word *words = interpret_words(&word_count);
+    for (unsigned i = 0; i < word_count && confirmed; i++) {
+        for (unsigned half = 0; half < 2; half++) {
+            struct interpret_vary vary = interpret_vary_of_word(words[i].address, half);
+            bool counts = false;
+            for (unsigned c = 0; c < count; c++) {
+                counts = counts || (counters[c].address == words[i].address && counters[c].half == half);
+            }
+            confirmed = confirmed && (vary.kind == INTERPRET_STEADY || counts || lookahead_is_own(run->borders, words[i].address) ||
+                                      !lookahead_is_input(&words[i], INTERPRET_BEGINNING, before->registers[INTERPRET_RSP]));
+        }
+    }
+    for (unsigned i = 0; i < sizeof saved && confirmed; i++) {
+        bool counts = false;
+        for (unsigned c = 0; c < count; c++) {
+            counts = counts || (counters[c].address == 0 && counters[c].number == saved[i]);
+        }
+        confirmed = counts || interpret_vary_of_register(saved[i]).kind == INTERPRET_STEADY;
+    }
+    return confirmed;
+}
+
+// `polls` polls from the beginning on, if `counters` change by `step` in them. true: they repeat, for ahead->iterations.
+static bool vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
+                 uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known)
+{
+    interpret_begin();
+    interpret_vary_begin();
+    for (unsigned i = 0; i < known->counter_count; i++) {
+        const counter_t *counter = &known->counters[i];
+        if (counter->address != 0) {
+            interpret_vary_word(counter->address, counter->half, vary_of(counter));
+        } else {
+            interpret_vary_register(counter->number, vary_of(counter));
+        }
+    }
+    uint64_t began_ps = *borders->now_ps + *borders->tail_ps, passed_ps = 0;
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps);
+    const struct interpret_state before = run.state;
+    run.period_ps = period_ps; // checked below
+    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
+    bool idle = true;
+    while (idle && ahead->count < polls) {
+        struct attach_ahead_poll poll;
+        idle = lookahead_run(&run) == LOOKAHEAD_POLL && run.state.rip != borders->poll_call &&
+               lookahead_describe(&run, &poll) == ATTACH_IDLE;
+        if (idle) {
+            ahead->polls[ahead->count++] = poll;
+            passed_ps += poll.own_ps;
+            lookahead_pass(&run, poll.own_ps);
+            ahead->steady = ahead->steady && (borders->alone || is_steady(borders, caller->rsp));
+        }
+    }
+    ahead->reason = run.reason;
+    bool repeats = idle && passed_ps <= run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
+    ahead->iterations = interpret_vary_iterations();
+    known->timed = run.clocks;
+    known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps : UINT64_MAX / 2);
+    interpret_vary_end();
+    return repeats && ahead->iterations > 0;
+}
+
+// --- the search -------------------------------------------------------------------------------------------------------------
+
+// Polls after which only counters differ.
+struct candidate {
+    unsigned polls, counter_count;
+    uint64_t period_ps;
+    counter_t counters[LOOKAHEAD_COUNTERS];
+};
+
+struct candidates {
+    struct candidate list[ATTACH_AHEAD_POLLS];
+    unsigned count;
+};
+
+// makes_out: all are polls of memory, and depend on memory alone. timed_out: or on clocks.
+static void search(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders, unsigned polls,
+                   struct attach_ahead *ahead, struct candidates *candidates, bool *makes_out, bool *timed_out)
+{
+    struct lookahead_run run = lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps);
+    const struct interpret_state beginning = run.state;
+    struct interpret_state base = beginning;
+    counter_t counters[LOOKAHEAD_COUNTERS];
+    bool calls = false; // some of the polls are calls
+    unsigned lead = 0;  // polls before the base
+    uint64_t passed_ps = 0;
+    candidates->count = 0;
+    *makes_out = *timed_out = false;
+    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true, .iterations = UINT64_MAX};
+    while (true) {
+        enum lookahead_stop stop = lookahead_run(&run);
+        struct attach_ahead_poll poll;
+        enum attach_idle idle = stop != LOOKAHEAD_POLL                     ? ATTACH_IDLE_UNKNOWN
+                                : ahead->count == polls ? ATTACH_IDLE_UNKNOWN
+                                                                           : lookahead_describe(&run, &poll);
+        if (idle != ATTACH_IDLE) {
+            ahead->kind = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
+            ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : run.reason;
+            *makes_out = !calls && !run.asked;
+            *timed_out = run.clocks;
+            return;
+        }
+        calls = calls || run.state.rip == borders->poll_call;
+        ahead->polls[ahead->count++] = poll;
+        passed_ps += poll.own_ps;
+        lookahead_pass(&run, poll.own_ps);
+        ahead->steady = ahead->steady && (borders->alone || is_steady(borders, caller->rsp));
+        unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
+        if (count == 0 && !run.clocks) {
+            ahead->kind = calls || run.asked ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_REPEATS;
+            ahead->reason = "a loop of calls";
+            return;
+        }
+        if (count <= LOOKAHEAD_COUNTERS && !calls && !run.asked) {
+            struct candidate *candidate = &candidates->list[candidates->count++];
+            *candidate = (struct candidate){.polls = ahead->count, .counter_count = count, .period_ps = passed_ps};
+            memcpy(candidate->counters, counters, sizeof counters);
+        }
+        if (lead != 0 && differs(&run, &base, INTERPRET_BASE, counters) == 0 && !run.clocks) {
+            ahead->kind = ATTACH_AHEAD_ENDS;
+            ahead->count = lead;
+            *makes_out = !calls && !run.asked;
+            return;
+        }
+        if ((ahead->count & (ahead->count - 1)) == 0) {
+            lead = ahead->count;
+            base = run.state;
+            interpret_rebase();
+        }
+    }
+}
+
+// Iterations of which it is worth to know: less than that, and more polls may tell more. Of that many candidates.
+enum { ITERATIONS_ENOUGH = 8, CANDIDATES_MAX = 24 };
+
+static bool candidate_try(const struct attach_caller *caller, const struct attach_borders *borders,
+                          const struct candidate *candidate, struct attach_ahead *ahead, struct attach_known *known)
+{
+    known->counter_count = candidate->counter_count;
+    memcpy(known->counters, candidate->counters, sizeof known->counters);
+    return vary(caller, borders, candidate->polls, candidate->period_ps, ahead, known);
+}
+
+// The candidate that tells of most polls. false: none tells of more than `polls`.
+static bool candidates_try(const struct attach_caller *caller, const struct attach_borders *borders,
+                           const struct candidates *candidates, uint64_t polls, struct attach_ahead *ahead,
+                           struct attach_known *known)
+{
+    const struct candidate *best = NULL;
+    for (unsigned i = 0; i < candidates->count && i < CANDIDATES_MAX; i++) {
+        if (!candidate_try(caller, borders, &candidates->list[i], ahead, known)) {
+            continue;
+        }
+        if (ahead->iterations >= ITERATIONS_ENOUGH) {
+            return true;
+        }
+        if (ahead->iterations * ahead->count > polls) {
+            polls = ahead->iterations * ahead->count;
+            best = &candidates->list[i];
+        }
+    }
+    return best != NULL && candidate_try(caller, borders, best, ahead, known);
+}
+
+enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
+                                     const struct attach_borders *borders, unsigned polls, bool counters,
+                                     struct attach_ahead *ahead, struct attach_known *known)
+{
+    static struct candidates candidates; // one thread of the process runs at a time
+    bool makes, timed;
+    known->counter_count = 0;
+    interpret_begin();
+    search(caller, key, borders, polls, ahead, &candidates, &makes, &known->timed);
+    if (ahead->kind == ATTACH_AHEAD_REPEATS) {
+        return LOOKAHEAD_CYCLE;
+    }
+    bool tries = counters && candidates.count != 0;
+    if (tries) {
+        struct attach_ahead repeating;
+        if (candidates_try(caller, borders, &candidates, ahead->count, &repeating, known)) {
+            *ahead = repeating;
+            ahead->kind = ATTACH_AHEAD_REPEATS;
+            return LOOKAHEAD_CYCLE;
+        }
+        known->counter_count = 0;
+        interpret_begin(); // what was read is not known any more
+        search(caller, key, borders, polls, ahead, &candidates, &makes, &timed);
+        known->timed = timed;
+    }
+    ahead->kind = makes && ahead->count > 1 ? ATTACH_AHEAD_MAKES : ahead->kind;
+    return tries ? LOOKAHEAD_NO_CYCLE : LOOKAHEAD_NOT_TRIED;
+}

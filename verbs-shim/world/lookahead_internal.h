@@ -1,0 +1,77 @@
+// What the files of the look ahead share. Private to them.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "verbs-shim/attach/ahead.h"
+#include "verbs-shim/world/interpret.h"
+#include "verbs-shim/world/interpret_vary.h"
+
+enum { LOOKAHEAD_COUNTERS = 8 };
+
+// A register or a word that changes by a constant in each iteration.
+struct lookahead_counter {
+    uint64_t address; // 0: the register `number`
+    uint8_t number, half, bytes;
+    uint64_t step; // in an iteration
+    uint64_t first; // its value when the loop was found
+};
+
+// A loop of polls.
+struct attach_known {
+    struct attach_caller caller;
+    uint64_t key;
+    struct attach_ahead ahead; // count 0: no loop
+    struct attach_loop_word words[ATTACH_LOOP_WORDS];
+    struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
+    unsigned counter_count;
+    bool timed;        // it reads clocks: it is known until that time
+    uint64_t until_ps;
+    unsigned users; // threads that are in it
+};
+
+// --- lookahead_poll.c: the program comes to a poll, a clock, or the kernel ------------------------------------------------
+
+enum lookahead_stop {
+    LOOKAHEAD_POLL,    // at a poll
+    LOOKAHEAD_UNKNOWN, // whatever is not known, `ahead->reason`
+    LOOKAHEAD_CALL     // a system call that does something
+};
+
+// One interpretation.
+struct lookahead_run {
+    struct interpret_state state;
+    const struct attach_borders *borders;
+    unsigned left;       // instructions
+    uint64_t period_ps;  // of an iteration, at most, if values vary
+    bool asked;          // what the program does depends on answers of the kernel
+    bool clocks;         // it has read a clock
+    const char *reason;
+};
+
+// From the return of the poll at which the thread is, which it has paid for; interpret_begin was called.
+struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
+                                     uint64_t now_ps);
+enum lookahead_stop lookahead_run(struct lookahead_run *run);
+// The run is at a poll: what it is. IDLE: the next call of lookahead_pass carries it out.
+enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out);
+void lookahead_pass(struct lookahead_run *run, uint64_t own_ps); // it finds nothing
+// A poll that was described: would it find nothing now as well? Its word may be another one by now.
+bool lookahead_still_idle(const struct attach_caller *caller, const struct attach_borders *borders,
+                          struct attach_ahead_poll *poll);
+bool lookahead_at_function(const struct lookahead_run *run);     // a library's function is called
+void lookahead_return(struct lookahead_run *run);                // the function that was reached returns
+bool lookahead_is_own(const struct attach_borders *borders, uint64_t address); // a variable of the shim
+uint64_t lookahead_mask(uint8_t bytes);
+
+// --- lookahead_cycle.c: what the program does until it repeats itself -------------------------------------------------------
+
+// NO_CYCLE: `counters` were tried in vain.
+enum lookahead_cycle { LOOKAHEAD_CYCLE, LOOKAHEAD_NO_CYCLE, LOOKAHEAD_NOT_TRIED };
+// At most so many polls; counters: tries whether only counters differ. known: gets the counters, if it REPEATS.
+enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
+                                     const struct attach_borders *borders, unsigned polls, bool counters,
+                                     struct attach_ahead *ahead, struct attach_known *known);
+// Does what the loop does depend on the word, as it was in the beginning?
+bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack);

@@ -1,0 +1,364 @@
+// Where the interpretation of a look ahead (lookahead_internal.h) meets what is not the program's: its polls, clocks, and
+// the kernel.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/lookahead_internal.h"
+#include "verbs-shim/world/tsc_jump.h"
+#include "verbs-shim/world/tsc_scan.h"
+#include "verbs-shim/world/world.h"
+
+enum { SYSCALL_BYTES = 2, INSTRUCTIONS_MAX = 20000 };
+
+// What functions preserve, and the result of a poll that found nothing.
+static const uint16_t preserved = 1u << INTERPRET_RBX | 1u << INTERPRET_RBP | 1u << INTERPRET_RSP |
+                                  1u << INTERPRET_R12 | 1u << INTERPRET_R13 | 1u << INTERPRET_R14 | 1u << INTERPRET_R15;
+
+uint64_t lookahead_mask(uint8_t bytes)
+{
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        mask |= (bytes >> i & 1) != 0 ? UINT64_C(0xff) << 8 * i : 0;
+    }
+    return mask;
+}
+
+// --- registers ----------------------------------------------------------------------------------------------------------
+
+static void result_put(struct interpret_state *state, uint64_t result)
+{
+    state->registers[INTERPRET_RAX] = result;
+    state->known = preserved | 1u << INTERPRET_RAX;
+    state->flags_known = false;
+    state->vectors_known = 0;
+    if (interpret_vary_is_on()) {
+        interpret_vary_register(INTERPRET_RAX, (struct interpret_vary){0});
+    }
+}
+
+static struct interpret_state state_of(const struct attach_caller *caller)
+{
+    struct interpret_state state = {.rip = caller->rip};
+    state.registers[INTERPRET_RBX] = caller->rbx;
+    state.registers[INTERPRET_RBP] = caller->rbp;
+    state.registers[INTERPRET_R12] = caller->r12;
+    state.registers[INTERPRET_R13] = caller->r13;
+    state.registers[INTERPRET_R14] = caller->r14;
+    state.registers[INTERPRET_R15] = caller->r15;
+    state.registers[INTERPRET_RSP] = caller->rsp;
+    result_put(&state, 0);
+    return state;
+}
+
+static void return_with(struct lookahead_run *run, uint64_t result)
+{
+    struct interpret_state *state = &run->state;
+    state->rip = interpret_load(state->registers[INTERPRET_RSP], 8);
+    state->registers[INTERPRET_RSP] += 8;
+    result_put(state, result);
+}
+
+void lookahead_return(struct lookahead_run *run)
+{
+    return_with(run, 0);
+}
+
+// --- the shim's variables -------------------------------------------------------------------------------------------------
+
+bool lookahead_is_own(const struct attach_borders *borders, uint64_t address)
+{
+    return address == (uintptr_t)borders->now_ps || address == (uintptr_t)borders->tail_ps ||
+           address == ((uintptr_t)borders->found & ~UINT64_C(7)) ||
+           address == ((uintptr_t)borders->entry_count & ~UINT64_C(7));
+}
+
+struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
+                                     uint64_t now_ps)
+{
+    interpret_change((uintptr_t)borders->now_ps, now_ps);
+    interpret_store((uintptr_t)borders->tail_ps, 8, 0);
+    interpret_store((uintptr_t)borders->found, 1, 0);
+    interpret_store((uintptr_t)borders->entry_count, sizeof *borders->entry_count, 0);
+    return (struct lookahead_run){
+        .state = state_of(caller), .borders = borders, .left = INSTRUCTIONS_MAX, .reason = ""};
+}
+
+// --- clocks ---------------------------------------------------------------------------------------------------------------
+
+static struct interpret_vary rising(const struct lookahead_run *run, double per_ps, enum interpret_vary_kind kind)
+{
+    return (struct interpret_vary){(uint8_t)kind, 8, 0, (double)run->period_ps * per_ps};
+}
+
+// The thread's time after a reading of a clock, which it pays for.
+static uint64_t clock_read(struct lookahead_run *run)
+{
+    uint64_t tail_ps = interpret_load((uintptr_t)run->borders->tail_ps, 8) + attach_environment()->clock_read_ps;
+    interpret_store((uintptr_t)run->borders->tail_ps, 8, tail_ps);
+    run->clocks = true;
+    return interpret_now((uintptr_t)run->borders->now_ps) + tail_ps;
+}
+
+static void tsc_put(struct lookahead_run *run)
+{
+    uint64_t tsc = world_tsc_of(clock_read(run));
+    run->state.registers[INTERPRET_RAX] = tsc & UINT32_MAX;
+    run->state.registers[INTERPRET_RDX] = tsc >> 32;
+    run->state.known |= 1u << INTERPRET_RAX | 1u << INTERPRET_RDX;
+    if (interpret_vary_is_on()) {
+        double per_ps = (double)attach_environment()->tsc_hz / 1e12;
+        interpret_vary_register(INTERPRET_RAX, rising(run, per_ps, INTERPRET_COUNTER_LOW));
+        interpret_vary_register(INTERPRET_RDX, rising(run, per_ps, INTERPRET_COUNTER_HIGH));
+    }
+}
+
+// clock_gettime: nothing varies but the part of a second.
+static bool clock_gettime_put(struct lookahead_run *run)
+{
+    struct interpret_state *state = &run->state;
+    const unsigned needed = 1u << INTERPRET_RDI | 1u << INTERPRET_RSI;
+    clockid_t clock = (clockid_t)state->registers[INTERPRET_RDI];
+    uint64_t to = state->registers[INTERPRET_RSI];
+    if ((state->known & needed) != needed || !world_clock_is_simulated(clock) || to % 8 != 0) {
+        return false;
+    }
+    const struct timespec time = world_clock_at(clock, clock_read(run));
+    interpret_store(to, 8, (uint64_t)time.tv_sec);
+    interpret_store(to + 8, 8, (uint64_t)time.tv_nsec);
+    if (interpret_vary_is_on()) {
+        struct interpret_vary ns = rising(run, 1e-3, INTERPRET_RISING);
+        interpret_vary_bound(((double)(WORLD_NS_PER_S - 3) - (double)time.tv_nsec) / (ns.rate + 1e-9));
+        interpret_vary_word(to, 0, (struct interpret_vary){0});
+        interpret_vary_word(to, 1, (struct interpret_vary){0});
+        interpret_vary_word(to + 8, 0, ns);
+        interpret_vary_word(to + 8, 1, (struct interpret_vary){0});
+    }
+    return_with(run, 0);
+    return true;
+}
+
+// An instruction that reads the counter, a breakpoint in its place, or the function of tsc_jump.c. false: none of them.
+static bool tsc_read(struct lookahead_run *run)
+{
+    struct interpret_state *state = &run->state;
+    uint64_t code;
+    if (state->rip == (uintptr_t)world_tsc_entry) {
+        uint64_t flags_known = state->flags_known, known = state->known;
+        uint32_t vectors_known = state->vectors_known;
+        return_with(run, 0);
+        state->known = (uint16_t)known;
+        state->flags_known = flags_known != 0;
+        state->vectors_known = (uint16_t)vectors_known;
+        tsc_put(run);
+        return true;
+    }
+    unsigned bytes = interpret_peek(state->rip, &code) && (code & 0xff) == 0xcc && !world_tsc_scan_is_cpuid(state->rip)
+                         ? world_tsc_scan_bytes(state->rip)
+                         : rdtsc_instruction_bytes((const unsigned char *)&code);
+    if (bytes != 0) {
+        tsc_put(run);
+        state->registers[INTERPRET_RCX] = bytes == RDTSCP_BYTES ? 0 : state->registers[INTERPRET_RCX];
+        state->rip += bytes;
+    }
+    return bytes != 0;
+}
+
+// --- the kernel -------------------------------------------------------------------------------------------------------
+
+// Which descriptors are ready now? The list is copied there and back.
+static long ppoll_ask(const uint64_t *registers)
+{
+    enum { DESCRIPTORS_MAX = 16 };
+    uint64_t list = registers[INTERPRET_RDI], count = registers[INTERPRET_RSI], timeout = registers[INTERPRET_RDX];
+    const struct timespec now = {0};
+    uint64_t copy[DESCRIPTORS_MAX];
+    _Static_assert(sizeof(struct pollfd) == sizeof copy[0], "what is copied");
+    if (count > DESCRIPTORS_MAX || timeout == 0 || interpret_load(timeout, 8) != 0 ||
+        interpret_load(timeout + 8, 8) != 0) {
+        return -ENOSYS;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        copy[i] = interpret_load(list + i * sizeof copy[0], sizeof copy[0]);
+    }
+    long ready = kernel_call(SYS_ppoll, (long)(uintptr_t)copy, (long)count, (long)(uintptr_t)&now, 0, 0, 0);
+    for (uint64_t i = 0; i < count; i++) {
+        interpret_store(list + i * sizeof copy[0], sizeof copy[0], copy[i]);
+    }
+    return ready;
+}
+
+// Calls that may be polls, too: what is ready, or whether something is there.
+static bool may_poll(uint64_t number)
+{
+    static const short numbers[] = {SYS_poll,         SYS_ppoll,   SYS_select, SYS_pselect6, SYS_epoll_wait,
+                                    SYS_epoll_pwait,  SYS_read,    SYS_readv,  SYS_recvfrom, SYS_recvmsg,
+                                    SYS_accept,       SYS_accept4, SYS_ioctl,  SYS_fcntl,    SYS_getsockopt,
+                                    SYS_sched_yield,  SYS_wait4,   SYS_semop,  SYS_msgrcv,   SYS_clock_gettime,
+                                    SYS_gettimeofday, SYS_getpid,  SYS_gettid};
+    bool may = false;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        may = may || number == (uint64_t)numbers[i];
+    }
+    return may;
+}
+
+// Questions to the kernel that change nothing are asked. false: another call.
+static bool kernel_ask(struct lookahead_run *run)
+{
+    struct interpret_state *state = &run->state;
+    const uint64_t *registers = state->registers;
+    const unsigned needed = 1u << INTERPRET_RAX | 1u << INTERPRET_RDI | 1u << INTERPRET_RSI | 1u << INTERPRET_RDX;
+    if ((state->known & needed) != needed || interpret_vary_is_on()) {
+        return false;
+    }
+    bool flags = registers[INTERPRET_RAX] == SYS_fcntl && registers[INTERPRET_RSI] == F_GETFL;
+    bool ready = registers[INTERPRET_RAX] == SYS_ppoll;
+    long result = flags   ? kernel_call(SYS_fcntl, (long)registers[INTERPRET_RDI], F_GETFL, 0, 0, 0, 0)
+                  : ready ? ppoll_ask(registers)
+                          : -ENOSYS;
+    state->registers[INTERPRET_RAX] = (uint64_t)result;
+    state->known &= (uint16_t) ~(1u << INTERPRET_RCX | 1u << INTERPRET_R11);
+    state->rip += SYSCALL_BYTES;
+    run->asked = true;
+    return result != -ENOSYS;
+}
+
+static bool is_system_call(uint64_t rip)
+{
+    uint64_t code;
+    return interpret_peek(rip, &code) && (code & 0xffff) == 0x050f;
+}
+
+// --- running --------------------------------------------------------------------------------------------------------------
+
+enum { BORDERS = 12 + ATTACH_POLL_FUNCTIONS };
+
+static unsigned borders_list(const struct attach_borders *borders, uintptr_t addresses_out[BORDERS])
+{
+    unsigned count = 0;
+    addresses_out[count++] = borders->poll;
+    addresses_out[count++] = borders->poll_call;
+    addresses_out[count++] = borders->kernel_gate;
+    addresses_out[count++] = (uintptr_t)world_tsc_entry;
+    addresses_out[count++] = world_clock_gettime_entries[0];
+    addresses_out[count++] = world_clock_gettime_entries[1];
+    for (unsigned i = 0; i < sizeof borders->others / sizeof borders->others[0]; i++) {
+        addresses_out[count++] = borders->others[i];
+    }
+    for (unsigned i = 0; i < borders->function_count; i++) {
+        addresses_out[count++] = borders->functions[i].entry;
+    }
+    return count;
+}
+
+enum lookahead_stop lookahead_run(struct lookahead_run *run)
+{
+    uintptr_t addresses[BORDERS];
+    unsigned count = borders_list(run->borders, addresses);
+    const struct interpret_state *state = &run->state;
+    while (true) {
+        enum interpret_stop stop = interpret_run(&run->state, addresses, count, &run->left);
+        bool call = state->rip == run->borders->kernel_gate || (stop == INTERPRET_UNKNOWN && is_system_call(state->rip));
+        run->reason = stop == INTERPRET_LIMIT ? "too long" : interpret_reason();
+        if (stop == INTERPRET_LIMIT) {
+            return LOOKAHEAD_UNKNOWN;
+        }
+        if (call) {
+            if (!kernel_ask(run)) {
+                run->reason = "a system call";
+                return may_poll(state->registers[INTERPRET_RAX]) ? LOOKAHEAD_UNKNOWN : LOOKAHEAD_CALL;
+            }
+        } else if (state->rip == world_clock_gettime_entries[0] || state->rip == world_clock_gettime_entries[1]) {
+            if (!clock_gettime_put(run)) {
+                return LOOKAHEAD_UNKNOWN;
+            }
+        } else if (stop == INTERPRET_UNKNOWN || state->rip == (uintptr_t)world_tsc_entry) {
+            if (!tsc_read(run)) {
+                return LOOKAHEAD_UNKNOWN;
+            }
+        } else {
+            return LOOKAHEAD_POLL;
+        }
+    }
+}
+
+// --- polls ----------------------------------------------------------------------------------------------------------------
+
+static struct attach_caller caller_of(const struct interpret_state *state)
+{
+    const uint64_t *registers = state->registers;
+    return (struct attach_caller){.rbx = registers[INTERPRET_RBX],
+                                  .rbp = registers[INTERPRET_RBP],
+                                  .r12 = registers[INTERPRET_R12],
+                                  .r13 = registers[INTERPRET_R13],
+                                  .r14 = registers[INTERPRET_R14],
+                                  .r15 = registers[INTERPRET_R15],
+                                  .rsp = registers[INTERPRET_RSP] + 8,
+                                  .rip = interpret_load(registers[INTERPRET_RSP], 8)};
+}
+
+bool lookahead_at_function(const struct lookahead_run *run)
+{
+    return run->state.rip != run->borders->poll && run->state.rip != run->borders->poll_call;
+}
+
+enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out)
+{
+    const struct attach_borders *borders = run->borders;
+    const uint64_t *registers = run->state.registers;
+    const uint64_t arguments[3] = {registers[INTERPRET_RDI], registers[INTERPRET_RSI], registers[INTERPRET_RDX]};
+    uint64_t tail_ps = interpret_load((uintptr_t)borders->tail_ps, 8);
+    unsigned calls = 0, loads = 0;
+    *poll_out = (struct attach_ahead_poll){.own_ps = tail_ps, .function = ATTACH_POLL_FUNCTIONS};
+    if (interpret_load((uintptr_t)borders->found, 1) != 0) {
+        return ATTACH_FINDS;
+    }
+    if (run->state.rip == borders->poll) {
+        poll_out->key = arguments[0];
+        poll_out->word = arguments[1];
+        return ATTACH_IDLE;
+    }
+    if (run->state.rip == borders->poll_call) {
+        poll_out->key = arguments[1];
+        poll_out->own_ps += borders->poll_call_ps;
+        return ATTACH_IDLE;
+    }
+    for (unsigned i = 0; i < borders->function_count; i++) {
+        if (run->state.rip == borders->functions[i].entry) {
+            const struct attach_caller caller = caller_of(&run->state);
+            enum attach_idle idle = borders->functions[i].is_idle(arguments, &caller, poll_out, &calls, &loads);
+            poll_out->function = i;
+            poll_out->function_ps = calls * borders->call_ps + loads * borders->load_ps;
+            memcpy(poll_out->arguments, arguments, sizeof arguments);
+            poll_out->own_ps = tail_ps + poll_out->function_ps;
+            return idle;
+        }
+    }
+    return ATTACH_FINDS;
+}
+
+bool lookahead_still_idle(const struct attach_caller *caller, const struct attach_borders *borders,
+                          struct attach_ahead_poll *poll)
+{
+    struct attach_ahead_poll now;
+    unsigned calls = 0, loads = 0;
+    if (poll->function >= borders->function_count) {
+        return true;
+    }
+    bool idle = borders->functions[poll->function].is_idle(poll->arguments, caller, &now, &calls, &loads) == ATTACH_IDLE;
+    poll->word = idle ? now.word : 0;
+    return idle && calls * borders->call_ps + loads * borders->load_ps == poll->function_ps;
+}
+
+void lookahead_pass(struct lookahead_run *run, uint64_t own_ps)
+{
+    const struct attach_borders *borders = run->borders;
+    interpret_store((uintptr_t)borders->tail_ps, 8, 0);
+    interpret_change((uintptr_t)borders->now_ps, interpret_now((uintptr_t)borders->now_ps) + own_ps);
+    return_with(run, 0);
+}
