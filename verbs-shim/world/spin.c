@@ -305,6 +305,10 @@ static void on_timer(int number, siginfo_t *info, void *context)
         check_after(ATTACH_REAL_SPIN_LOOK_US);
         return;
     }
+    if (world_spin_shared_follows()) {
+        check_after(ATTACH_REAL_SPIN_LOOK_RARELY_US);
+        return;
+    }
     start_stepping(registers);
     if (!note(registers)) {
         not_proved(registers);

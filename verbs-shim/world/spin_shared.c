@@ -39,6 +39,7 @@ static __thread struct {
     struct site sites[SITES];
     unsigned next;
     unsigned accesses; // accesses that are still to be checked
+    unsigned looked;   // the same at the last look
     unsigned calls;
     unsigned backoff, skip; // backoff: checks without a window; skip: how many are left
 } spin;
@@ -48,7 +49,7 @@ static bool begin(unsigned accesses)
     for (unsigned i = 0; i < SITES; i++) {
         spin.sites[i].count = 0;
     }
-    spin.accesses = accesses;
+    spin.accesses = spin.looked = accesses;
     spin.on = attach_window_open();
     world_spin_check_later(); // whatever the result is
     spin.calls = attach_calls();
@@ -103,6 +104,15 @@ static bool moves_data(const unsigned char *code)
     return repeats && ((*code >= 0xa4 && *code <= 0xa7) || (*code >= 0xaa && *code <= 0xaf));
 }
 
+// On a slow machine the accesses of a check take longer than the time between two checks. Another check would begin with
+// all accesses, again and again, and the thread would never run without being followed.
+bool world_spin_shared_follows(void)
+{
+    bool follows = spin.on && spin.calls == attach_calls() && spin.accesses != spin.looked;
+    spin.looked = spin.accesses;
+    return follows;
+}
+
 bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned page_count)
 {
     if (!spin.on || spin.calls != attach_calls()) {
@@ -121,6 +131,7 @@ bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned
         registers[REG_EFL] |= spin.on ? TRAP_FLAG : 0;
         if (!spin.on) {
             attach_window_close();
+            world_spin_check_later(); // from here on it runs as fast as it can
         }
         return spin.on;
     }

@@ -144,6 +144,7 @@ bool world_spin_shared_begin(void);
 void world_spin_shared_end(void); // no access is checked any more
 // An access whose page is accessible now. true: only for this access, which is made by a single step.
 bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned page_count);
+bool world_spin_shared_follows(void); // an access was checked since the last time
 // A single step is done. true: it was for such an access.
 bool world_spin_shared_stepped(greg_t *registers);
 
