@@ -1,0 +1,66 @@
+// What the files of interpret_vary.h share. Private to them.
+#pragma once
+
+#include "verbs-shim/world/interpret_internal.h"
+#include "verbs-shim/world/interpret_vary.h"
+
+typedef struct interpret_state state_t;
+typedef struct interpret_instruction instruction_t;
+typedef struct interpret_operand operand_t;
+typedef struct interpret_vary vary_t;
+
+// What computing may add to a value beside its rate, by rounding.
+static const double vary_slack = 4;
+static const vary_t steady = {INTERPRET_STEADY, 8, 0, 0}, any = {INTERPRET_ANY, 8, 0, 0};
+
+// The flags are those of comparing a with b (of flags.bytes), of which only one varies.
+struct vary_flags {
+    vary_t of;                 // of a, or if `swapped` of b
+    bool swapped, only_result; // only_result: carry and overflow are not those of a comparison
+    uint64_t a, b;
+    unsigned bytes;
+};
+
+struct vary_now {
+    bool on, failed;
+    double iterations;
+    vary_t registers[INTERPRET_REGISTERS];
+    struct vary_flags flags;
+};
+extern struct vary_now vary_now; // one thread of the process runs at a time
+
+// --- bounds: something stays as it is until ... -----------------------------------------------------------------------
+
+void vary_bound_distance(vary_t vary, double distance);             // the value has moved so far
+void vary_bound_width(vary_t vary, uint64_t value, unsigned bytes); // it wraps, as an unsigned number
+void vary_bound_sign(vary_t vary, uint64_t value, unsigned bytes);  // it passes the middle of its range
+void vary_condition_bound(unsigned condition);                      // the condition holds, or not, no longer
+
+// --- values -----------------------------------------------------------------------------------------------------------
+
+bool vary_falls(vary_t vary);
+vary_t vary_is_numeric(vary_t vary); // parts of a counter are not
+vary_t vary_rising(double rate);
+vary_t vary_sum(vary_t a, vary_t b, int sign); // a + sign * b
+vary_t vary_times(vary_t vary, uint64_t by);
+vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by);
+// A quotient stays the same until its dividend has moved by `distance`, at this rate. If that is soon, it is as `otherwise`
+// says.
+vary_t vary_quotient(double distance, double rate, vary_t otherwise);
+vary_t vary_masked(vary_t vary, uint64_t mask);    // the bits of the mask
+vary_t vary_narrowed(vary_t vary, unsigned bytes); // as a value of 4 bytes it may move the other way
+void vary_flags_of(vary_t a_vary, uint64_t a, vary_t b_vary, uint64_t b, unsigned bytes, bool only_result);
+
+// --- operands, memory and addresses -----------------------------------------------------------------------------------
+
+vary_t vary_of(const state_t *state, const instruction_t *instruction, const operand_t *operand);
+// value: that is put there, of the operand's width.
+void vary_put(const state_t *state, const instruction_t *instruction, const operand_t *operand, vary_t vary,
+              uint64_t value);
+uint64_t vary_value_of(const state_t *state, const instruction_t *instruction, const operand_t *operand);
+vary_t vary_of_address(const operand_t *operand);
+// false: it varies, or is not known.
+bool vary_address_of(const state_t *state, const instruction_t *instruction, const operand_t *operand,
+                     uint64_t *address_out);
+vary_t vary_loaded(uint64_t address, unsigned bytes);
+void vary_stored(uint64_t address, unsigned bytes, vary_t vary);
