@@ -62,10 +62,18 @@ static struct attach_borders borders_of(struct attach_slot *slot)
     };
 }
 
+// Where the program called the outermost function that polls. One that a signal handler has left by a jump is below the
+// frames of this call.
+static struct attach_caller *outermost(struct attach_caller *caller)
+{
+    bool within = (uintptr_t)attach_own.caller > (uintptr_t)__builtin_frame_address(0);
+    return within ? attach_own.caller : caller;
+}
+
 bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
                        struct attach_ahead *ahead_out)
 {
-    caller = attach_own.caller != NULL ? attach_own.caller : caller;
+    caller = outermost(caller);
     if (look_ahead == NULL || caller == NULL) {
         return false;
     }
@@ -116,7 +124,7 @@ __asm__(".text\n"
 void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, uint64_t iterations,
                       unsigned poll, enum attach_woken woken)
 {
-    attach_own.left = (struct attach_left_loop){.caller = attach_own.caller != NULL ? attach_own.caller : caller,
+    attach_own.left = (struct attach_left_loop){.caller = outermost(caller),
                                                 .known = ahead->known,
                                                 .iterations = iterations,
                                                 .poll = poll,

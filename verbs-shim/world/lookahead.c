@@ -353,6 +353,14 @@ static bool left(struct attach_known *known, struct attach_caller *caller, const
     return poll != 0 && left_at(known, caller, borders, iterations, poll, resume_out, function_out);
 }
 
+// The child has none of the threads that were in a loop.
+void world_lookahead_forked(void)
+{
+    for (unsigned i = 0; i < LOOPS; i++) {
+        loops[i].users = 0;
+    }
+}
+
 void world_lookahead_start(void)
 {
     static const struct attach_look_ahead_ops ops = {look_ahead, left};

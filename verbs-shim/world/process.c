@@ -40,6 +40,7 @@ pid_t fork(void)
         attach_forked();
         if (timed) {
             world_clocks_forked();
+            world_lookahead_forked();
             world_timers_forked();
             world_spin_start();
         }

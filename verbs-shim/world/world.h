@@ -151,6 +151,7 @@ bool world_spin_shared_stepped(greg_t *registers);
 // --- what a program does next (lookahead.c) -------------------------------------------------------------------------
 
 void world_lookahead_start(void);
+void world_lookahead_forked(void); // in the child
 
 // --- timers (timers.c) ----------------------------------------------------------------------------------------------
 
