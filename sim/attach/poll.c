@@ -167,6 +167,10 @@ static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t
     struct attach_server *server = process->server;
     struct known_loop *known = thread->known;
     known_loop_start(known, sim_now_ps(server->sim), iterations);
+    if (thread->ahead_ps != 0) { // its own time comes first
+        known->seen_ps = known->start_ps;
+        known->hit = 0;
+    }
     thread->fast_forwarded = true;
     while (!process->ended && sim_now_ps(server->sim) < known->seen_ps) {
         attach_sleep(thread, thread->loop.flags, known->seen_ps, false);
@@ -204,6 +208,7 @@ int64_t attach_serve_poll(struct attach_thread *thread, const struct attach_args
     if (is_known(thread)) {
         enum attach_woken known = known_iterations(thread, args->iterations);
         reply->poll = thread->known->hit;
+        reply->at_ps = sim_now_ps(thread->process->server->sim) - thread->ahead_ps;
         reply->iterations = thread->loop.skipped;
         reply->happened = anything_happened(thread);
         return known;

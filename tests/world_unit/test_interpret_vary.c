@@ -55,8 +55,9 @@ static void compare(const struct vary_subject *subject, uint64_t first, int64_t 
 TEST(InterpretVary, TellsNoMoreIterationsThanGoTheSameWay)
 {
     static const int64_t steps[] = {1, 2, 3, 7, 8, 100, 1000, -1, -3, -8};
-    static const uint64_t firsts[] = {0, 1, 5, 8, 99, 100, 101, 500, 992, 1000, 1001, 2147483000, 2147483647, 4294967000,
-                                      UINT64_C(1000000000000000000)};
+    static const uint64_t firsts[] = {0,    1,          5,          8,          99,
+                                      100,  101,        500,        992,        1000,
+                                      1001, 2147483000, 2147483647, 4294967000, UINT64_C(1000000000000000000)};
     for (const struct vary_subject *subject = vary_subjects; subject->name != NULL; subject++) {
         for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
             for (size_t j = 0; j < sizeof steps / sizeof steps[0]; j++) {
@@ -73,8 +74,8 @@ TEST(InterpretVary, KnowsTheEighthTimeFromEightTimesAsMany)
         subject++;
     }
     _Alignas(8) uint64_t counter = 3;
-    EXPECT_EQ(told(subject, &counter, 1), 0u);
-    EXPECT_EQ(told(subject, &counter, 4), 0u);
+    EXPECT_LE(told(subject, &counter, 1), 4u); // to 7
+    EXPECT_LE(told(subject, &counter, 4), 1u);
     EXPECT_GE(told(subject, &counter, 8), UINT64_C(100000000));
 }
 

@@ -18,6 +18,10 @@ SUBJECT(above, uint32_t, return 1000 < c ? 1 : 2;)
 SUBJECT(equal, uint32_t, return c == 1000 ? 1 : 2;)
 SUBJECT(zero, uint32_t, return c == 0 ? 1 : 2;)
 SUBJECT(signed_below, int32_t, return c < 500 ? 1 : 2;)
+SUBJECT(below_negative, int32_t, return c < -5 ? 1 : 2;)
+SUBJECT(rounded, uint32_t, return (c & -64) == 128 ? 1 : 2;)
+SUBJECT(mirrored, int32_t, return c * -3 < -1500 ? 1 : 2;)
+SUBJECT(less_one, uint32_t, return c - 1 != 0 ? 1 : 2;)
 SUBJECT(negative, int32_t, return c < 0 ? 1 : 2;)
 SUBJECT(plus, uint32_t, return c + 7 < 1000 ? 1 : 2;)
 SUBJECT(difference, uint32_t, return c - 5 < 990 ? 1 : 2;)
@@ -43,6 +47,10 @@ const struct vary_subject vary_subjects[] = {
     {"zero", zero, 4, false},
     {"signed_below", signed_below, 4, true},
     {"negative", negative, 4, true},
+    {"below_negative", below_negative, 4, false},
+    {"rounded", rounded, 4, false},
+    {"mirrored", mirrored, 4, false},
+    {"less_one", less_one, 4, false},
     {"plus", plus, 4, false},
     {"difference", difference, 4, false},
     {"scaled", scaled, 4, false},

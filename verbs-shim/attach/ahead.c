@@ -28,8 +28,7 @@ __attribute__((visibility("default"))) void attach_poll_function_add(uintptr_t e
     }
 }
 
-__attribute__((visibility("default"))) struct attach_caller *
-attach_poll_within(struct attach_caller *caller)
+__attribute__((visibility("default"))) struct attach_caller *attach_poll_within(struct attach_caller *caller)
 {
     struct attach_caller *before = attach_own.caller;
     attach_own.caller = caller;
@@ -121,16 +120,26 @@ __asm__(".text\n"
         "    jmp *%r11\n"
         ".size attach_resume_jump, .-attach_resume_jump\n");
 
-void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, uint64_t iterations,
-                      unsigned poll, enum attach_woken woken)
+void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, const struct attach_left_at *at,
+                      enum attach_woken woken)
 {
-    attach_own.left = (struct attach_left_loop){.caller = outermost(caller),
-                                                .known = ahead->known,
-                                                .iterations = iterations,
-                                                .poll = poll,
-                                                .woken = woken};
-    if (poll == 0) {
-        attach_resume(attach_own.left.caller);
+    attach_own.left = (struct attach_left_loop){
+        .caller = outermost(caller), .known = ahead->known, .at = *at, .tail_ps = attach_own.tail_ps, .woken = woken};
+    if (at->iterations == 0 && at->poll == 0) { // it goes on here
+        attach_loop_forget();
+    }
+}
+
+void attach_loop_forget(void)
+{
+    static struct attach_resume nowhere;
+    if (attach_own.left.caller != NULL) {
+        const struct attach_borders borders = borders_of(attach_own.slot);
+        const struct attach_left_at here = {0};
+        struct attach_caller nobody = {0};
+        bool function;
+        attach_own.left.caller = NULL;
+        (void)look_ahead->left(attach_own.left.known, &nobody, &borders, &here, &nowhere, &function);
     }
 }
 
@@ -144,9 +153,9 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
     }
     attach_own.left.caller = NULL;
     const struct attach_borders borders = borders_of(attach_own.slot);
-    if (look_ahead->left(left.known, caller, &borders, left.iterations, left.poll, &to, &function)) {
+    if (look_ahead->left(left.known, caller, &borders, &left.at, &to, &function)) {
         to.rax = left.woken == ATTACH_WOKEN_MEMORY; // the result of attach_poll
-        attach_own.tail_ps = 0;
+        attach_own.tail_ps = left.tail_ps;
         attach_own.left.resumed = function;
         attach_resume_jump(&to);
     }

@@ -35,7 +35,7 @@ struct attach_caller {
             "    mov %rsp, %" last "\n"                                                                                \
             "    call " #carry_out "\n"                                                                                \
             "    mov %rax, 64(%rsp)\n"                                                                                 \
-            "    mov %rsp, %rdi\n"                                                                                    \
+            "    mov %rsp, %rdi\n"                                                                                     \
             "    call attach_resume@PLT\n"                                                                             \
             "    mov (%rsp), %rbx\n"                                                                                   \
             "    mov 8(%rsp), %rbp\n"                                                                                  \
@@ -63,8 +63,8 @@ struct attach_ahead_poll {
 };
 
 enum attach_ahead_kind {
-    // `polls`, the last of which is the poll itself again, and so on until a device writes what it reads. All of them are
-    // polls of memory (attach_poll): who polls by calls may wait for anything.
+    // `polls`, the last of which is the poll itself again, and so on for `iterations`, until something changes that it reads.
+    // All of them are polls of memory (attach_poll): who polls by calls may wait for anything.
     ATTACH_AHEAD_REPEATS,
     ATTACH_AHEAD_MAKES,  // `count` polls of memory, if nobody changes what it reads until then
     ATTACH_AHEAD_ENDS,   // `count` polls, and then it does something else
@@ -84,12 +84,14 @@ struct attach_ahead {
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
+    bool works;         // of UNKNOWN: it comes to a poll that WORKS
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
     const struct attach_loop_word *words;
     unsigned word_count;
     uint64_t iterations; // of REPEATS: so many are known
-    bool steady; // what it writes is the same at each of its polls, except on the thread's stack
+    // What it writes is the same at each of its polls, except counters and the thread's stack. Not known if it was alone.
+    bool steady;
 };
 
 // Where a program goes on, and what it has written until then.
@@ -110,9 +112,10 @@ bool attach_resumed(bool *again_out);
 // A function of a library that polls, with the arguments of its caller. It would find nothing now, do nothing else and
 // return 0: IDLE, with its poll's key, word and cost, in calls and loads (BACKEND_COST_*). So its instructions are not
 // interpreted.
-enum attach_idle { ATTACH_IDLE, ATTACH_FINDS, ATTACH_IDLE_UNKNOWN };
+// WORKS: an empty poll does work of the library, of which nothing is told.
+enum attach_idle { ATTACH_IDLE, ATTACH_FINDS, ATTACH_IDLE_UNKNOWN, ATTACH_WORKS };
 typedef enum attach_idle (*attach_is_idle_t)(const uint64_t arguments[3], const struct attach_caller *caller,
-                                 struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads);
+                                             struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads);
 struct attach_poll_function {
     uintptr_t entry;
     attach_is_idle_t is_idle;
@@ -137,15 +140,21 @@ struct attach_borders {
     uint64_t poll_call_ps; // what a call that polls costs
 };
 
+// Where a thread has left a known loop.
+struct attach_left_at {
+    uint64_t iterations; // that it has made
+    unsigned poll;       // of the next one; 0: that from which it looked
+    uint64_t at_ps;      // the end of this poll
+};
+
 // How to look ahead.
 struct attach_look_ahead_ops {
     void (*look)(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                  struct attach_ahead *ahead_out);
-    // The thread has left the loop after so many iterations, at the poll of this number in the next one. The counters of
-    // the loop are advanced: in memory, and in the registers of the caller. If it is another poll than 0, from which the
-    // thread looked, where the program goes on is at *resume_out, but for the result of the poll; function_out: a function
-    // of a library is called there. false: it goes on where it is.
+    // The thread has left the loop. The counters of the loop are advanced, in memory and in the registers of the caller.
+    // Where the program goes on is at *resume_out, but for the result of the poll; function_out: a function of a library is
+    // called there. false: it goes on where it is.
     bool (*left)(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 uint64_t iterations, unsigned poll, struct attach_resume *resume_out, bool *function_out);
+                 const struct attach_left_at *at, struct attach_resume *resume_out, bool *function_out);
 };
 void attach_ahead_by(const struct attach_look_ahead_ops *ops);

@@ -478,6 +478,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     attach_own.data_bytes = 0;
     attach_own.in_call = false;
     int64_t result = slot->result;
+    const union attach_reply reply = slot->reply; // a signal handler may make calls of its own
     if (op != ATTACH_OP_THREAD_EXIT) {
         atomic_store_explicit(&attach_client.scheduled_ps, slot->now_ps, memory_order_relaxed);
         alarm_check(slot);
@@ -485,6 +486,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     compute_begin();
     if (op != ATTACH_OP_THREAD_EXIT) { // a handler would call in once more
         signals_restore(signals, interruptible);
+        slot->reply = reply;
     }
     return result;
 }

@@ -65,10 +65,12 @@ bool attach_is_alone(void); // no other thread or process sees what the program 
 // What the program does next if this poll finds nothing. false: nothing is known.
 bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
                        struct attach_ahead *ahead_out);
-// The thread has left the loop of this look after so many iterations, at the poll of that number. It goes on there when the
-// functions between the program and this one have returned: what they do until then has no effect.
-void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, uint64_t iterations,
-                      unsigned poll, enum attach_woken woken);
+// The thread has left the loop of this look. It goes on there when the functions between the program and this one have
+// returned: what they do until then has no effect.
+struct attach_left_at;
+void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, const struct attach_left_at *at,
+                      enum attach_woken woken);
+void attach_loop_forget(void); // they have not returned: a signal handler has left them by a jump
 
 void attach_sleep_really(uint64_t ns); // a constant of real_time.h
 

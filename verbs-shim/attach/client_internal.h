@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/attach/attach.h"
 #include "verbs-shim/attach/loop.h"
 #include "verbs-shim/attach/protocol.h"
@@ -30,8 +31,8 @@ extern struct attach_client {
 struct attach_left_loop {
     struct attach_caller *caller; // where it looked ahead; NULL: it has gone on
     struct attach_known *known;
-    uint64_t iterations;
-    unsigned poll;
+    struct attach_left_at at;
+    uint64_t tail_ps; // what the thread had spent then
     enum attach_woken woken;
     bool resumed; // a library's function begins with its poll carried out
 };

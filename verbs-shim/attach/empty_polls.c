@@ -97,9 +97,10 @@ static enum attach_woken poll_known(struct attach_slot *slot, const struct attac
     uint64_t iteration_ps = known_describe(slot, ahead, poll);
     uint64_t iterations = ahead->kind == ATTACH_AHEAD_MAKES ? 0 : ahead->iterations;
     enum attach_woken woken = poll_call(slot, iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
-    unsigned at = slot->reply.poll.poll;
-    attach_loop_left(ahead, caller, slot->reply.poll.iterations, at, woken);
-    return at == 0 ? woken : ATTACH_WOKEN_OUTSIDE; // this poll has no result
+    const struct attach_reply_poll *reply = &slot->reply.poll;
+    const struct attach_left_at at = {reply->iterations, reply->poll, reply->at_ps};
+    attach_loop_left(ahead, caller, &at, woken);
+    return at.iterations == 0 && at.poll == 0 ? woken : ATTACH_WOKEN_OUTSIDE; // else this poll has no result
 }
 
 // What the program does next is not known: what a loop is, is learned.
@@ -146,6 +147,8 @@ static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_p
     return poll_call(slot, 0, iteration_ps, flags, what);
 }
 
+enum { FEW = 2 };
+
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
                                     struct attach_caller *caller)
 {
@@ -153,6 +156,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }
+    attach_loop_forget();
     if (attach_greeting()->every_poll != 0) {
         return poll_once(slot, poll, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
     }
@@ -169,7 +173,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0) {
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && !ahead.works) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll of memory stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {
@@ -178,8 +182,9 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         return poll_known(slot, &ahead, poll, flags, what | (repeated ? (unsigned)ATTACH_POLL_GOES_ON : 0), caller);
     }
     if (ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES) { // others may see what it does
-        attach_loop_left(&ahead, caller, 0, 0, ATTACH_WOKEN_OUTSIDE);
+        attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
         ahead.kind = ATTACH_AHEAD_ENDS;
+        ahead.count = ahead.count < FEW ? ahead.count : FEW; // it may come to a loop of which they see nothing
     }
     if (ahead.kind == ATTACH_AHEAD_ENDS) {
         attach_own.polls_ahead += ahead.count;

@@ -151,7 +151,10 @@ static enum attach_idle is_idle(const uint64_t arguments[3], const struct attach
 {
     struct ibv_cq *cq = (struct ibv_cq *)arguments[0]; // NOLINT(performance-no-int-to-ptr)
     const volatile void *word;
-    if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST) || !ibverbs_poll_can_tell(cq)) {
+    if (!ibverbs_poll_can_tell(cq)) {
+        return ATTACH_WORKS;
+    }
+    if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST)) {
         return ATTACH_IDLE_UNKNOWN;
     }
     if (!ibverbs_poll_idle(cq, &word, calls, loads)) {

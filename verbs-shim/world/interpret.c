@@ -215,9 +215,10 @@ static bool step(struct interpret_state *state)
                  (interpret_integer(state, instruction) || interpret_flow(state, instruction) ||
                   interpret_vector(state, instruction)) &&
                  !interpret_memory_failed();
+    interpret_stack_note(state->registers[INTERPRET_RSP]);
     if (!known) {
         state->rip = at;
-        reason = interpret_memory_failed()    ? "memory"
+        reason = interpret_memory_failed() ? "memory"
                  : reason[0] != '\0'       ? reason
                                            : ZydisMnemonicGetString((ZydisMnemonic)instruction->mnemonic);
     }

@@ -39,7 +39,8 @@ static inline uint64_t interpret_cut(uint64_t value, unsigned bytes)
 }
 
 bool interpret_memory_failed(void);
-bool interpret_fault(greg_t *registers); // a fault of interpret_peek; false: another one
+void interpret_stack_note(uint64_t stack); // the stack pointer is there
+bool interpret_fault(greg_t *registers);   // a fault of interpret_peek; false: another one
 
 // false: a register that is not known, or an operand that cannot be.
 bool interpret_address(const struct interpret_state *state, const struct interpret_instruction *instruction,

@@ -16,6 +16,7 @@ static struct {
     } slots[SLOTS];
     uint32_t generation;
     unsigned count;
+    uint64_t lowest_stack;
     bool failed; // no room, or memory that cannot be read
 } memory;
 
@@ -24,6 +25,17 @@ void interpret_begin(void)
     memory.generation++;
     memory.count = 0;
     memory.failed = false;
+    memory.lowest_stack = UINT64_MAX;
+}
+
+void interpret_stack_note(uint64_t stack)
+{
+    memory.lowest_stack = stack < memory.lowest_stack ? stack : memory.lowest_stack;
+}
+
+uint64_t interpret_lowest_stack(void)
+{
+    return memory.lowest_stack;
 }
 
 void interpret_rebase(void)
@@ -110,6 +122,11 @@ struct interpret_halves *interpret_memory_halves(uint64_t address)
     const struct interpret_word *word = word_at(address);
     none = (struct interpret_halves){0};
     return memory.failed ? &none : &memory.halves[word - memory.words];
+}
+
+bool interpret_was_read(uint64_t address)
+{
+    return word_at(address)->since[INTERPRET_BEGINNING].read != 0;
 }
 
 // The part of a word that an access to `bytes` bytes at this offset touches.

@@ -163,17 +163,27 @@ static unsigned bits_of(uint64_t value)
     return value == 0 ? 0 : 64 - (unsigned)__builtin_clzll(value);
 }
 
-// The bits of the mask.
-vary_t vary_masked(vary_t vary, uint64_t mask)
+// The bits of the mask. Low bits are a rest: they count as well, until they begin anew.
+vary_t vary_masked(vary_t vary, uint64_t value, uint64_t mask)
 {
     if (vary.kind == INTERPRET_STEADY || mask == 0) {
         return steady;
     }
-    uint64_t below = bits_of(mask) == 64 ? UINT64_MAX : (UINT64_C(1) << bits_of(mask)) - 1;
     if (vary.kind == INTERPRET_COUNTER_LOW && mask == UINT32_MAX) {
         return vary;
     }
-    return vary.kind == INTERPRET_LINEAR && (vary.step & below) == 0 ? steady : any;
+    uint64_t below = bits_of(mask) == 64 ? UINT64_MAX : (UINT64_C(1) << bits_of(mask)) - 1;
+    if (vary.kind != INTERPRET_LINEAR) {
+        return any;
+    }
+    if ((vary.step & below) == 0) {
+        return steady;
+    }
+    if (mask != below) {
+        return any;
+    }
+    vary_bound_distance(vary, (double)(vary_falls(vary) ? value & mask : mask - (value & mask)));
+    return vary;
 }
 
 // --- operands -----------------------------------------------------------------------------------------------------------
@@ -301,7 +311,8 @@ uint64_t vary_value_of(const state_t *state, const instruction_t *instruction, c
 {
     uint64_t value = 0;
     (void)interpret_get(state, instruction, operand, &value);
-    return interpret_cut(value, operand->bytes);
+    // An immediate is extended to the width of the other operand.
+    return operand->kind == INTERPRET_IMMEDIATE ? value : interpret_cut(value, operand->bytes);
 }
 
 // --- flags and conditions -----------------------------------------------------------------------------------------------
@@ -326,12 +337,10 @@ void vary_flags_of(vary_t a_vary, uint64_t a, vary_t b_vary, uint64_t b, unsigne
                                          .bytes = bytes};
 }
 
-enum { OVERFLOW, BELOW, EQUAL, BELOW_OR_EQUAL, SIGN, PARITY, LESS, LESS_OR_EQUAL };
-
 // x moves, y stays; numbers from 0 to most. How far may it move before the relation may change, or x wraps?
 static uint64_t room(unsigned relation, uint64_t x, uint64_t y, uint64_t most, bool down)
 {
-    bool equal = relation == EQUAL, or_equal = relation == BELOW_OR_EQUAL;
+    bool equal = relation == VARY_EQUAL, or_equal = relation == VARY_BELOW_OR_EQUAL;
     if (equal && x == y) {
         return 0;
     }
@@ -356,14 +365,14 @@ void vary_condition_bound(unsigned condition)
     if (flags->of.kind == INTERPRET_STEADY) {
         return;
     }
-    bool carries = kind == BELOW || kind == BELOW_OR_EQUAL || kind == LESS || kind == LESS_OR_EQUAL;
-    if (flags->of.kind == INTERPRET_ANY || kind == OVERFLOW || kind == PARITY || (flags->only_result && carries) ||
-        (kind == SIGN && flags->swapped)) {
+    bool carries = kind == VARY_BELOW || kind == VARY_BELOW_OR_EQUAL || kind == VARY_LESS || kind == VARY_LESS_OR_EQUAL;
+    if (flags->of.kind == INTERPRET_ANY || kind == VARY_OVERFLOW || kind == VARY_PARITY ||
+        (flags->only_result && carries) || (kind == VARY_SIGN && flags->swapped)) {
         vary_now.failed = true;
         return;
     }
-    bool down = vary_falls(flags->of), is_signed = kind == LESS || kind == LESS_OR_EQUAL;
-    if (kind == SIGN) { // of the difference
+    bool down = vary_falls(flags->of), is_signed = kind == VARY_LESS || kind == VARY_LESS_OR_EQUAL;
+    if (kind == VARY_SIGN) { // of the difference
         uint64_t difference = interpret_cut(flags->a - flags->b, flags->bytes);
         uint64_t top = UINT64_C(1) << (8 * flags->bytes - 1);
         uint64_t at = difference & (top - 1);
@@ -372,9 +381,9 @@ void vary_condition_bound(unsigned condition)
     }
     uint64_t a = ordered(flags->a, flags->bytes, is_signed), b = ordered(flags->b, flags->bytes, is_signed);
     uint64_t x = flags->swapped ? b : a, y = flags->swapped ? a : b;
-    bool or_equal = kind == BELOW_OR_EQUAL || kind == LESS_OR_EQUAL;
-    unsigned relation = kind == EQUAL                ? EQUAL
-                        : or_equal != flags->swapped ? BELOW_OR_EQUAL
-                                                     : BELOW; // a < b: not b <= a
+    bool or_equal = kind == VARY_BELOW_OR_EQUAL || kind == VARY_LESS_OR_EQUAL;
+    unsigned relation = kind == VARY_EQUAL           ? VARY_EQUAL
+                        : or_equal != flags->swapped ? VARY_BELOW_OR_EQUAL
+                                                     : VARY_BELOW; // a < b: not b <= a
     vary_bound_distance(flags->of, (double)room(relation, x, y, most_of(flags->bytes), down));
 }

@@ -13,6 +13,18 @@ typedef struct interpret_vary vary_t;
 static const double vary_slack = 4;
 static const vary_t steady = {INTERPRET_STEADY, 8, 0, 0}, any = {INTERPRET_ANY, 8, 0, 0};
 
+// Half of a condition's number in instructions; odd numbers are the opposites.
+enum {
+    VARY_OVERFLOW,
+    VARY_BELOW,
+    VARY_EQUAL,
+    VARY_BELOW_OR_EQUAL,
+    VARY_SIGN,
+    VARY_PARITY,
+    VARY_LESS,
+    VARY_LESS_OR_EQUAL
+};
+
 // The flags are those of comparing a with b (of flags.bytes), of which only one varies.
 struct vary_flags {
     vary_t of;                 // of a, or if `swapped` of b
@@ -47,8 +59,8 @@ vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by);
 // A quotient stays the same until its dividend has moved by `distance`, at this rate. If that is soon, it is as `otherwise`
 // says.
 vary_t vary_quotient(double distance, double rate, vary_t otherwise);
-vary_t vary_masked(vary_t vary, uint64_t mask);    // the bits of the mask
-vary_t vary_narrowed(vary_t vary, unsigned bytes); // as a value of 4 bytes it may move the other way
+vary_t vary_masked(vary_t vary, uint64_t value, uint64_t mask); // the bits of the mask
+vary_t vary_narrowed(vary_t vary, unsigned bytes);              // as a value of 4 bytes it may move the other way
 void vary_flags_of(vary_t a_vary, uint64_t a, vary_t b_vary, uint64_t b, unsigned bytes, bool only_result);
 
 // --- operands, memory and addresses -----------------------------------------------------------------------------------

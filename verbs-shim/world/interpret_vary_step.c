@@ -41,8 +41,8 @@ static bool arithmetic(const state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_AND:
     case ZYDIS_MNEMONIC_TEST:
         result = same                              ? a_vary
-                 : b_vary.kind == INTERPRET_STEADY ? vary_masked(a_vary, b)
-                 : a_vary.kind == INTERPRET_STEADY ? vary_masked(b_vary, a)
+                 : b_vary.kind == INTERPRET_STEADY ? vary_masked(a_vary, a, b)
+                 : a_vary.kind == INTERPRET_STEADY ? vary_masked(b_vary, b, a)
                                                    : any;
         vary_flags_of(result, a & b, steady, 0, to->bytes, false);
         if (mnemonic == ZYDIS_MNEMONIC_AND) {
@@ -60,7 +60,7 @@ static bool arithmetic(const state_t *state, const instruction_t *instruction)
     }
     default: // ADC, SBB, XOR
         if (mnemonic != ZYDIS_MNEMONIC_XOR) {
-            vary_condition_bound(2 * BELOW);
+            vary_condition_bound(2 * VARY_BELOW);
         }
         result = a_vary.kind == INTERPRET_STEADY && b_vary.kind == INTERPRET_STEADY ? steady : any;
         vary_flags_of(result, 0, steady, 0, to->bytes, true);
@@ -84,7 +84,9 @@ static bool unary(const state_t *state, const instruction_t *instruction)
         value--;
     } else {
         result = vary.kind == INTERPRET_STEADY ? steady : any;
-        vary_flags_of(result, 0, steady, 0, to->bytes, true);
+        if (instruction->mnemonic == ZYDIS_MNEMONIC_NEG) { // the others leave the flags as they are
+            vary_flags_of(result, 0, steady, 0, to->bytes, true);
+        }
     }
     vary_put(state, instruction, to, result, value);
     return true;
@@ -121,7 +123,10 @@ static bool shift(const state_t *state, const instruction_t *instruction)
                      : result;
         value >>= by;
     }
-    vary_flags_of(result, value, steady, 0, to->bytes, true);
+    bool rotates = instruction->mnemonic == ZYDIS_MNEMONIC_ROL || instruction->mnemonic == ZYDIS_MNEMONIC_ROR;
+    if (by != 0 && !(rotates && result.kind == INTERPRET_STEADY)) { // else all flags, or most, stay as they are
+        vary_flags_of(result, value, steady, 0, to->bytes, true);
+    }
     vary_put(state, instruction, to, result, value);
     return true;
 }
@@ -322,6 +327,17 @@ static bool is_on_steady_values(const state_t *state, const instruction_t *instr
     return unchanged;
 }
 
+enum { STRING_BYTES_MAX = 4096 };
+
+static bool is_steady_memory(uint64_t address, uint64_t bytes)
+{
+    bool unchanged = true;
+    for (uint64_t word = address & ~UINT64_C(7); word < address + bytes && unchanged; word += 8) {
+        unchanged = vary_loaded(word, 8).kind == INTERPRET_STEADY;
+    }
+    return unchanged;
+}
+
 // Strings and vectors: only if nothing varies in what they touch.
 static bool other(const state_t *state, const instruction_t *instruction)
 {
@@ -363,13 +379,9 @@ static bool other(const state_t *state, const instruction_t *instruction)
                 return false;
             }
         }
-        for (uint64_t i = 0; i < count && i < 4096; i++) { // 8 bytes at most each
-            if ((loads && vary_loaded(state->registers[INTERPRET_RSI] + 8 * i, 1).kind != INTERPRET_STEADY) ||
-                vary_loaded(state->registers[INTERPRET_RDI] + 8 * i, 1).kind != INTERPRET_STEADY) {
-                return false;
-            }
-        }
-        return true;
+        uint64_t bytes = count < STRING_BYTES_MAX ? 8 * count : 0; // at most; more are not interpreted
+        return is_steady_memory(state->registers[INTERPRET_RDI], bytes) &&
+               (!loads || is_steady_memory(state->registers[INTERPRET_RSI], bytes));
     }
     default:
         return is_on_steady_values(state, instruction);

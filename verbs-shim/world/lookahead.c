@@ -12,10 +12,11 @@
 #include "verbs-shim/world/world.h"
 
 enum {
-    LOOPS = 32,
+    LOOPS = 64,
     SITES = 64,
-    STACK_BYTES = 1 << 20,
-    POLLS_FIRST = 8, // that are looked ahead of
+    RED_ZONE_BYTES = 128,
+    POLLS_FIRST = 8,
+    POLLS_MAX = 1 << 30,
     UNKNOWN_FIRST = 4,
     BACKOFF_MAX = 1023
 };
@@ -55,32 +56,52 @@ static uint64_t counter_iterations(const struct lookahead_counter *counter, uint
     return distance % step == 0 && distance / step >= 0 ? (uint64_t)(distance / step) : UINT64_MAX;
 }
 
-// How many iterations are known from now on; 0: none. Words that count are read anew.
-static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders, uint64_t now_ps)
+// The words are as they were, but for counters, which are read anew. All of these have moved by the same iterations, which
+// are *passed_out: what is known of a loop may be known of their differences.
+static bool words_same(struct attach_known *loop, uint64_t *passed_out)
 {
-    uint64_t most = loop->ahead.kind == ATTACH_AHEAD_MAKES ? !loop->timed : loop->ahead.iterations, left = most;
+    bool any = false;
+    *passed_out = 0;
     for (unsigned i = 0; i < loop->ahead.word_count; i++) {
         struct attach_loop_word *word = &loop->words[i];
         const struct lookahead_counter *counter = counter_at(loop, word->address);
         uint64_t now, mask = word->mask & ~(counter != NULL ? counter_mask(counter) : 0);
         // the program may have unmapped it
         if (!interpret_peek(word->address, &now) || ((now ^ word->value) & mask) != 0) {
-            return 0;
+            return false;
         }
         if (counter != NULL) {
             uint64_t passed = counter_iterations(counter, counter_value(counter, now));
-            left = passed >= most ? 0 : most - passed < left ? most - passed : left;
+            if (any && passed != *passed_out) {
+                return false;
+            }
+            any = true;
+            *passed_out = passed;
             word->value = now;
         }
     }
-    uint64_t iteration_ps = 0;
+    for (unsigned i = 0; i < loop->counter_count; i++) { // registers are those of the caller
+        any = any && loop->counters[i].address != 0;
+    }
+    return any || *passed_out == 0;
+}
+
+// How many iterations are known from now on; 0: none.
+static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders, uint64_t now_ps)
+{
+    uint64_t most = loop->ahead.kind == ATTACH_AHEAD_MAKES ? !loop->timed : loop->ahead.iterations;
+    uint64_t passed, iteration_ps = 0;
+    if (!words_same(loop, &passed) || passed >= most) {
+        return 0;
+    }
+    uint64_t left = most - passed;
     for (unsigned i = 0; i < loop->ahead.count; i++) {
         iteration_ps += loop->ahead.polls[i].own_ps;
         if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
             return 0;
         }
     }
-    if (loop->timed && left != 0) {
+    if (loop->timed) {
         uint64_t in_time = loop->until_ps > now_ps ? (loop->until_ps - now_ps) / iteration_ps : 0;
         left = in_time < left ? in_time : left;
     }
@@ -94,7 +115,7 @@ static struct attach_known *loop_find(const struct attach_caller *caller, uint64
     for (unsigned i = 0; i < LOOPS; i++) {
         struct attach_known *loop = &loops[i];
         bool may = loop->ahead.count != 0 && loop->key == key && memcmp(&loop->caller, caller, sizeof *caller) == 0 &&
-                   (loop->counter_count == 0 || loop->users == 0);
+                   (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone);
         *iterations_out = may ? iterations_left(loop, borders, now_ps) : 0;
         if (*iterations_out != 0) {
             return loop;
@@ -132,6 +153,7 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
     const struct interpret_word *words = interpret_words(&count);
     loop->caller = *caller;
     loop->key = key;
+    loop->alone = borders->alone;
     loop->ahead = *ahead;
     loop->ahead.known = loop;
     loop->ahead.words = loop->words;
@@ -152,28 +174,38 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
 
 // --- looking ------------------------------------------------------------------------------------------------------------
 
-// What is known of a poll. How many polls are worth looking ahead of: twice as many if it came to them without an event.
-// Whether only counters differ is tried more and more rarely where it did not help (exponential backoff).
+// What is known of a poll. wanted: how many polls are worth looking ahead of: four times as many if it came to them without
+// an event, half as many if an event came soon. Whether only counters differ is tried more and more rarely where it did not
+// help (exponential backoff).
 static struct site {
-    uint64_t key;
-    unsigned polls, unknown;
-    unsigned backoff, skips;
+    uint64_t key, wanted;
+    unsigned cycle; // polls of the last loop; 0: not known
+    unsigned unknown, backoff, skips;
 } sites[SITES];
 
 static struct site *site_of(uint64_t key)
 {
     struct site *site = &sites[(key ^ key >> 8) % SITES];
     if (site->key != key) {
-        *site = (struct site){.key = key, .polls = POLLS_FIRST};
+        *site = (struct site){.key = key, .wanted = POLLS_FIRST};
     }
     return site;
 }
 
 static void polls_more(struct site *site)
 {
-    if (site->polls < ATTACH_AHEAD_POLLS) {
-        site->polls = 2 * site->polls < ATTACH_AHEAD_POLLS ? 2 * site->polls : ATTACH_AHEAD_POLLS;
+    if (site->wanted < POLLS_MAX) {
+        site->wanted *= 4;
         site->backoff = site->skips = 0;
+    }
+}
+
+static void polls_were(struct site *site, uint64_t made, uint64_t known)
+{
+    if (made >= known) {
+        polls_more(site);
+    } else if (made < site->wanted / 4) {
+        site->wanted /= 2;
     }
 }
 
@@ -181,21 +213,25 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
                        struct attach_ahead *ahead, struct attach_known *known)
 {
     struct site *site = site_of(key);
+    if (site->cycle != 0 && site->cycle < site->wanted &&
+        lookahead_cycle(caller, key, borders, site->cycle, true, ahead, known) == LOOKAHEAD_CYCLE) {
+        return;
+    }
     bool counters = site->skips == 0;
     site->skips -= !counters;
-    enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->polls, counters, ahead, known);
+    enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, counters, ahead, known);
+    site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : 0;
     if (found == LOOKAHEAD_CYCLE) {
         site->backoff = 0;
-        site->polls = ahead->count > 1 ? ahead->count : 2;
     } else if (found == LOOKAHEAD_NO_CYCLE) {
         site->backoff = site->backoff < BACKOFF_MAX ? 2 * site->backoff + 1 : site->backoff;
         site->skips = site->backoff;
     }
-    if (ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady && !borders->alone && ahead->count == site->polls) {
+    if (ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady && !borders->alone) {
         polls_more(site); // the thread makes these polls one by one, which is worth to avoid
     }
     // Once only, the dynamic linker may look for a function.
-    if (ahead->kind == ATTACH_AHEAD_UNKNOWN && site->unknown < UNKNOWN_FIRST) {
+    if (ahead->kind == ATTACH_AHEAD_UNKNOWN && !ahead->works && site->unknown < UNKNOWN_FIRST) {
         site->unknown++;
         ahead->kind = ATTACH_AHEAD_ENDS;
     }
@@ -208,6 +244,7 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     struct attach_known *known = loop_find(caller, key, borders, &iterations);
     if (known != NULL) {
         known->users++;
+        known->given = iterations;
         *ahead_out = known->ahead;
         ahead_out->iterations = iterations;
         return;
@@ -222,6 +259,7 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     if (ahead_out->kind == ATTACH_AHEAD_REPEATS || ahead_out->kind == ATTACH_AHEAD_MAKES) {
         if (loop_keep(known, caller, key, ahead_out, borders)) {
             known->users++;
+            known->given = ahead_out->kind == ATTACH_AHEAD_MAKES ? 1 : ahead_out->iterations;
             *ahead_out = known->ahead;
         } else {
             ahead_out->kind = ATTACH_AHEAD_UNKNOWN;
@@ -257,16 +295,24 @@ static uint64_t changed_bytes(uint64_t a, uint64_t b)
     return mask;
 }
 
+// Where the counter is by now, if others count as well: it moves by as much as it did in the interpretation.
+static uint64_t counter_moved(const struct lookahead_counter *counter, const struct interpret_word *word, uint64_t now)
+{
+    uint64_t mask = counter_mask(counter), by = (word->now & mask) - (word->since[INTERPRET_BEGINNING].value & mask);
+    return (now & ~mask) | (((now & mask) + by) & mask);
+}
+
 // What the program has written, but below its stack, and where others have not written since. false: too much.
-static bool writes_take(const struct attach_borders *borders, struct attach_resume *to)
+static bool writes_take(const struct attach_known *loop, const struct attach_borders *borders, struct attach_resume *to)
 {
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
     to->count = 0;
     for (unsigned i = 0; i < count; i++) {
         const struct interpret_word *word = &words[i];
+        const struct lookahead_counter *counter = counter_at(loop, word->address);
         uint64_t mask = lookahead_mask(word->since[INTERPRET_BEGINNING].written), now;
-        bool dead = word->address < to->rsp && word->address >= to->rsp - STACK_BYTES;
+        bool dead = word->address < to->rsp && word->address >= interpret_lowest_stack() - RED_ZONE_BYTES;
         if (mask == 0 || dead || lookahead_is_own(borders, word->address)) {
             continue;
         }
@@ -274,8 +320,10 @@ static bool writes_take(const struct attach_borders *borders, struct attach_resu
             return false;
         }
         mask &= ~changed_bytes(now, word->since[INTERPRET_BEGINNING].value);
+        mask &= counter != NULL ? ~counter_mask(counter) : UINT64_MAX;
+        uint64_t others = counter != NULL ? counter_moved(counter, word, now) : now;
         to->words[to->count].address = word->address;
-        to->words[to->count++].value = (now & ~mask) | (word->now & mask);
+        to->words[to->count++].value = (others & ~mask) | (word->now & mask);
     }
     return true;
 }
@@ -283,7 +331,8 @@ static bool writes_take(const struct attach_borders *borders, struct attach_resu
 // Counters are where they are after so many iterations. Registers: of the caller.
 static void counters_advance(struct attach_known *loop, struct attach_caller *caller, uint64_t iterations)
 {
-    static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12, INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
+    static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12,
+                                    INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
     uint64_t *const registers[] = {&caller->rbx, &caller->rbp, &caller->r12, &caller->r13, &caller->r14, &caller->r15};
     for (unsigned i = 0; i < loop->counter_count; i++) {
         const struct lookahead_counter *counter = &loop->counters[i];
@@ -311,46 +360,53 @@ static void words_preset(struct attach_known *loop, uint64_t iterations)
         const struct lookahead_counter *counter = &loop->counters[i];
         if (counter->address != 0) {
             uint64_t value = counter_value(counter, interpret_now(counter->address)) + counter->step * iterations;
-            interpret_preset(counter->address, value << (counter->bytes == 8 ? 0 : 32 * counter->half), counter_mask(counter));
+            interpret_preset(counter->address, value << (counter->bytes == 8 ? 0 : 32 * counter->half),
+                             counter_mask(counter));
         }
     }
 }
 
-// The iteration in which the thread has left the loop, up to that poll.
+// From the beginning of an iteration on, over so many polls, to the one at which the thread has left the loop.
 static bool left_at(struct attach_known *loop, const struct attach_caller *caller, const struct attach_borders *borders,
-                    uint64_t iterations, unsigned poll, struct attach_resume *to, bool *function_out)
+                    uint64_t iterations, unsigned polls, uint64_t left_ps, struct attach_resume *to, bool *function_out)
 {
-    uint64_t began_ps = *borders->now_ps;
-    for (unsigned i = 0; i < poll; i++) {
-        began_ps -= loop->ahead.polls[i].own_ps;
+    uint64_t began_ps = left_ps;
+    for (unsigned i = 0; i < polls; i++) {
+        began_ps -= loop->ahead.polls[i % loop->ahead.count].own_ps;
     }
     interpret_begin();
     words_preset(loop, iterations);
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps);
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
     for (unsigned passed = 0; lookahead_run(&run) == LOOKAHEAD_POLL; passed++) {
-        if (passed + 1 == poll) {
+        if (passed + 1 == polls) {
             *function_out = lookahead_at_function(&run);
             if (!*function_out) {
                 lookahead_return(&run);
             }
             resume_take(&run.state, to);
-            return writes_take(borders, to);
+            return writes_take(loop, borders, to);
         }
-        lookahead_pass(&run, loop->ahead.polls[passed].own_ps);
+        lookahead_pass(&run, loop->ahead.polls[passed % loop->ahead.count].own_ps);
     }
     return false;
 }
 
+// The last iteration is interpreted, too, if there was one: what it writes may be read later.
 static bool left(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 uint64_t iterations, unsigned poll, struct attach_resume *resume_out, bool *function_out)
+                 const struct attach_left_at *at, struct attach_resume *resume_out, bool *function_out)
 {
-    struct site *site = site_of(known->key);
     known->users--;
-    if (known->ahead.kind == ATTACH_AHEAD_MAKES && poll == site->polls) {
-        polls_more(site);
+    if (at->poll > known->ahead.count) {
+        return false;
     }
-    counters_advance(known, caller, iterations);
-    return poll != 0 && left_at(known, caller, borders, iterations, poll, resume_out, function_out);
+    bool is_long = known->given > POLLS_MAX;
+    polls_were(site_of(known->key), at->iterations * known->ahead.count + at->poll,
+               is_long ? UINT64_MAX : known->given * known->ahead.count);
+    bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS;
+    unsigned polls = (again ? known->ahead.count : 0) + at->poll;
+    counters_advance(known, caller, at->iterations - again);
+    return polls != 0 &&
+           left_at(known, caller, borders, at->iterations - again, polls, at->at_ps, resume_out, function_out);
 }
 
 // The child has none of the threads that were in a loop.

@@ -9,17 +9,23 @@
 
 #include "verbs-shim/world/lookahead_internal.h"
 
-enum { STACK_BYTES = 1 << 20 };
+enum {
+    STACK_BYTES = 1 << 20,
+    RED_ZONE_BYTES = 128,
+    LONG_WAIT = 256
+}; // LONG_WAIT: polls, for which more instructions are interpreted
 
 typedef struct lookahead_counter counter_t;
 
-static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12, INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
+static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12,
+                                INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
 
 // The stack below a call that has returned holds no values (3.2.2): what is read there, padding for example, means
 // nothing.
 bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack)
 {
-    return word->since[point].read != 0 && (word->address >= stack || word->address < stack - STACK_BYTES);
+    return word->since[point].read != 0 &&
+           (word->address >= stack || word->address < interpret_lowest_stack() - RED_ZONE_BYTES);
 }
 
 static bool is_of_stack(uint64_t address, uint64_t stack)
@@ -31,8 +37,8 @@ static bool is_of_stack(uint64_t address, uint64_t stack)
 
 // What has changed since that point, as counters. Returns their number; more than LOOKAHEAD_COUNTERS: it is not the same
 // place of the program, or too much.
-static unsigned differs(const struct lookahead_run *run, const struct interpret_state *before, enum interpret_point point,
-                        counter_t counters_out[LOOKAHEAD_COUNTERS])
+static unsigned differs(const struct lookahead_run *run, const struct interpret_state *before,
+                        enum interpret_point point, counter_t counters_out[LOOKAHEAD_COUNTERS])
 {
     const struct interpret_state *state = &run->state;
     uint64_t stack = before->registers[INTERPRET_RSP];
@@ -78,9 +84,8 @@ static bool is_steady(const struct attach_borders *borders, uint64_t stack)
     const struct interpret_word *words = interpret_words(&count);
     for (unsigned i = 0; i < count; i++) {
         const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
-        bool counts = interpret_vary_is_on() &&
-                      (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
-                       interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
+        bool counts = interpret_vary_is_on() && (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
+                                                 interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
         if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 && !counts &&
             !is_of_stack(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
             return false;
@@ -102,8 +107,8 @@ static bool same(struct interpret_vary a, struct interpret_vary b)
 }
 
 // The counters have changed by what was assumed, in each iteration, and nothing else has that the loop depends on.
-static bool is_confirmed(const struct lookahead_run *run, const struct interpret_state *before, const counter_t *counters,
-                         unsigned count)
+static bool is_confirmed(const struct lookahead_run *run, const struct interpret_state *before,
+                         const counter_t *counters, unsigned count)
 {
     counter_t now[LOOKAHEAD_COUNTERS];
     bool confirmed = differs(run, before, INTERPRET_BEGINNING, now) == count;
@@ -124,8 +129,9 @@ static bool is_confirmed(const struct lookahead_run *run, const struct interpret
             for (unsigned c = 0; c < count; c++) {
                 counts = counts || (counters[c].address == words[i].address && counters[c].half == half);
             }
-            confirmed = confirmed && (vary.kind == INTERPRET_STEADY || counts || lookahead_is_own(run->borders, words[i].address) ||
-                                      !lookahead_is_input(&words[i], INTERPRET_BEGINNING, before->registers[INTERPRET_RSP]));
+            confirmed = confirmed &&
+                        (vary.kind == INTERPRET_STEADY || counts || lookahead_is_own(run->borders, words[i].address) ||
+                         !lookahead_is_input(&words[i], INTERPRET_BEGINNING, before->registers[INTERPRET_RSP]));
         }
     }
     for (unsigned i = 0; i < sizeof saved && confirmed; i++) {
@@ -153,9 +159,10 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
         }
     }
     uint64_t began_ps = *borders->now_ps + *borders->tail_ps, passed_ps = 0;
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps);
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
     const struct interpret_state before = run.state;
     run.period_ps = period_ps; // checked below
+    interpret_vary_word((uintptr_t)borders->now_ps, 0, interpret_linear(period_ps, 8));
     *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
     bool idle = true;
     while (idle && ahead->count < polls) {
@@ -170,10 +177,12 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
         }
     }
     ahead->reason = run.reason;
-    bool repeats = idle && passed_ps <= run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
+    bool repeats =
+        idle && passed_ps == run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
     ahead->iterations = interpret_vary_iterations();
-    known->timed = run.clocks;
-    known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps : UINT64_MAX / 2);
+    known->timed = lookahead_reads_clocks(&run);
+    known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps
+                                                                                       : UINT64_MAX / 2);
     interpret_vary_end();
     return repeats && ahead->iterations > 0;
 }
@@ -193,10 +202,13 @@ struct candidates {
 };
 
 // makes_out: all are polls of memory, and depend on memory alone. timed_out: or on clocks.
-static void search(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders, unsigned polls,
-                   struct attach_ahead *ahead, struct candidates *candidates, bool *makes_out, bool *timed_out)
+static void search(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                   uint64_t wanted, struct attach_ahead *ahead, struct candidates *candidates, bool *makes_out,
+                   bool *timed_out)
 {
-    struct lookahead_run run = lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps);
+    struct lookahead_run run =
+        lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps,
+                        wanted > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS);
     const struct interpret_state beginning = run.state;
     struct interpret_state base = beginning;
     counter_t counters[LOOKAHEAD_COUNTERS];
@@ -209,14 +221,16 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     while (true) {
         enum lookahead_stop stop = lookahead_run(&run);
         struct attach_ahead_poll poll;
-        enum attach_idle idle = stop != LOOKAHEAD_POLL                     ? ATTACH_IDLE_UNKNOWN
-                                : ahead->count == polls ? ATTACH_IDLE_UNKNOWN
-                                                                           : lookahead_describe(&run, &poll);
+        enum attach_idle idle = stop != LOOKAHEAD_POLL ? ATTACH_IDLE_UNKNOWN
+                                : ahead->count == ATTACH_AHEAD_POLLS || ahead->count >= wanted
+                                    ? ATTACH_IDLE_UNKNOWN
+                                    : lookahead_describe(&run, &poll);
         if (idle != ATTACH_IDLE) {
             ahead->kind = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
             ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : run.reason;
+            ahead->works = stop == LOOKAHEAD_POLL && idle == ATTACH_WORKS;
             *makes_out = !calls && !run.asked;
-            *timed_out = run.clocks;
+            *timed_out = lookahead_reads_clocks(&run);
             return;
         }
         calls = calls || run.state.rip == borders->poll_call;
@@ -225,7 +239,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         lookahead_pass(&run, poll.own_ps);
         ahead->steady = ahead->steady && (borders->alone || is_steady(borders, caller->rsp));
         unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
-        if (count == 0 && !run.clocks) {
+        if (count == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = calls || run.asked ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_REPEATS;
             ahead->reason = "a loop of calls";
             return;
@@ -235,7 +249,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
             *candidate = (struct candidate){.polls = ahead->count, .counter_count = count, .period_ps = passed_ps};
             memcpy(candidate->counters, counters, sizeof counters);
         }
-        if (lead != 0 && differs(&run, &base, INTERPRET_BASE, counters) == 0 && !run.clocks) {
+        if (lead != 0 && differs(&run, &base, INTERPRET_BASE, counters) == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = ATTACH_AHEAD_ENDS;
             ahead->count = lead;
             *makes_out = !calls && !run.asked;
@@ -249,9 +263,6 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     }
 }
 
-// Iterations of which it is worth to know: less than that, and more polls may tell more. Of that many candidates.
-enum { ITERATIONS_ENOUGH = 8, CANDIDATES_MAX = 24 };
-
 static bool candidate_try(const struct attach_caller *caller, const struct attach_borders *borders,
                           const struct candidate *candidate, struct attach_ahead *ahead, struct attach_known *known)
 {
@@ -260,17 +271,27 @@ static bool candidate_try(const struct attach_caller *caller, const struct attac
     return vary(caller, borders, candidate->polls, candidate->period_ps, ahead, known);
 }
 
-// The candidate that tells of most polls. false: none tells of more than `polls`.
+// Few polls, and the first candidate's number of polls times 1, 2, 4, ...
+static bool is_worth_it(const struct candidates *candidates, unsigned polls)
+{
+    enum { FEW = 8 };
+    unsigned times = polls / candidates->list[0].polls;
+    return polls <= FEW || (polls % candidates->list[0].polls == 0 && (times & (times - 1)) == 0);
+}
+
+// The first candidate that tells of as many polls as are wanted, or else the one that tells of most. false: none tells of
+// more than `polls`.
 static bool candidates_try(const struct attach_caller *caller, const struct attach_borders *borders,
-                           const struct candidates *candidates, uint64_t polls, struct attach_ahead *ahead,
-                           struct attach_known *known)
+                           const struct candidates *candidates, uint64_t polls, uint64_t wanted,
+                           struct attach_ahead *ahead, struct attach_known *known)
 {
     const struct candidate *best = NULL;
-    for (unsigned i = 0; i < candidates->count && i < CANDIDATES_MAX; i++) {
-        if (!candidate_try(caller, borders, &candidates->list[i], ahead, known)) {
+    for (unsigned i = 0; i < candidates->count; i++) {
+        if (!is_worth_it(candidates, candidates->list[i].polls) ||
+            !candidate_try(caller, borders, &candidates->list[i], ahead, known)) {
             continue;
         }
-        if (ahead->iterations >= ITERATIONS_ENOUGH) {
+        if (ahead->iterations * ahead->count >= wanted) {
             return true;
         }
         if (ahead->iterations * ahead->count > polls) {
@@ -282,28 +303,28 @@ static bool candidates_try(const struct attach_caller *caller, const struct atta
 }
 
 enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
-                                     const struct attach_borders *borders, unsigned polls, bool counters,
+                                     const struct attach_borders *borders, uint64_t wanted, bool counters,
                                      struct attach_ahead *ahead, struct attach_known *known)
 {
     static struct candidates candidates; // one thread of the process runs at a time
     bool makes, timed;
     known->counter_count = 0;
     interpret_begin();
-    search(caller, key, borders, polls, ahead, &candidates, &makes, &known->timed);
+    search(caller, key, borders, wanted, ahead, &candidates, &makes, &known->timed);
     if (ahead->kind == ATTACH_AHEAD_REPEATS) {
         return LOOKAHEAD_CYCLE;
     }
     bool tries = counters && candidates.count != 0;
     if (tries) {
         struct attach_ahead repeating;
-        if (candidates_try(caller, borders, &candidates, ahead->count, &repeating, known)) {
+        if (candidates_try(caller, borders, &candidates, ahead->count, wanted, &repeating, known)) {
             *ahead = repeating;
             ahead->kind = ATTACH_AHEAD_REPEATS;
             return LOOKAHEAD_CYCLE;
         }
         known->counter_count = 0;
         interpret_begin(); // what was read is not known any more
-        search(caller, key, borders, polls, ahead, &candidates, &makes, &timed);
+        search(caller, key, borders, wanted, ahead, &candidates, &makes, &timed);
         known->timed = timed;
     }
     ahead->kind = makes && ahead->count > 1 ? ATTACH_AHEAD_MAKES : ahead->kind;

@@ -8,13 +8,13 @@
 #include "verbs-shim/world/interpret.h"
 #include "verbs-shim/world/interpret_vary.h"
 
-enum { LOOKAHEAD_COUNTERS = 8 };
+enum { LOOKAHEAD_COUNTERS = 8, LOOKAHEAD_INSTRUCTIONS = 20000, LOOKAHEAD_INSTRUCTIONS_LONG = 200000 };
 
 // A register or a word that changes by a constant in each iteration.
 struct lookahead_counter {
     uint64_t address; // 0: the register `number`
     uint8_t number, half, bytes;
-    uint64_t step; // in an iteration
+    uint64_t step;  // in an iteration
     uint64_t first; // its value when the loop was found
 };
 
@@ -26,8 +26,10 @@ struct attach_known {
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
     struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
     unsigned counter_count;
-    bool timed;        // it reads clocks: it is known until that time
+    bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
+    bool alone;     // found while no other thread could see what it writes
+    uint64_t given; // iterations, to the thread that entered it last
     unsigned users; // threads that are in it
 };
 
@@ -43,25 +45,26 @@ enum lookahead_stop {
 struct lookahead_run {
     struct interpret_state state;
     const struct attach_borders *borders;
-    unsigned left;       // instructions
-    uint64_t period_ps;  // of an iteration, at most, if values vary
-    bool asked;          // what the program does depends on answers of the kernel
-    bool clocks;         // it has read a clock
+    unsigned left;      // instructions
+    uint64_t period_ps; // of an iteration, at most, if values vary
+    bool asked;         // what the program does depends on answers of the kernel
+    bool clocks;        // it has read a clock
     const char *reason;
 };
 
 // From the return of the poll at which the thread is, which it has paid for; interpret_begin was called.
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
-                                     uint64_t now_ps);
+                                     uint64_t now_ps, unsigned instructions);
 enum lookahead_stop lookahead_run(struct lookahead_run *run);
+bool lookahead_reads_clocks(const struct lookahead_run *run); // it has, so far
 // The run is at a poll: what it is. IDLE: the next call of lookahead_pass carries it out.
 enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out);
 void lookahead_pass(struct lookahead_run *run, uint64_t own_ps); // it finds nothing
 // A poll that was described: would it find nothing now as well? Its word may be another one by now.
 bool lookahead_still_idle(const struct attach_caller *caller, const struct attach_borders *borders,
                           struct attach_ahead_poll *poll);
-bool lookahead_at_function(const struct lookahead_run *run);     // a library's function is called
-void lookahead_return(struct lookahead_run *run);                // the function that was reached returns
+bool lookahead_at_function(const struct lookahead_run *run);                   // a library's function is called
+void lookahead_return(struct lookahead_run *run);                              // the function that was reached returns
 bool lookahead_is_own(const struct attach_borders *borders, uint64_t address); // a variable of the shim
 uint64_t lookahead_mask(uint8_t bytes);
 
@@ -69,9 +72,9 @@ uint64_t lookahead_mask(uint8_t bytes);
 
 // NO_CYCLE: `counters` were tried in vain.
 enum lookahead_cycle { LOOKAHEAD_CYCLE, LOOKAHEAD_NO_CYCLE, LOOKAHEAD_NOT_TRIED };
-// At most so many polls; counters: tries whether only counters differ. known: gets the counters, if it REPEATS.
+// wanted: it is of use to know so many polls; counters: tries whether only counters differ. known: gets the counters, if it REPEATS.
 enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
-                                     const struct attach_borders *borders, unsigned polls, bool counters,
+                                     const struct attach_borders *borders, uint64_t wanted, bool counters,
                                      struct attach_ahead *ahead, struct attach_known *known);
 // Does what the loop does depend on the word, as it was in the beginning?
 bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack);

@@ -13,7 +13,7 @@
 #include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
 
-enum { SYSCALL_BYTES = 2, INSTRUCTIONS_MAX = 20000 };
+enum { SYSCALL_BYTES = 2 };
 
 // What functions preserve, and the result of a poll that found nothing.
 static const uint16_t preserved = 1u << INTERPRET_RBX | 1u << INTERPRET_RBP | 1u << INTERPRET_RSP |
@@ -77,15 +77,19 @@ bool lookahead_is_own(const struct attach_borders *borders, uint64_t address)
            address == ((uintptr_t)borders->entry_count & ~UINT64_C(7));
 }
 
+bool lookahead_reads_clocks(const struct lookahead_run *run)
+{
+    return run->clocks || interpret_was_read((uintptr_t)run->borders->now_ps); // a library asks for the thread's time
+}
+
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
-                                     uint64_t now_ps)
+                                     uint64_t now_ps, unsigned instructions)
 {
     interpret_change((uintptr_t)borders->now_ps, now_ps);
     interpret_store((uintptr_t)borders->tail_ps, 8, 0);
     interpret_store((uintptr_t)borders->found, 1, 0);
     interpret_store((uintptr_t)borders->entry_count, sizeof *borders->entry_count, 0);
-    return (struct lookahead_run){
-        .state = state_of(caller), .borders = borders, .left = INSTRUCTIONS_MAX, .reason = ""};
+    return (struct lookahead_run){.state = state_of(caller), .borders = borders, .left = instructions, .reason = ""};
 }
 
 // --- clocks ---------------------------------------------------------------------------------------------------------------
@@ -263,7 +267,8 @@ enum lookahead_stop lookahead_run(struct lookahead_run *run)
     const struct interpret_state *state = &run->state;
     while (true) {
         enum interpret_stop stop = interpret_run(&run->state, addresses, count, &run->left);
-        bool call = state->rip == run->borders->kernel_gate || (stop == INTERPRET_UNKNOWN && is_system_call(state->rip));
+        bool call =
+            state->rip == run->borders->kernel_gate || (stop == INTERPRET_UNKNOWN && is_system_call(state->rip));
         run->reason = stop == INTERPRET_LIMIT ? "too long" : interpret_reason();
         if (stop == INTERPRET_LIMIT) {
             return LOOKAHEAD_UNKNOWN;
@@ -350,7 +355,8 @@ bool lookahead_still_idle(const struct attach_caller *caller, const struct attac
     if (poll->function >= borders->function_count) {
         return true;
     }
-    bool idle = borders->functions[poll->function].is_idle(poll->arguments, caller, &now, &calls, &loads) == ATTACH_IDLE;
+    bool idle =
+        borders->functions[poll->function].is_idle(poll->arguments, caller, &now, &calls, &loads) == ATTACH_IDLE;
     poll->word = idle ? now.word : 0;
     return idle && calls * borders->call_ps + loads * borders->load_ps == poll->function_ps;
 }
