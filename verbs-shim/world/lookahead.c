@@ -145,6 +145,26 @@ static struct attach_known *loop_free(void)
     return loop->users == 0 ? loop : NULL;
 }
 
+// What the iteration has written is what was there before, but for counters.
+static bool leaves_no_trace(const struct attach_known *loop, const struct attach_caller *caller,
+                            const struct attach_borders *borders)
+{
+    unsigned count;
+    const struct interpret_word *words = interpret_words(&count);
+    bool none = true;
+    for (unsigned i = 0; i < count && none; i++) {
+        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
+        const struct lookahead_counter *counter = counter_at(loop, words[i].address);
+        uint64_t mask = lookahead_mask(since->written) & ~(counter != NULL ? counter_mask(counter) : 0);
+        bool dead = words[i].address < caller->rsp && words[i].address >= interpret_lowest_stack() - RED_ZONE_BYTES;
+        bool varies = interpret_vary_of_word(words[i].address, 0).kind != INTERPRET_STEADY ||
+                      interpret_vary_of_word(words[i].address, 1).kind != INTERPRET_STEADY;
+        none = mask == 0 || dead || lookahead_is_own(borders, words[i].address) ||
+               (((words[i].now ^ since->value) & mask) == 0 && !varies);
+    }
+    return none;
+}
+
 // false: it reads too many words.
 static bool loop_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
                       const struct attach_ahead *ahead, const struct attach_borders *borders)
@@ -154,6 +174,7 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
     loop->caller = *caller;
     loop->key = key;
     loop->alone = borders->alone;
+    loop->traceless = leaves_no_trace(loop, caller, borders);
     loop->ahead = *ahead;
     loop->ahead.known = loop;
     loop->ahead.words = loop->words;
@@ -179,7 +200,7 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
 // help (exponential backoff).
 static struct site {
     uint64_t key, wanted;
-    unsigned cycle; // polls of the last loop; 0: not known
+    const struct attach_known *last; // the last loop, if it still has the key
     unsigned unknown, backoff, skips;
 } sites[SITES];
 
@@ -213,14 +234,18 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
                        struct attach_ahead *ahead, struct attach_known *known)
 {
     struct site *site = site_of(key);
-    if (site->cycle != 0 && site->cycle < site->wanted &&
-        lookahead_cycle(caller, key, borders, site->cycle, true, ahead, known) == LOOKAHEAD_CYCLE) {
+    const struct attach_known *last = site->last;
+    bool like = last != NULL && last->key == key && last->ahead.kind == ATTACH_AHEAD_REPEATS &&
+                last->ahead.count != 0 && (last->counter_count != 0 || last->timed);
+    if (like && lookahead_cycle_like(caller, borders, last, ahead, known) &&
+        (ahead->iterations * ahead->count >= site->wanted || ahead->iterations >= last->ahead.iterations)) {
+        site->last = known;
         return;
     }
     bool counters = site->skips == 0;
     site->skips -= !counters;
     enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, counters, ahead, known);
-    site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : 0;
+    site->last = found == LOOKAHEAD_CYCLE ? known : NULL;
     if (found == LOOKAHEAD_CYCLE) {
         site->backoff = 0;
     } else if (found == LOOKAHEAD_NO_CYCLE) {
@@ -245,6 +270,7 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     if (known != NULL) {
         known->users++;
         known->given = iterations;
+        known->traceless = false; // that was seen of other memory
         *ahead_out = known->ahead;
         ahead_out->iterations = iterations;
         return;
@@ -402,7 +428,7 @@ static bool left(struct attach_known *known, struct attach_caller *caller, const
     bool is_long = known->given > POLLS_MAX;
     polls_were(site_of(known->key), at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
-    bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS;
+    bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS && !known->traceless;
     unsigned polls = (again ? known->ahead.count : 0) + at->poll;
     counters_advance(known, caller, at->iterations - again);
     return polls != 0 &&
