@@ -347,7 +347,9 @@ void attach_request_begin(struct attach_thread *thread, const struct attach_requ
     } else if (request->op != ATTACH_OP_NOTHING && request->op != ATTACH_OP_FLUSH) {
         attach_loop_left(thread);
     }
-    if (!rechecks_for_others(request)) {
+    if (rechecks_for_others(request)) {
+        attach_stored_note(thread); // it may have said that it waits
+    } else {
         attach_scheduled_note(thread,
                               request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_GOES_ON) != 0);
     }

@@ -118,6 +118,20 @@ void attach_scheduled_note(const struct attach_thread *of, bool polled_empty)
     }
 }
 
+void attach_stored_note(const struct attach_thread *of)
+{
+    struct attach_server *server = of->process->server;
+    for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        for (unsigned i = 0; i < process->slots && shares_memory(process, of->process); i++) {
+            struct attach_thread *thread = process->threads[i];
+            bool known = thread != NULL && thread != of && thread->known != NULL && thread->known->on;
+            if (known && attach_known_changed(thread) && thread->fast_forwarded) {
+                sim_condition_signal(server->sim, &thread->wait.woken);
+            }
+        }
+    }
+}
+
 // Until the thread is signalled. false: the deadline has passed.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {

@@ -64,6 +64,8 @@ const char *attach_wait_reason(unsigned flags, uint64_t deadline_ps);
 enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps);
 // The thread was scheduled. polled_empty: it polled and found nothing, and may have done nothing else.
 void attach_scheduled_note(const struct attach_thread *thread, bool polled_empty);
+// It was scheduled and did nothing but store, perhaps: only threads whose loop is known need to see that.
+void attach_stored_note(const struct attach_thread *thread);
 // Sleeps until the thread's condition is signalled, until its process's alarm, or until the deadline. blocked_outside:
 // the thread waits for an external event, and does not poll for it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
