@@ -200,7 +200,7 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
 // help (exponential backoff).
 static struct site {
     uint64_t key, wanted;
-    const struct attach_known *last; // the last loop, if it still has the key
+    unsigned cycle; // polls of the last loop; 0: not known
     unsigned unknown, backoff, skips;
 } sites[SITES];
 
@@ -234,18 +234,14 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
                        struct attach_ahead *ahead, struct attach_known *known)
 {
     struct site *site = site_of(key);
-    const struct attach_known *last = site->last;
-    bool like = last != NULL && last->key == key && last->ahead.kind == ATTACH_AHEAD_REPEATS &&
-                last->ahead.count != 0 && (last->counter_count != 0 || last->timed);
-    if (like && lookahead_cycle_like(caller, borders, last, ahead, known) &&
-        (ahead->iterations * ahead->count >= site->wanted || ahead->iterations >= last->ahead.iterations)) {
-        site->last = known;
+    if (site->cycle != 0 && site->cycle < site->wanted &&
+        lookahead_cycle(caller, key, borders, site->cycle, true, ahead, known) == LOOKAHEAD_CYCLE) {
         return;
     }
     bool counters = site->skips == 0;
     site->skips -= !counters;
     enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, counters, ahead, known);
-    site->last = found == LOOKAHEAD_CYCLE ? known : NULL;
+    site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : 0;
     if (found == LOOKAHEAD_CYCLE) {
         site->backoff = 0;
     } else if (found == LOOKAHEAD_NO_CYCLE) {

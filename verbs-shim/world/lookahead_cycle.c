@@ -302,37 +302,6 @@ static bool candidates_try(const struct attach_caller *caller, const struct atta
     return best != NULL && candidate_try(caller, borders, best, ahead, known);
 }
 
-static uint64_t saved_register(const struct attach_caller *caller, unsigned number)
-{
-    const uint64_t values[] = {caller->rbx, caller->rbp, caller->r12, caller->r13, caller->r14, caller->r15};
-    unsigned i = 0;
-    while (i < sizeof saved && saved[i] != number) {
-        i++;
-    }
-    return i < sizeof saved ? values[i] : 0;
-}
-
-bool lookahead_cycle_like(const struct attach_caller *caller, const struct attach_borders *borders,
-                          const struct attach_known *last, struct attach_ahead *ahead, struct attach_known *known)
-{
-    struct candidate candidate = {.polls = last->ahead.count, .counter_count = last->counter_count};
-    memcpy(candidate.counters, last->counters, sizeof candidate.counters);
-    for (unsigned i = 0; i < candidate.polls; i++) {
-        candidate.period_ps += last->ahead.polls[i].own_ps;
-    }
-    for (unsigned i = 0; i < candidate.counter_count; i++) {
-        counter_t *counter = &candidate.counters[i];
-        uint64_t word = saved_register(caller, counter->number);
-        if (counter->address != 0 && !interpret_peek(counter->address, &word)) {
-            return false;
-        }
-        counter->first = counter->bytes == 8 ? word : (uint32_t)(word >> 32 * counter->half);
-    }
-    bool repeats = candidate_try(caller, borders, &candidate, ahead, known);
-    ahead->kind = repeats ? ATTACH_AHEAD_REPEATS : ahead->kind;
-    return repeats;
-}
-
 enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
                                      const struct attach_borders *borders, uint64_t wanted, bool counters,
                                      struct attach_ahead *ahead, struct attach_known *known)

@@ -28,9 +28,8 @@ struct attach_known {
     unsigned counter_count;
     bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
-    bool alone; // found while no other thread could see what it writes
-    bool
-        traceless; // an iteration leaves nothing in memory but counters, if it began with what it read when it was found
+    bool alone;     // found while no other thread could see what it writes
+    bool traceless; // an iteration leaves nothing in memory but counters, if it began with what it read when it was found
     uint64_t given; // iterations, to the thread that entered it last
     unsigned users; // threads that are in it
 };
@@ -78,8 +77,5 @@ enum lookahead_cycle { LOOKAHEAD_CYCLE, LOOKAHEAD_NO_CYCLE, LOOKAHEAD_NOT_TRIED 
 enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
                                      const struct attach_borders *borders, uint64_t wanted, bool counters,
                                      struct attach_ahead *ahead, struct attach_known *known);
-// The same, if it is a loop like the last one that was found from there: with the same counters. false: it is none.
-bool lookahead_cycle_like(const struct attach_caller *caller, const struct attach_borders *borders,
-                          const struct attach_known *last, struct attach_ahead *ahead, struct attach_known *known);
 // Does what the loop does depend on the word, as it was in the beginning?
 bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack);
