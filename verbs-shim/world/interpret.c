@@ -95,10 +95,6 @@ static void decode(uint64_t rip, struct interpret_instruction *to)
     to->category = (uint16_t)from.meta.category;
     to->repeats = (from.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
     to->known = from.address_width == 64;
-    to->plain = true;
-    for (unsigned i = 0; i < from.operand_count; i++) { // also what is not visible: the stack
-        to->plain = to->plain && operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY;
-    }
     for (unsigned i = 0; i < from.operand_count_visible && to->known; i++) {
         to->known = i < INTERPRET_OPERANDS && operand_take(&operands[i], &to->operands[i]);
         to->count++;

@@ -90,9 +90,9 @@ uint64_t interpret_load(uint64_t address, unsigned bytes);
 void interpret_store(uint64_t address, unsigned bytes, uint64_t value);
 // Somebody else writes there: reads of it still count as reads of the program's state. Of one word.
 void interpret_change(uint64_t address, uint64_t value);
-uint64_t interpret_now(uint64_t address);  // of one word, which does not count as a read
+uint64_t interpret_now(uint64_t address); // of one word, which does not count as a read
 bool interpret_was_read(uint64_t address); // a word that the program has
-uint64_t interpret_lowest_stack(void);     // how far down the stack went
+uint64_t interpret_lowest_stack(void);    // how far down the stack went
 // The words so far, in the order of their first access.
 const struct interpret_word *interpret_words(unsigned *count_out);
 const char *interpret_reason(void); // of the last stop: a mnemonic, or what was not known

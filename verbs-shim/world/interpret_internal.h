@@ -27,7 +27,6 @@ struct interpret_instruction {
     uint16_t category;  // of Zydis
     uint8_t length, count, condition;
     bool known, repeats;
-    bool plain; // it touches no memory
     struct interpret_operand operands[INTERPRET_OPERANDS];
 };
 

@@ -31,7 +31,6 @@ vary_t interpret_linear(uint64_t step, unsigned bytes)
 void interpret_vary_register(unsigned number, vary_t vary)
 {
     vary_now.registers[number] = vary;
-    vary_now.none = false; // until it is known again
 }
 
 vary_t interpret_vary_of_register(unsigned number)

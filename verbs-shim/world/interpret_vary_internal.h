@@ -35,7 +35,6 @@ struct vary_flags {
 
 struct vary_now {
     bool on, failed;
-    bool none; // no register varies, nor the flags
     double iterations;
     vary_t registers[INTERPRET_REGISTERS];
     struct vary_flags flags;

@@ -454,21 +454,8 @@ static bool carry_out(const state_t *state, const instruction_t *instruction)
     return other(state, instruction);
 }
 
-static bool nothing_varies(void)
-{
-    bool none = vary_now.flags.of.kind == INTERPRET_STEADY;
-    for (unsigned i = 0; i < INTERPRET_REGISTERS && none; i++) {
-        none = vary_now.registers[i].kind == INTERPRET_STEADY;
-    }
-    return none;
-}
-
 bool interpret_vary_step(const state_t *state, const instruction_t *instruction)
 {
-    if (vary_now.none && instruction->plain) {
-        return true;
-    }
     bool known = carry_out(state, instruction);
-    vary_now.none = nothing_varies();
     return known && !vary_now.failed && vary_now.iterations >= 1;
 }

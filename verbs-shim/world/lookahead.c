@@ -145,26 +145,6 @@ static struct attach_known *loop_free(void)
     return loop->users == 0 ? loop : NULL;
 }
 
-// What the iteration has written is what was there before, but for counters.
-static bool leaves_no_trace(const struct attach_known *loop, const struct attach_caller *caller,
-                            const struct attach_borders *borders)
-{
-    unsigned count;
-    const struct interpret_word *words = interpret_words(&count);
-    bool none = true;
-    for (unsigned i = 0; i < count && none; i++) {
-        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
-        const struct lookahead_counter *counter = counter_at(loop, words[i].address);
-        uint64_t mask = lookahead_mask(since->written) & ~(counter != NULL ? counter_mask(counter) : 0);
-        bool dead = words[i].address < caller->rsp && words[i].address >= interpret_lowest_stack() - RED_ZONE_BYTES;
-        bool varies = interpret_vary_of_word(words[i].address, 0).kind != INTERPRET_STEADY ||
-                      interpret_vary_of_word(words[i].address, 1).kind != INTERPRET_STEADY;
-        none = mask == 0 || dead || lookahead_is_own(borders, words[i].address) ||
-               (((words[i].now ^ since->value) & mask) == 0 && !varies);
-    }
-    return none;
-}
-
 // false: it reads too many words.
 static bool loop_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
                       const struct attach_ahead *ahead, const struct attach_borders *borders)
@@ -174,7 +154,6 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
     loop->caller = *caller;
     loop->key = key;
     loop->alone = borders->alone;
-    loop->traceless = leaves_no_trace(loop, caller, borders);
     loop->ahead = *ahead;
     loop->ahead.known = loop;
     loop->ahead.words = loop->words;
@@ -266,7 +245,6 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     if (known != NULL) {
         known->users++;
         known->given = iterations;
-        known->traceless = false; // that was seen of other memory
         *ahead_out = known->ahead;
         ahead_out->iterations = iterations;
         return;
@@ -424,7 +402,7 @@ static bool left(struct attach_known *known, struct attach_caller *caller, const
     bool is_long = known->given > POLLS_MAX;
     polls_were(site_of(known->key), at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
-    bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS && !known->traceless;
+    bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS;
     unsigned polls = (again ? known->ahead.count : 0) + at->poll;
     counters_advance(known, caller, at->iterations - again);
     return polls != 0 &&

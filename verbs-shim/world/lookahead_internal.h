@@ -29,7 +29,6 @@ struct attach_known {
     bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
     bool alone;     // found while no other thread could see what it writes
-    bool traceless; // an iteration leaves nothing in memory but counters, if it began with what it read when it was found
     uint64_t given; // iterations, to the thread that entered it last
     unsigned users; // threads that are in it
 };
