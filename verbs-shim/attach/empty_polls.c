@@ -147,8 +147,6 @@ static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_p
     return poll_call(slot, 0, iteration_ps, flags, what);
 }
 
-enum { FEW = 2 };
-
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
                                     struct attach_caller *caller)
 {
@@ -157,6 +155,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         return ATTACH_WOKEN_OUTSIDE;
     }
     attach_loop_forget();
+    (void)attach_window_possible(); // so that the simulator knows who shares memory
     if (attach_greeting()->every_poll != 0) {
         return poll_once(slot, poll, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
     }
@@ -173,7 +172,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && !ahead.works) {
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && attach_is_alone()) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll of memory stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {
@@ -183,8 +182,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     }
     if (ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES) { // others may see what it does
         attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
-        ahead.kind = ATTACH_AHEAD_ENDS;
-        ahead.count = ahead.count < FEW ? ahead.count : FEW; // it may come to a loop of which they see nothing
+        ahead.kind = ATTACH_AHEAD_UNKNOWN;
     }
     if (ahead.kind == ATTACH_AHEAD_ENDS) {
         attach_own.polls_ahead += ahead.count;

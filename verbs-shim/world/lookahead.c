@@ -181,6 +181,7 @@ static struct site {
     uint64_t key, wanted;
     unsigned cycle; // polls of the last loop; 0: not known
     unsigned unknown, backoff, skips;
+    unsigned vain_backoff, vain_skips; // the same of looks that told nothing of use
 } sites[SITES];
 
 static struct site *site_of(uint64_t key)
@@ -227,8 +228,15 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         site->backoff = site->backoff < BACKOFF_MAX ? 2 * site->backoff + 1 : site->backoff;
         site->skips = site->backoff;
     }
-    if (ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady && !borders->alone) {
-        polls_more(site); // the thread makes these polls one by one, which is worth to avoid
+    bool in_vain =
+        !borders->alone && (ahead->kind == ATTACH_AHEAD_UNKNOWN || (found != LOOKAHEAD_CYCLE && !ahead->steady));
+    if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
+        polls_more(site); // of more polls more may be known
+    } else if (in_vain) {
+        site->vain_backoff = site->vain_backoff < BACKOFF_MAX ? 2 * site->vain_backoff + 1 : site->vain_backoff;
+        site->vain_skips = site->vain_backoff;
+    } else {
+        site->vain_backoff = 0;
     }
     // Once only, the dynamic linker may look for a function.
     if (ahead->kind == ATTACH_AHEAD_UNKNOWN && !ahead->works && site->unknown < UNKNOWN_FIRST) {
@@ -249,7 +257,9 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
         ahead_out->iterations = iterations;
         return;
     }
-    known = loop_free();
+    struct site *site = site_of(key);
+    known = site->vain_skips == 0 ? loop_free() : NULL;
+    site->vain_skips -= site->vain_skips > 0;
     if (known == NULL) {
         *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
         return;
