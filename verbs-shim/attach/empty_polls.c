@@ -172,7 +172,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && attach_is_alone()) {
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && !ahead.works) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll of memory stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {
@@ -182,7 +182,8 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     }
     if (ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES) { // others may see what it does
         attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
-        ahead.kind = ATTACH_AHEAD_UNKNOWN;
+        ahead.kind = ATTACH_AHEAD_ENDS;
+        ahead.count = 0; // it may come to a loop of which they see nothing
     }
     if (ahead.kind == ATTACH_AHEAD_ENDS) {
         attach_own.polls_ahead += ahead.count;

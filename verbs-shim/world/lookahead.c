@@ -181,6 +181,7 @@ static struct site {
     uint64_t key, wanted;
     unsigned cycle; // polls of the last loop; 0: not known
     unsigned unknown, backoff, skips;
+    bool works;                        // the last look came to a poll that WORKS
     unsigned vain_backoff, vain_skips; // the same of looks that told nothing of use
 } sites[SITES];
 
@@ -228,8 +229,9 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         site->backoff = site->backoff < BACKOFF_MAX ? 2 * site->backoff + 1 : site->backoff;
         site->skips = site->backoff;
     }
-    bool in_vain =
-        !borders->alone && (ahead->kind == ATTACH_AHEAD_UNKNOWN || (found != LOOKAHEAD_CYCLE && !ahead->steady));
+    site->works = ahead->works;
+    bool in_vain = !borders->alone &&
+                   (ahead->kind == ATTACH_AHEAD_UNKNOWN || (ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady));
     if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
         polls_more(site); // of more polls more may be known
     } else if (in_vain) {
@@ -261,7 +263,7 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     known = site->vain_skips == 0 ? loop_free() : NULL;
     site->vain_skips -= site->vain_skips > 0;
     if (known == NULL) {
-        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
+        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .works = site->works};
         return;
     }
     known->ahead.count = 0;
