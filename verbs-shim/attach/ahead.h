@@ -84,7 +84,7 @@ struct attach_ahead {
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
-    bool works;         // of UNKNOWN: it comes to a poll that WORKS
+    bool works;         // of UNKNOWN: it comes to a poll that WORKS, or to a call that polls
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
     const struct attach_loop_word *words;

@@ -55,6 +55,7 @@ extern _Thread_local struct attach_own {
     struct attach_caller *caller; // of attach_poll_within
     struct attach_left_loop left;
     bool repeats;            // the last poll was one of a loop that is known to repeat
+    unsigned unknown_polls;  // polls of this wait of which nothing could be told
     unsigned polls_ahead;    // polls of which it is known that they are made, before it does something else
     unsigned quiet_polls;    // empty polls since something was written, or another thread did something
     struct loop loop;        // of empty polls

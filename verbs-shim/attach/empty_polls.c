@@ -147,6 +147,9 @@ static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_p
     return poll_call(slot, 0, iteration_ps, flags, what);
 }
 
+// So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
+enum { UNKNOWN_POLLS = 1000 };
+
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
                                     struct attach_caller *caller)
 {
@@ -164,6 +167,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     }
     bool goes_on = !attach_own.found && (!attach_own.did || repeats), repeated = goes_on && attach_own.repeats;
     attach_own.polls_ahead = goes_on ? attach_own.polls_ahead : 0;
+    attach_own.unknown_polls = goes_on ? attach_own.unknown_polls : 0;
     attach_own.repeats = false;
     unsigned what = repeats ? (unsigned)ATTACH_POLL_REPEATS : 0;
     struct attach_ahead ahead = {.kind = ATTACH_AHEAD_ENDS};
@@ -172,7 +176,8 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && !ahead.works) {
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && !ahead.works &&
+               attach_own.unknown_polls++ < UNKNOWN_POLLS) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll of memory stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {

@@ -230,8 +230,8 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         site->skips = site->backoff;
     }
     site->works = ahead->works;
-    bool in_vain = !borders->alone &&
-                   (ahead->kind == ATTACH_AHEAD_UNKNOWN || (ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady));
+    bool unsteady = !borders->alone && ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady;
+    bool in_vain = unsteady || (ahead->kind == ATTACH_AHEAD_UNKNOWN && (!borders->alone || ahead->works));
     if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
         polls_more(site); // of more polls more may be known
     } else if (in_vain) {

@@ -228,7 +228,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         if (idle != ATTACH_IDLE) {
             ahead->kind = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
             ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : run.reason;
-            ahead->works = stop == LOOKAHEAD_POLL && idle == ATTACH_WORKS;
+            ahead->works = (stop == LOOKAHEAD_POLL && idle == ATTACH_WORKS) || calls || run.asked;
             *makes_out = !calls && !run.asked;
             *timed_out = lookahead_reads_clocks(&run);
             return;
@@ -242,6 +242,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         if (count == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = calls || run.asked ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_REPEATS;
             ahead->reason = "a loop of calls";
+            ahead->works = calls || run.asked;
             return;
         }
         if (count <= LOOKAHEAD_COUNTERS && !calls && !run.asked) {

@@ -275,6 +275,7 @@ enum lookahead_stop lookahead_run(struct lookahead_run *run)
         }
         if (call) {
             if (!kernel_ask(run)) {
+                run->asked = true;
                 run->reason = "a system call";
                 return may_poll(state->registers[INTERPRET_RAX]) ? LOOKAHEAD_UNKNOWN : LOOKAHEAD_CALL;
             }
