@@ -322,9 +322,6 @@ void vary_flags_of(vary_t a_vary, uint64_t a, vary_t b_vary, uint64_t b, unsigne
     a_vary = vary_is_numeric(a_vary);
     b_vary = vary_is_numeric(b_vary);
     bool both = a_vary.kind != INTERPRET_STEADY && b_vary.kind != INTERPRET_STEADY, swapped = false;
-    if (both && a_vary.kind == INTERPRET_LINEAR && b_vary.kind == INTERPRET_LINEAR && a_vary.step == b_vary.step) {
-        a_vary = any; // their difference is the same, but not where they wrap
-    }
     if (a_vary.kind == INTERPRET_STEADY && b_vary.kind != INTERPRET_STEADY) {
         swapped = true;
         a_vary = b_vary;

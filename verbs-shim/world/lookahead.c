@@ -194,6 +194,11 @@ static struct site *site_of(uint64_t key)
     return site;
 }
 
+static unsigned backoff_next(unsigned backoff)
+{
+    return backoff < BACKOFF_MAX ? 2 * backoff + 1 : backoff;
+}
+
 static void polls_more(struct site *site)
 {
     if (site->wanted < POLLS_MAX) {
@@ -226,8 +231,7 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     if (found == LOOKAHEAD_CYCLE) {
         site->backoff = 0;
     } else if (found == LOOKAHEAD_NO_CYCLE) {
-        site->backoff = site->backoff < BACKOFF_MAX ? 2 * site->backoff + 1 : site->backoff;
-        site->skips = site->backoff;
+        site->skips = site->backoff = backoff_next(site->backoff);
     }
     site->works = ahead->works;
     bool unsteady = !borders->alone && ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady;
@@ -235,8 +239,7 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
         polls_more(site); // of more polls more may be known
     } else if (in_vain) {
-        site->vain_backoff = site->vain_backoff < BACKOFF_MAX ? 2 * site->vain_backoff + 1 : site->vain_backoff;
-        site->vain_skips = site->vain_backoff;
+        site->vain_skips = site->vain_backoff = backoff_next(site->vain_backoff);
     } else {
         site->vain_backoff = 0;
     }
