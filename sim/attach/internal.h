@@ -77,6 +77,7 @@ struct attach_thread {
     bool flushes;        // its last call only emptied a full list
     bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;
+    uint32_t rank;     // of sim_thread_rank
     uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time
     struct attach_asks asks;
     struct attach_waits waits;

@@ -5,6 +5,8 @@
 #include "sim/attach/poll_policy.h"
 
 static const uint64_t iteration_max_ps = UINT64_C(1000000000), ahead_max_ps = UINT64_C(1000000000000);
+// A program of the outside changes what the kernel answers without a word: it is asked again after this time.
+static const uint64_t outside_max_ps = UINT64_C(1000000000);
 
 void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot,
                      uint64_t least_ps)
@@ -12,6 +14,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
     uint64_t iteration_ps = args->iteration_ps < iteration_max_ps ? args->iteration_ps : iteration_max_ps;
     uint32_t polls = slot->loop_poll_count, words = slot->loop_word_count;
     loop->on = true;
+    loop->outside = (args->flags & ATTACH_WAIT_OUTSIDE) != 0;
     loop->started = false;
     loop->iteration_ps = iteration_ps > least_ps ? iteration_ps : least_ps;
     loop->iteration_ps += loop->iteration_ps == 0 || args->iterations == 0; // behind the last of all polls
@@ -29,7 +32,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
 
 void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterations)
 {
-    uint64_t most = ahead_max_ps / loop->iteration_ps;
+    uint64_t most = (loop->outside ? outside_max_ps : ahead_max_ps) / loop->iteration_ps;
     loop->start_ps = now_ps;
     loop->started = true;
     loop->hit = iterations == 0 ? loop->poll_count - 1 : 0;
@@ -53,6 +56,14 @@ void known_loop_sees(struct known_loop *loop, uint64_t now_ps)
             loop->hit = i;
         }
     }
+}
+
+bool known_loop_woken(struct known_loop *loop, uint64_t now_ps)
+{
+    if (loop->outside) {
+        known_loop_sees(loop, now_ps);
+    }
+    return loop->outside;
 }
 
 static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)

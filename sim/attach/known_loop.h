@@ -17,6 +17,7 @@ struct poll_write;
 
 struct known_loop {
     bool on, started;
+    bool outside; // another program may end it
     uint64_t iteration_ps;
     uint64_t start_ps; // the end of its first poll
     struct attach_iteration_poll polls[ATTACH_AHEAD_POLLS + 1];
@@ -36,6 +37,8 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
 void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterations);
 // Something comes that the loop may see: the thread goes on at its next poll.
 void known_loop_sees(struct known_loop *loop, uint64_t now_ps);
+// Another program has done something by which a call may find something. true: the loop polls by calls.
+bool known_loop_woken(struct known_loop *loop, uint64_t now_ps);
 // A device writes. true: the loop reads it.
 bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps);
 // How many iterations were made before that of `hit`.

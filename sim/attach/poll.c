@@ -38,11 +38,21 @@ static bool is_known(const struct attach_thread *thread)
     return thread->known != NULL && thread->known->on;
 }
 
+uint64_t attach_known_now_ps(const struct attach_thread *thread)
+{
+    const sim_t *sim = thread->process->server->sim;
+    return sim_now_ps(sim) + (sim_rank_is_over(sim, thread->rank) ? 1 : 0);
+}
+
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write)
 {
-    uint64_t now_ps = sim_now_ps(thread->process->server->sim);
-    return is_known(thread) ? known_loop_written(thread->known, write, now_ps)
+    return is_known(thread) ? known_loop_written(thread->known, write, attach_known_now_ps(thread))
                             : poll_loop_sees(&thread->loop, write);
+}
+
+bool attach_loop_woken(struct attach_thread *thread)
+{
+    return is_known(thread) && known_loop_woken(thread->known, attach_known_now_ps(thread));
 }
 
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process)
@@ -180,6 +190,7 @@ static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t
             host_core_spend(thread->core, known->seen_ps - now_ps, &polling);
         }
     }
+    sim_thread_rank_await(server->sim); // as one that has made all polls
     thread->fast_forwarded = false;
     thread->loop.skipped = known_loop_iterations(known);
     if (known->own && !thread->asks.repeats) {

@@ -138,7 +138,7 @@ bool attach_known_changed(struct attach_thread *thread)
         changed = changed || ((value ^ word->value) & word->mask) != 0;
     }
     if (changed) {
-        known_loop_sees(known, sim_now_ps(thread->process->server->sim));
+        known_loop_sees(known, attach_known_now_ps(thread));
     }
     return changed;
 }

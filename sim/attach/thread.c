@@ -347,6 +347,7 @@ void attach_request_begin(struct attach_thread *thread, const struct attach_requ
     } else if (request->op != ATTACH_OP_NOTHING && request->op != ATTACH_OP_FLUSH) {
         attach_loop_left(thread);
     }
+    attach_wakes_note(thread, request);
     if (rechecks_for_others(request)) {
         attach_stored_note(thread); // it may have said that it waits
     } else {
@@ -427,6 +428,7 @@ static bool schedule_once(struct attach_thread *thread)
 void attach_thread_main(void *arg)
 {
     struct attach_thread *thread = arg;
+    thread->rank = sim_thread_rank(thread->process->server->sim);
     attach_preempt(thread, ADVERSARY_WAKE);
     while (schedule_once(thread)) {
     }

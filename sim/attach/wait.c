@@ -17,6 +17,7 @@ void attach_outside_wake(struct attach_server *server, bool ends)
     struct attach_thread *thread;
     unsigned index = 0;
     while ((thread = attach_thread_next(server, &process, &index)) != NULL) {
+        (void)attach_loop_woken(thread);
         bool all = (thread->wait.flags & ATTACH_WAIT_OUTSIDE) != 0;
         if ((all && (ends || (thread->wait.flags & ATTACH_WAIT_ENDS) == 0)) ||
             (ends && (thread->wait.flags & (ATTACH_WAIT_DESCRIPTORS | ATTACH_WAIT_ENDS)) != 0)) {
@@ -128,6 +129,23 @@ void attach_stored_note(const struct attach_thread *of)
             if (known && attach_known_changed(thread) && thread->fast_forwarded) {
                 sim_condition_signal(server->sim, &thread->wait.woken);
             }
+        }
+    }
+}
+
+void attach_wakes_note(const struct attach_thread *of, const struct attach_request *request)
+{
+    struct attach_server *server = of->process->server;
+    struct attach_process *process = NULL;
+    struct attach_thread *thread;
+    unsigned index = 0;
+    bool wakes = false;
+    for (uint32_t i = 0; i < request->entry_count && !wakes; i++) {
+        wakes = of->slot->entries[i].kind == ATTACH_ENTRY_MAY_WAKE;
+    }
+    while (wakes && (thread = attach_thread_next(server, &process, &index)) != NULL) {
+        if (thread != of && attach_loop_woken(thread) && thread->fast_forwarded) {
+            sim_condition_signal(server->sim, &thread->wait.woken);
         }
     }
 }

@@ -66,6 +66,9 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
 void attach_scheduled_note(const struct attach_thread *thread, bool polled_empty);
 // It was scheduled and did nothing but store, perhaps: only threads whose loop is known need to see that.
 void attach_stored_note(const struct attach_thread *thread);
+// It was scheduled, and calls that it has made may have let others go on: they find it from now on, although the thread may
+// pay only later for what it did before these calls.
+void attach_wakes_note(const struct attach_thread *thread, const struct attach_request *request);
 // Sleeps until the thread's condition is signalled, until its process's alarm, or until the deadline. blocked_outside:
 // the thread waits for an external event, and does not poll for it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
@@ -82,6 +85,9 @@ void attach_loop_left(struct attach_thread *thread); // the thread has done some
 // A device writes: must the thread poll?
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write);
 // Another thread was scheduled: must this one poll?
+// The time from which on a poll of the thread's known loop sees what happens now: not at this instant, if its turn is over.
+uint64_t attach_known_now_ps(const struct attach_thread *thread);
+bool attach_loop_woken(struct attach_thread *thread); // another program has done something
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process);
 
 // --- shared.c -------------------------------------------------------------------------------------------------------

@@ -26,8 +26,9 @@ struct sim_queue_key {
     uint64_t due_ps, order;
 };
 
-// An event's order: its rank, then the number of its scheduling call.
-enum { SIM_SEQUENCE_BITS = 44 };
+// An event's order: its rank, then the number of its scheduling call. Ranks: 0 for evaluate events, then one for each thread
+// that has waited for a time, then those that let others run first, then one for each update event.
+enum { SIM_SEQUENCE_BITS = 44, SIM_RANK_UPDATE = 1 << 19, SIM_RANK_YIELD = SIM_RANK_UPDATE - 1 };
 
 static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)
 {
@@ -128,6 +129,8 @@ struct sim {
     struct sim_thread *oldest, *newest;
     struct sim_thread *current; // the one that runs now
     unsigned thread_count;
+    uint32_t threads_spawned;
+    uint32_t rank; // of the event that runs
 
     struct sim_counters counters;
     sim_trace_sink_fn trace_sink;

@@ -146,6 +146,7 @@ static enum sim_turn run_events(sim_t *sim)
         if (sim->causes != NULL) {
             sim->cause = sim_cause_add(sim, event->cause, sim->now_ps, NULL, NULL);
         }
+        sim->rank = event->rank;
         event->fn(event->ctx);
         if (sim->current != NULL) {
             return SIM_TURN_THREAD;

@@ -70,7 +70,7 @@ void sim_event_init(sim_event_t *event, sim_event_fn fn, void *ctx)
 
 void sim_event_init_update(sim_t *sim, sim_event_t *event, sim_event_fn fn, void *ctx)
 {
-    *event = (sim_event_t){.fn = fn, .ctx = ctx, .rank = ++sim->late_events};
+    *event = (sim_event_t){.fn = fn, .ctx = ctx, .rank = SIM_RANK_UPDATE + ++sim->late_events};
 }
 
 __attribute__((noreturn, noinline)) static void due_is_wrong(uint64_t due_ps)

@@ -24,6 +24,7 @@ struct sim_thread {
     enum thread_state state;
     struct sim_coroutine *coroutine; // NULL until it first runs
     sim_event_t wake;
+    uint32_t rank; // of `wake`, if it comes at a time
     struct sim_thread *older, *newer;
 
     // While THREAD_SLEEPING or THREAD_WAITING
@@ -60,6 +61,7 @@ enum sim_status sim_thread_spawn(sim_t *sim, const char *name, sim_thread_fn fn,
     }
     sim->newest = thread;
     sim->thread_count++;
+    thread->rank = 1 + sim->threads_spawned++ % (SIM_RANK_YIELD - 1);
     sim_event_init(&thread->wake, sim_thread_wake, thread);
     sim_event_schedule(sim, &thread->wake, 0);
     return SIM_OK;
@@ -191,11 +193,33 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
         sim->sequence++;
         sim->events_run++;
         sim->instant_events = 1;
+        sim->rank = thread->rank;
         sim_progress(sim);
         return;
     }
+    thread->wake.rank = delay_ps != 0 ? thread->rank : (uint32_t)SIM_RANK_YIELD;
     sim_event_schedule(sim, &thread->wake, delay_ps);
     thread_block(thread, THREAD_SLEEPING, thread->wake.due_ps);
+}
+
+uint32_t sim_thread_rank(const sim_t *sim)
+{
+    return thread_current(sim, "sim_thread_rank")->rank;
+}
+
+bool sim_rank_is_over(const sim_t *sim, uint32_t rank)
+{
+    return sim->rank > rank;
+}
+
+void sim_thread_rank_await(sim_t *sim)
+{
+    struct sim_thread *thread = thread_current(sim, "sim_thread_rank_await");
+    if (sim->rank < thread->rank) {
+        thread->wake.rank = thread->rank;
+        sim_event_schedule(sim, &thread->wake, 0);
+        thread_block(thread, THREAD_SLEEPING, sim->now_ps);
+    }
 }
 
 // --- conditions ------------------------------------------------------------------------------------------------------
@@ -243,6 +267,7 @@ bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadlin
     condition_append(condition, thread);
     thread->reason = *reason;
     if (deadline_ps != SIM_NEVER_PS) {
+        thread->wake.rank = thread->rank;
         sim_event_schedule_at(sim, &thread->wake, deadline_ps);
     }
     thread_block(thread, THREAD_WAITING, deadline_ps);
@@ -258,6 +283,7 @@ void sim_condition_signal(sim_t *sim, sim_condition_t *condition)
     while (condition->first != NULL) {
         struct sim_thread *thread = condition->first;
         condition_remove(condition, thread);
+        thread->wake.rank = 0;
         sim_event_schedule(sim, &thread->wake, 0);
     }
 }

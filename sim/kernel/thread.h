@@ -24,6 +24,13 @@ unsigned sim_thread_count(const sim_t *sim);  // threads that have not ended
 
 void sim_thread_sleep(sim_t *sim, uint64_t delay_ps);
 
+// The calling thread's place in the order of an instant, among threads that have waited for this time (sim.h).
+uint32_t sim_thread_rank(const sim_t *sim);
+// Did a thread of that rank have its turn at this instant, if it waited for it?
+bool sim_rank_is_over(const sim_t *sim, uint32_t rank);
+// Waits for the calling thread's turn, as if it had waited for this time; not if it is over.
+void sim_thread_rank_await(sim_t *sim);
+
 // --- conditions --------------------------------------------------------------------------------------------------
 
 // The reason for a thread's wait, kept unformatted: `format` (static storage) takes two `unsigned long long`, a and b.

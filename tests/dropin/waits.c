@@ -4,13 +4,19 @@
 //
 // The times must be those of a run in which every poll is carried out (exec --every-poll).
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -251,9 +257,145 @@ static void with_a_note(unsigned wanted)
     }
 }
 
+// --- ways that poll by calls -----------------------------------------------------------------------------------------------
+
+static void with_yields(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() == 0) {
+            (void)sched_yield();
+        }
+    }
+}
+
+static void arm(void)
+{
+    CHECK(ibv_req_notify_cq(receives, 0) == 0);
+}
+
+static void event_take(void)
+{
+    struct ibv_cq *cq;
+    void *context;
+    CHECK(ibv_get_cq_event(loop.channel, &cq, &context) == 0);
+    ibv_ack_cq_events(cq, 1);
+    arm();
+    while (poll_receives() != 0) {
+    }
+}
+
+// Looks whether the channel has an event, and now and then at the clock.
+static void with_poll(unsigned wanted)
+{
+    struct pollfd channel = {.fd = loop.channel->fd, .events = POLLIN};
+    unsigned looks = 0;
+    arm();
+    while (poll_receives() != 0) {
+    }
+    for (long long end = now_ns() + 400000; received < wanted;) {
+        if (poll(&channel, 1, 0) == 1) {
+            event_take();
+        } else if (++looks % 16 == 0 && now_ns() > end) {
+            tight(wanted);
+        }
+    }
+}
+
+static void with_select(unsigned wanted)
+{
+    arm();
+    while (poll_receives() != 0) {
+    }
+    while (received < wanted) {
+        fd_set set;
+        struct timeval at_once = {0};
+        FD_ZERO(&set);
+        FD_SET(loop.channel->fd, &set);
+        if (select(loop.channel->fd + 1, &set, NULL, NULL, &at_once) == 1) {
+            event_take();
+        }
+    }
+}
+
+static void with_epoll(unsigned wanted)
+{
+    static int set = -1;
+    if (set < 0) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+        set = epoll_create1(EPOLL_CLOEXEC);
+        CHECK(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, loop.channel->fd, &event) == 0);
+    }
+    arm();
+    while (poll_receives() != 0) {
+    }
+    for (unsigned calls = 0; received < wanted; calls++) {
+        struct epoll_event event;
+        if (epoll_wait(set, &event, 1, 0) == 1) {
+            event_take();
+        } else if (calls % 4 == 0) {
+            (void)poll_receives();
+        }
+    }
+}
+
+static int told_pipe[2];
+
+static void *pipe_helper(void *arg)
+{
+    tight(*(const unsigned *)arg);
+    CHECK(write(told_pipe[1], "", 1) == 1);
+    return NULL;
+}
+
+// Another thread waits, and says so by a pipe that does not block.
+static void with_a_pipe(unsigned wanted)
+{
+    pthread_t thread;
+    char byte;
+    if (told_pipe[1] == 0) {
+        CHECK(pipe2(told_pipe, O_NONBLOCK) == 0);
+    }
+    CHECK(pthread_create(&thread, NULL, pipe_helper, &wanted) == 0);
+    while (read(told_pipe[0], &byte, 1) != 1) {
+        CHECK(errno == EAGAIN);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+// --- ways that look at clocks ------------------------------------------------------------------------------------------------
+
+static long long now_us(void)
+{
+    struct timeval now;
+    (void)gettimeofday(&now, NULL);
+    return now.tv_sec * 1000000LL + now.tv_usec;
+}
+
+// Polls again when some time has passed.
+static void now_and_then(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() == 0) {
+            for (long long end = now_ns() + 7777; now_ns() < end;) {
+            }
+        }
+    }
+}
+
+static void by_wall_clock(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() == 0) {
+            for (long long end = now_us() + 12; now_us() < end;) {
+            }
+        }
+    }
+}
+
 static void (*const ways[])(unsigned wanted) = {
     tight,       both_queues,  drain,  budget_then_sleep, twice_then_block, backoff,    early_exit,
-    every_third, until_a_time, engine, with_a_thread,     with_a_process,   with_a_note};
+    every_third, until_a_time, engine, with_a_thread,     with_a_process,   with_a_note,  with_yields,
+    with_poll,   with_select,  with_epoll, with_a_pipe,   now_and_then,     by_wall_clock};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 // --- a program ------------------------------------------------------------------------------------------------------------

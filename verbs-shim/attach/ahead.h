@@ -64,9 +64,8 @@ struct attach_ahead_poll {
 
 enum attach_ahead_kind {
     // `polls`, the last of which is the poll itself again, and so on for `iterations`, until something changes that it reads.
-    // All of them are polls of memory (attach_poll): who polls by calls may wait for anything.
     ATTACH_AHEAD_REPEATS,
-    ATTACH_AHEAD_MAKES,  // `count` polls of memory, if nobody changes what it reads until then
+    ATTACH_AHEAD_MAKES,  // `count` polls, if nobody changes what it reads until then
     ATTACH_AHEAD_ENDS,   // `count` polls, and then it does something else
     ATTACH_AHEAD_UNKNOWN // at least `count` polls
 };
@@ -84,13 +83,14 @@ struct attach_ahead {
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
-    bool works;         // of UNKNOWN: it comes to a poll that WORKS, or to a call that polls
+    bool works;         // of UNKNOWN: it comes to a poll that WORKS
+    bool outside;       // some of the polls are calls (attach_poll_call): whatever another program does may change what they find
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
     const struct attach_loop_word *words;
     unsigned word_count;
     uint64_t iterations; // of REPEATS: so many are known
-    // What it writes is the same at each of its polls, except counters and the thread's stack. Not known if it was alone.
+    // What it writes is the same at each of its polls, except counters and what is the thread's alone. Not known if it was alone.
     bool steady;
 };
 

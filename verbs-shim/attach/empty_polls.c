@@ -96,6 +96,7 @@ static enum attach_woken poll_known(struct attach_slot *slot, const struct attac
 {
     uint64_t iteration_ps = known_describe(slot, ahead, poll);
     uint64_t iterations = ahead->kind == ATTACH_AHEAD_MAKES ? 0 : ahead->iterations;
+    flags |= ahead->outside ? (unsigned)ATTACH_WAIT_OUTSIDE : 0;
     enum attach_woken woken = poll_call(slot, iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
     const struct attach_reply_poll *reply = &slot->reply.poll;
     const struct attach_left_at at = {reply->iterations, reply->poll, reply->at_ps};
@@ -176,9 +177,8 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && (flags & ATTACH_WAIT_OUTSIDE) == 0 && !ahead.works &&
-               attach_own.unknown_polls++ < UNKNOWN_POLLS) {
-        ahead.kind = ATTACH_AHEAD_ENDS; // a poll of memory stands for itself if nothing else can be shown
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !ahead.works && attach_own.unknown_polls++ < UNKNOWN_POLLS) {
+        ahead.kind = ATTACH_AHEAD_ENDS; // a poll stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {
         attach_own.repeats = ahead.kind == ATTACH_AHEAD_REPEATS;

@@ -204,9 +204,8 @@ bool interpret_condition(uint32_t flags, unsigned condition)
 
 // --- running ----------------------------------------------------------------------------------------------------------
 
-static bool step(struct interpret_state *state)
+static bool step(struct interpret_state *state, const struct interpret_instruction *instruction)
 {
-    const struct interpret_instruction *instruction = instruction_at(state->rip);
     uint64_t at = state->rip;
     reason = "";
     state->rip += instruction->length;
@@ -228,13 +227,16 @@ static bool step(struct interpret_state *state)
 enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t *addresses, unsigned count,
                                   unsigned *instructions_left)
 {
+    uint64_t next = 0; // behind the last instruction: functions are entered by a jump
     while (*instructions_left > 0) {
-        for (unsigned i = 0; i < count; i++) {
+        for (unsigned i = 0; i < count && state->rip != next; i++) {
             if (state->rip == addresses[i]) {
                 return INTERPRET_AT;
             }
         }
-        if (!step(state)) {
+        const struct interpret_instruction *instruction = instruction_at(state->rip);
+        next = state->rip + instruction->length;
+        if (!step(state, instruction)) {
             return INTERPRET_UNKNOWN;
         }
         --*instructions_left;

@@ -115,7 +115,7 @@ static struct attach_known *loop_find(const struct attach_caller *caller, uint64
     for (unsigned i = 0; i < LOOPS; i++) {
         struct attach_known *loop = &loops[i];
         bool may = loop->ahead.count != 0 && loop->key == key && memcmp(&loop->caller, caller, sizeof *caller) == 0 &&
-                   (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone);
+                   (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked;
         *iterations_out = may ? iterations_left(loop, borders, now_ps) : 0;
         if (*iterations_out != 0) {
             return loop;
@@ -234,7 +234,8 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         site->skips = site->backoff = backoff_next(site->backoff);
     }
     site->works = ahead->works;
-    bool unsteady = !borders->alone && ahead->kind == ATTACH_AHEAD_MAKES && !ahead->steady;
+    bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
+    bool unsteady = !borders->alone && known_to_it && !ahead->steady;
     bool in_vain = unsteady || (ahead->kind == ATTACH_AHEAD_UNKNOWN && (!borders->alone || ahead->works));
     if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
         polls_more(site); // of more polls more may be known
@@ -317,8 +318,10 @@ static uint64_t counter_moved(const struct lookahead_counter *counter, const str
     return (now & ~mask) | (((now & mask) + by) & mask);
 }
 
-// What the program has written, but below its stack, and where others have not written since. false: too much.
-static bool writes_take(const struct attach_known *loop, const struct attach_borders *borders, struct attach_resume *to)
+// What the program has written, but below its stack, and where others have not written since. What was below the stack
+// before are frames of calls that have returned, and of this one. false: too much.
+static bool writes_take(const struct attach_known *loop, const struct attach_borders *borders, uint64_t stack_before,
+                        struct attach_resume *to)
 {
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
@@ -334,7 +337,8 @@ static bool writes_take(const struct attach_known *loop, const struct attach_bor
         if (to->count == ATTACH_RESUME_WORDS || !interpret_peek(word->address, &now)) {
             return false;
         }
-        mask &= ~changed_bytes(now, word->since[INTERPRET_BEGINNING].value);
+        bool frame = word->address >= to->rsp && word->address < stack_before;
+        mask &= frame ? UINT64_MAX : ~changed_bytes(now, word->since[INTERPRET_BEGINNING].value);
         mask &= counter != NULL ? ~counter_mask(counter) : UINT64_MAX;
         uint64_t others = counter != NULL ? counter_moved(counter, word, now) : now;
         to->words[to->count].address = word->address;
@@ -392,6 +396,7 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
     interpret_begin();
     words_preset(loop, iterations);
     struct lookahead_run run = lookahead_begin(caller, borders, began_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
+    run.replays = true;
     for (unsigned passed = 0; lookahead_run(&run) == LOOKAHEAD_POLL; passed++) {
         if (passed + 1 == polls) {
             *function_out = lookahead_at_function(&run);
@@ -399,7 +404,7 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
                 lookahead_return(&run);
             }
             resume_take(&run.state, to);
-            return writes_take(loop, borders, to);
+            return writes_take(loop, borders, caller->rsp, to);
         }
         lookahead_pass(&run, loop->ahead.polls[passed % loop->ahead.count].own_ps);
     }
@@ -435,5 +440,6 @@ void world_lookahead_forked(void)
 void world_lookahead_start(void)
 {
     static const struct attach_look_ahead_ops ops = {look_ahead, left};
+    lookahead_library_start();
     attach_ahead_by(&ops);
 }

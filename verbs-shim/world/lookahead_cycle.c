@@ -11,6 +11,8 @@
 
 enum {
     STACK_BYTES = 1 << 20,
+    THREAD_BYTES = 1 << 14,
+    LIBRARY_BYTES = 1 << 12,
     RED_ZONE_BYTES = 128,
     LONG_WAIT = 256
 }; // LONG_WAIT: polls, for which more instructions are interpreted
@@ -28,9 +30,12 @@ bool lookahead_is_input(const struct interpret_word *word, enum interpret_point 
            (word->address >= stack || word->address < interpret_lowest_stack() - RED_ZONE_BYTES);
 }
 
-static bool is_of_stack(uint64_t address, uint64_t stack)
+// Of the thread alone: its stack, the variables that each thread has, and behind them what the C library knows of it.
+static bool is_of_thread(uint64_t address, uint64_t stack)
 {
-    return address - (stack - STACK_BYTES) < 2 * (uint64_t)STACK_BYTES;
+    uint64_t variables = (uintptr_t)__builtin_thread_pointer() - THREAD_BYTES;
+    return address - (stack - STACK_BYTES) < 2 * (uint64_t)STACK_BYTES ||
+           address - variables < THREAD_BYTES + LIBRARY_BYTES;
 }
 
 // --- what differs -----------------------------------------------------------------------------------------------------------
@@ -77,7 +82,7 @@ static unsigned differs(const struct lookahead_run *run, const struct interpret_
     return count;
 }
 
-// Is what was written beside the stack as it was in the beginning? Counters are left out.
+// Is what was written as it was in the beginning, but what is the thread's alone? Counters are left out.
 static bool is_steady(const struct attach_borders *borders, uint64_t stack)
 {
     unsigned count;
@@ -87,7 +92,7 @@ static bool is_steady(const struct attach_borders *borders, uint64_t stack)
         bool counts = interpret_vary_is_on() && (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
                                                  interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
         if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 && !counts &&
-            !is_of_stack(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
+            !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
             return false;
         }
     }
@@ -167,9 +172,9 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
     bool idle = true;
     while (idle && ahead->count < polls) {
         struct attach_ahead_poll poll;
-        idle = lookahead_run(&run) == LOOKAHEAD_POLL && run.state.rip != borders->poll_call &&
-               lookahead_describe(&run, &poll) == ATTACH_IDLE;
+        idle = lookahead_run(&run) == LOOKAHEAD_POLL && lookahead_describe(&run, &poll) == ATTACH_IDLE;
         if (idle) {
+            ahead->outside = ahead->outside || run.asked || run.state.rip == borders->poll_call;
             ahead->polls[ahead->count++] = poll;
             passed_ps += poll.own_ps;
             lookahead_pass(&run, poll.own_ps);
@@ -181,6 +186,7 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
         idle && passed_ps == run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
     ahead->iterations = interpret_vary_iterations();
     known->timed = lookahead_reads_clocks(&run);
+    known->asked = run.asked;
     known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps
                                                                                        : UINT64_MAX / 2);
     interpret_vary_end();
@@ -201,10 +207,9 @@ struct candidates {
     unsigned count;
 };
 
-// makes_out: all are polls of memory, and depend on memory alone. timed_out: or on clocks.
 static void search(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
-                   uint64_t wanted, struct attach_ahead *ahead, struct candidates *candidates, bool *makes_out,
-                   bool *timed_out)
+                   uint64_t wanted, struct attach_ahead *ahead, struct candidates *candidates,
+                   struct attach_known *known)
 {
     struct lookahead_run run =
         lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps,
@@ -212,15 +217,15 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     const struct interpret_state beginning = run.state;
     struct interpret_state base = beginning;
     counter_t counters[LOOKAHEAD_COUNTERS];
-    bool calls = false; // some of the polls are calls
     unsigned lead = 0;  // polls before the base
     uint64_t passed_ps = 0;
     candidates->count = 0;
-    *makes_out = *timed_out = false;
     *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true, .iterations = UINT64_MAX};
     while (true) {
         enum lookahead_stop stop = lookahead_run(&run);
         struct attach_ahead_poll poll;
+        known->timed = lookahead_reads_clocks(&run);
+        known->asked = run.asked;
         enum attach_idle idle = stop != LOOKAHEAD_POLL ? ATTACH_IDLE_UNKNOWN
                                 : ahead->count == ATTACH_AHEAD_POLLS || ahead->count >= wanted
                                     ? ATTACH_IDLE_UNKNOWN
@@ -228,24 +233,20 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         if (idle != ATTACH_IDLE) {
             ahead->kind = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
             ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : run.reason;
-            ahead->works = (stop == LOOKAHEAD_POLL && idle == ATTACH_WORKS) || calls || run.asked;
-            *makes_out = !calls && !run.asked;
-            *timed_out = lookahead_reads_clocks(&run);
+            ahead->works = stop == LOOKAHEAD_POLL && idle == ATTACH_WORKS;
             return;
         }
-        calls = calls || run.state.rip == borders->poll_call;
+        ahead->outside = ahead->outside || run.asked || run.state.rip == borders->poll_call;
         ahead->polls[ahead->count++] = poll;
         passed_ps += poll.own_ps;
         lookahead_pass(&run, poll.own_ps);
         ahead->steady = ahead->steady && (borders->alone || is_steady(borders, caller->rsp));
         unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
         if (count == 0 && !lookahead_reads_clocks(&run)) {
-            ahead->kind = calls || run.asked ? ATTACH_AHEAD_UNKNOWN : ATTACH_AHEAD_REPEATS;
-            ahead->reason = "a loop of calls";
-            ahead->works = calls || run.asked;
+            ahead->kind = ATTACH_AHEAD_REPEATS;
             return;
         }
-        if (count <= LOOKAHEAD_COUNTERS && !calls && !run.asked) {
+        if (count <= LOOKAHEAD_COUNTERS) {
             struct candidate *candidate = &candidates->list[candidates->count++];
             *candidate = (struct candidate){.polls = ahead->count, .counter_count = count, .period_ps = passed_ps};
             memcpy(candidate->counters, counters, sizeof counters);
@@ -253,7 +254,6 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         if (lead != 0 && differs(&run, &base, INTERPRET_BASE, counters) == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = ATTACH_AHEAD_ENDS;
             ahead->count = lead;
-            *makes_out = !calls && !run.asked;
             return;
         }
         if ((ahead->count & (ahead->count - 1)) == 0) {
@@ -308,10 +308,9 @@ enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_
                                      struct attach_ahead *ahead, struct attach_known *known)
 {
     static struct candidates candidates; // one thread of the process runs at a time
-    bool makes, timed;
     known->counter_count = 0;
     interpret_begin();
-    search(caller, key, borders, wanted, ahead, &candidates, &makes, &known->timed);
+    search(caller, key, borders, wanted, ahead, &candidates, known);
     if (ahead->kind == ATTACH_AHEAD_REPEATS) {
         return LOOKAHEAD_CYCLE;
     }
@@ -325,9 +324,8 @@ enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_
         }
         known->counter_count = 0;
         interpret_begin(); // what was read is not known any more
-        search(caller, key, borders, wanted, ahead, &candidates, &makes, &timed);
-        known->timed = timed;
+        search(caller, key, borders, wanted, ahead, &candidates, known);
     }
-    ahead->kind = makes && ahead->count > 1 ? ATTACH_AHEAD_MAKES : ahead->kind;
+    ahead->kind = ahead->count > 1 ? ATTACH_AHEAD_MAKES : ahead->kind;
     return tries ? LOOKAHEAD_NO_CYCLE : LOOKAHEAD_NOT_TRIED;
 }

@@ -26,6 +26,7 @@ struct attach_known {
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
     struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
     unsigned counter_count;
+    bool asked; // it asks the kernel, and is known until somebody may have changed an answer
     bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
     bool alone;     // found while no other thread could see what it writes
@@ -48,6 +49,7 @@ struct lookahead_run {
     unsigned left;      // instructions
     uint64_t period_ps; // of an iteration, at most, if values vary
     bool asked;         // what the program does depends on answers of the kernel
+    bool replays;       // the kernel was asked before: nothing was there
     bool clocks;        // it has read a clock
     const char *reason;
 };
@@ -67,6 +69,22 @@ bool lookahead_at_function(const struct lookahead_run *run);                   /
 void lookahead_return(struct lookahead_run *run);                              // the function that was reached returns
 bool lookahead_is_own(const struct attach_borders *borders, uint64_t address); // a variable of the shim
 uint64_t lookahead_mask(uint8_t bytes);
+
+bool lookahead_register_is_steady(const struct interpret_state *state, unsigned number); // and known
+
+// --- lookahead_library.c ----------------------------------------------------------------------------------------------------
+
+enum { LOOKAHEAD_LIBRARY_FUNCTIONS = 12 };
+void lookahead_library_start(void);
+const uintptr_t *lookahead_library_entries(void); // of all functions; 0: it does not exist
+// true: the state is at one of them. known: it was carried out, but for its return.
+bool lookahead_library_at(const struct interpret_state *state, bool *known_out, uint64_t *result_out);
+
+// --- lookahead_kernel.c -----------------------------------------------------------------------------------------------------
+
+// The run is at a system call, which would find nothing now: it returns. false: it does more, or this is not known.
+bool lookahead_ask(struct lookahead_run *run);
+bool lookahead_call_may_poll(uint64_t number); // one that was not asked: what it would find is not known
 
 // --- lookahead_cycle.c: what the program does until it repeats itself -------------------------------------------------------
 

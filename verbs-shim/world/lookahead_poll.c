@@ -1,19 +1,12 @@
-// Where the interpretation of a look ahead (lookahead_internal.h) meets what is not the program's: its polls, clocks, and
-// the kernel.
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+// Where the interpretation of a look ahead (lookahead_internal.h) meets what is not the program's: its polls and clocks,
+// and the kernel.
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/attach/rdtsc.h"
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
-
-enum { SYSCALL_BYTES = 2 };
 
 // What functions preserve, and the result of a poll that found nothing.
 static const uint16_t preserved = 1u << INTERPRET_RBX | 1u << INTERPRET_RBP | 1u << INTERPRET_RSP |
@@ -39,6 +32,12 @@ static void result_put(struct interpret_state *state, uint64_t result)
     if (interpret_vary_is_on()) {
         interpret_vary_register(INTERPRET_RAX, (struct interpret_vary){0});
     }
+}
+
+bool lookahead_register_is_steady(const struct interpret_state *state, unsigned number)
+{
+    return (state->known >> number & 1) != 0 &&
+           (!interpret_vary_is_on() || interpret_vary_of_register(number).kind == INTERPRET_STEADY);
 }
 
 static struct interpret_state state_of(const struct attach_caller *caller)
@@ -172,65 +171,7 @@ static bool tsc_read(struct lookahead_run *run)
     return bytes != 0;
 }
 
-// --- the kernel -------------------------------------------------------------------------------------------------------
-
-// Which descriptors are ready now? The list is copied there and back.
-static long ppoll_ask(const uint64_t *registers)
-{
-    enum { DESCRIPTORS_MAX = 16 };
-    uint64_t list = registers[INTERPRET_RDI], count = registers[INTERPRET_RSI], timeout = registers[INTERPRET_RDX];
-    const struct timespec now = {0};
-    uint64_t copy[DESCRIPTORS_MAX];
-    _Static_assert(sizeof(struct pollfd) == sizeof copy[0], "what is copied");
-    if (count > DESCRIPTORS_MAX || timeout == 0 || interpret_load(timeout, 8) != 0 ||
-        interpret_load(timeout + 8, 8) != 0) {
-        return -ENOSYS;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        copy[i] = interpret_load(list + i * sizeof copy[0], sizeof copy[0]);
-    }
-    long ready = kernel_call(SYS_ppoll, (long)(uintptr_t)copy, (long)count, (long)(uintptr_t)&now, 0, 0, 0);
-    for (uint64_t i = 0; i < count; i++) {
-        interpret_store(list + i * sizeof copy[0], sizeof copy[0], copy[i]);
-    }
-    return ready;
-}
-
-// Calls that may be polls, too: what is ready, or whether something is there.
-static bool may_poll(uint64_t number)
-{
-    static const short numbers[] = {SYS_poll,         SYS_ppoll,   SYS_select, SYS_pselect6, SYS_epoll_wait,
-                                    SYS_epoll_pwait,  SYS_read,    SYS_readv,  SYS_recvfrom, SYS_recvmsg,
-                                    SYS_accept,       SYS_accept4, SYS_ioctl,  SYS_fcntl,    SYS_getsockopt,
-                                    SYS_sched_yield,  SYS_wait4,   SYS_semop,  SYS_msgrcv,   SYS_clock_gettime,
-                                    SYS_gettimeofday, SYS_getpid,  SYS_gettid};
-    bool may = false;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        may = may || number == (uint64_t)numbers[i];
-    }
-    return may;
-}
-
-// Questions to the kernel that change nothing are asked. false: another call.
-static bool kernel_ask(struct lookahead_run *run)
-{
-    struct interpret_state *state = &run->state;
-    const uint64_t *registers = state->registers;
-    const unsigned needed = 1u << INTERPRET_RAX | 1u << INTERPRET_RDI | 1u << INTERPRET_RSI | 1u << INTERPRET_RDX;
-    if ((state->known & needed) != needed || interpret_vary_is_on()) {
-        return false;
-    }
-    bool flags = registers[INTERPRET_RAX] == SYS_fcntl && registers[INTERPRET_RSI] == F_GETFL;
-    bool ready = registers[INTERPRET_RAX] == SYS_ppoll;
-    long result = flags   ? kernel_call(SYS_fcntl, (long)registers[INTERPRET_RDI], F_GETFL, 0, 0, 0, 0)
-                  : ready ? ppoll_ask(registers)
-                          : -ENOSYS;
-    state->registers[INTERPRET_RAX] = (uint64_t)result;
-    state->known &= (uint16_t) ~(1u << INTERPRET_RCX | 1u << INTERPRET_R11);
-    state->rip += SYSCALL_BYTES;
-    run->asked = true;
-    return result != -ENOSYS;
-}
+// --- running --------------------------------------------------------------------------------------------------------------
 
 static bool is_system_call(uint64_t rip)
 {
@@ -238,9 +179,7 @@ static bool is_system_call(uint64_t rip)
     return interpret_peek(rip, &code) && (code & 0xffff) == 0x050f;
 }
 
-// --- running --------------------------------------------------------------------------------------------------------------
-
-enum { BORDERS = 12 + ATTACH_POLL_FUNCTIONS };
+enum { BORDERS = 12 + ATTACH_POLL_FUNCTIONS + LOOKAHEAD_LIBRARY_FUNCTIONS };
 
 static unsigned borders_list(const struct attach_borders *borders, uintptr_t addresses_out[BORDERS])
 {
@@ -257,6 +196,9 @@ static unsigned borders_list(const struct attach_borders *borders, uintptr_t add
     for (unsigned i = 0; i < borders->function_count; i++) {
         addresses_out[count++] = borders->functions[i].entry;
     }
+    for (unsigned i = 0; i < LOOKAHEAD_LIBRARY_FUNCTIONS; i++) {
+        addresses_out[count++] = lookahead_library_entries()[i];
+    }
     return count;
 }
 
@@ -265,6 +207,8 @@ enum lookahead_stop lookahead_run(struct lookahead_run *run)
     uintptr_t addresses[BORDERS];
     unsigned count = borders_list(run->borders, addresses);
     const struct interpret_state *state = &run->state;
+    bool known;
+    uint64_t result;
     while (true) {
         enum interpret_stop stop = interpret_run(&run->state, addresses, count, &run->left);
         bool call =
@@ -274,15 +218,20 @@ enum lookahead_stop lookahead_run(struct lookahead_run *run)
             return LOOKAHEAD_UNKNOWN;
         }
         if (call) {
-            if (!kernel_ask(run)) {
-                run->asked = true;
+            if (!lookahead_ask(run)) {
                 run->reason = "a system call";
-                return may_poll(state->registers[INTERPRET_RAX]) ? LOOKAHEAD_UNKNOWN : LOOKAHEAD_CALL;
+                return lookahead_call_may_poll(state->registers[INTERPRET_RAX]) ? LOOKAHEAD_UNKNOWN : LOOKAHEAD_CALL;
             }
         } else if (state->rip == world_clock_gettime_entries[0] || state->rip == world_clock_gettime_entries[1]) {
             if (!clock_gettime_put(run)) {
                 return LOOKAHEAD_UNKNOWN;
             }
+        } else if (lookahead_library_at(state, &known, &result)) {
+            if (!known) {
+                run->reason = "a function of the C library";
+                return LOOKAHEAD_UNKNOWN;
+            }
+            return_with(run, result);
         } else if (stop == INTERPRET_UNKNOWN || state->rip == (uintptr_t)world_tsc_entry) {
             if (!tsc_read(run)) {
                 return LOOKAHEAD_UNKNOWN;
