@@ -176,8 +176,9 @@ static void read_two_at_their_times(void *arg, peach2_handle_t *board)
     struct ibv_sge sge = fixture_sge(&end->near, 0, 8), to = fixture_sge(&fixture->ends[1].near, 0, 0);
     struct ibv_send_wr wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_READ, .wr.rdma = {to.addr, to.lkey}};
     fixture_barrier(fixture, end);
+    poll_until(board, end, 100); // the libraries connect
     EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
-    poll_until(board, end, 100);
+    poll_until(board, end, 200);
     pass_time(board, 15100); // the first answer is there, and not seen yet
     wr.wr_id = 2;
     EXPECT_EQ(fixture_post(&end->qps[1], &wr, &sge), 0);
@@ -191,6 +192,7 @@ static void answer_at_two_times(void *arg, peach2_handle_t *board)
     struct fixture *fixture = arg;
     struct end *end = fixture_enter(fixture, board);
     fixture_barrier(fixture, end);
+    poll_until(board, end, 90);
     pass_time(board, 15000);
     poll_until(board, end, 15050);
     pass_time(board, 25000);
