@@ -8,16 +8,14 @@ static const uint64_t iteration_max_ps = UINT64_C(1000000000), ahead_max_ps = UI
 // A program of the outside changes what the kernel answers without a word: it is asked again after this time.
 static const uint64_t outside_max_ps = UINT64_C(1000000000);
 
-void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot,
-                     uint64_t least_ps)
+void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot)
 {
     uint64_t iteration_ps = args->iteration_ps < iteration_max_ps ? args->iteration_ps : iteration_max_ps;
     uint32_t polls = slot->loop_poll_count, words = slot->loop_word_count;
     loop->on = true;
     loop->outside = (args->flags & ATTACH_WAIT_OUTSIDE) != 0;
     loop->started = false;
-    loop->iteration_ps = iteration_ps > least_ps ? iteration_ps : least_ps;
-    loop->iteration_ps += loop->iteration_ps == 0 || args->iterations == 0; // behind the last of all polls
+    loop->iteration_ps = iteration_ps + (iteration_ps == 0 || args->iterations == 0); // behind the last of all polls
     loop->poll_count = polls != 0 && polls <= sizeof loop->polls / sizeof loop->polls[0] ? polls : 1;
     memcpy(loop->polls, slot->loop_polls, loop->poll_count * sizeof loop->polls[0]);
     for (unsigned i = 0; i < loop->poll_count; i++) {

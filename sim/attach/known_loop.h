@@ -30,9 +30,7 @@ struct known_loop {
     bool own;         // a device has written the word of this very poll while it was carried out
 };
 
-// least_ps: the cost of a poll.
-void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot,
-                     uint64_t least_ps);
+void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot);
 // The thread has paid for its first poll. It makes at most so many iterations; 0: these polls, once.
 void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterations);
 // Something comes that the loop may see: the thread goes on at its next poll.

@@ -87,7 +87,7 @@ static void known_take(struct attach_thread *thread, const struct attach_request
         attach_fail(thread->process->server, "no memory for a thread's loop");
         return;
     }
-    known_loop_take(thread->known, &request->args.poll, thread->slot, host_core_config(thread->core)->poll_ps);
+    known_loop_take(thread->known, &request->args.poll, thread->slot);
 }
 
 void attach_loop_begin(struct attach_thread *thread, const struct attach_request *request)

@@ -16,7 +16,7 @@ static struct known_loop *two_polls(uint64_t iterations)
     slot.loop_polls[1] = (struct attach_iteration_poll){.after_ps = 40000, .bus_address = OTHER_WORD};
     slot.loop_word_count = 1;
     slot.loop_words[0] = (struct attach_loop_word){.address = VARIABLE, .mask = UINT64_MAX};
-    known_loop_take(&loop, &args, &slot, 10000);
+    known_loop_take(&loop, &args, &slot);
     return &loop;
 }
 
@@ -120,7 +120,7 @@ TEST(KnownLoop, NumbersOfAHostileProgramAreBounded)
     const struct attach_args_poll args = {.iterations = UINT64_MAX, .iteration_ps = 0};
     slot.loop_poll_count = slot.loop_word_count = UINT32_MAX;
     slot.loop_polls[0] = (struct attach_iteration_poll){.after_ps = UINT64_MAX};
-    known_loop_take(&loop, &args, &slot, 0);
+    known_loop_take(&loop, &args, &slot);
     known_loop_start(&loop, START, UINT64_MAX);
     EXPECT_EQ(loop.poll_count, 1u);
     EXPECT_EQ(loop.word_count, 0u);

@@ -40,7 +40,7 @@ bool attach_is_alone(void)
     return attach_client.shares == 0 && atomic_load(&attach_client.segment->slot_end) <= 1;
 }
 
-static struct attach_borders borders_of(struct attach_slot *slot)
+static struct attach_borders borders_of(struct attach_slot *slot, const struct attach_clock *clock)
 {
     const struct attach_greeting *greeting = attach_greeting();
     return (struct attach_borders){
@@ -55,6 +55,8 @@ static struct attach_borders borders_of(struct attach_slot *slot)
         .functions = functions,
         .function_count = function_count,
         .alone = attach_is_alone(),
+        .clocks_poll = attach_clocks_poll(),
+        .clock = *clock,
         .call_ps = greeting->call_ps,
         .load_ps = greeting->load_ps,
         .poll_call_ps = greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps,
@@ -76,7 +78,7 @@ bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach
     if (look_ahead == NULL || caller == NULL) {
         return false;
     }
-    const struct attach_borders borders = borders_of(slot);
+    const struct attach_borders borders = borders_of(slot, &attach_own.clock);
     look_ahead->look(caller, key, &borders, ahead_out);
     return true;
 }
@@ -123,8 +125,12 @@ __asm__(".text\n"
 void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, const struct attach_left_at *at,
                       enum attach_woken woken)
 {
-    attach_own.left = (struct attach_left_loop){
-        .caller = outermost(caller), .known = ahead->known, .at = *at, .tail_ps = attach_own.tail_ps, .woken = woken};
+    attach_own.left = (struct attach_left_loop){.caller = outermost(caller),
+                                                .known = ahead->known,
+                                                .clock = attach_own.clock,
+                                                .at = *at,
+                                                .tail_ps = attach_own.tail_ps,
+                                                .woken = woken};
     if (at->iterations == 0 && at->poll == 0) { // it goes on here
         attach_loop_forget();
     }
@@ -134,12 +140,12 @@ void attach_loop_forget(void)
 {
     static struct attach_resume nowhere;
     if (attach_own.left.caller != NULL) {
-        const struct attach_borders borders = borders_of(attach_own.slot);
+        const struct attach_borders borders = borders_of(attach_own.slot, &attach_own.left.clock);
         const struct attach_left_at here = {0};
         struct attach_caller nobody = {0};
-        bool function;
+        enum attach_left_by by;
         attach_own.left.caller = NULL;
-        (void)look_ahead->left(attach_own.left.known, &nobody, &borders, &here, &nowhere, &function);
+        (void)look_ahead->left(attach_own.left.known, &nobody, &borders, &here, &nowhere, &by);
     }
 }
 
@@ -147,18 +153,24 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
 {
     static struct attach_resume to; // one thread of the process runs at a time
     const struct attach_left_loop left = attach_own.left;
-    bool function;
+    enum attach_left_by by;
     if (left.caller != caller || left.caller == NULL) {
         return;
     }
     attach_own.left.caller = NULL;
-    const struct attach_borders borders = borders_of(attach_own.slot);
-    if (look_ahead->left(left.known, caller, &borders, &left.at, &to, &function)) {
-        to.rax = left.woken == ATTACH_WOKEN_MEMORY; // the result of attach_poll
+    const struct attach_borders borders = borders_of(attach_own.slot, &left.clock);
+    if (look_ahead->left(left.known, caller, &borders, &left.at, &to, &by)) {
+        to.rax = by == ATTACH_LEFT_POLL ? left.woken == ATTACH_WOKEN_MEMORY : to.rax;
         attach_own.tail_ps = left.tail_ps;
-        attach_own.left.resumed = function;
+        attach_own.left.resumed = by == ATTACH_LEFT_FUNCTION;
+        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK ? attach_own.slot->now_ps + left.tail_ps : 0;
         attach_resume_jump(&to);
     }
+}
+
+__attribute__((visibility("default"))) uint64_t attach_resumed_ps(void)
+{
+    return attach_own.resumed_ps;
 }
 
 __attribute__((visibility("default"))) bool attach_resumed(bool *again_out)

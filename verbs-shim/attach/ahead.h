@@ -105,6 +105,7 @@ struct attach_resume {
 };
 // If the calling thread is to go on elsewhere than where this caller was, it does so.
 void attach_resume(struct attach_caller *caller);
+uint64_t attach_resumed_ps(void); // the thread's time when it went on at another reading of a clock the last time
 // For a library's function that polls: has the program gone on here, with this poll carried out already? *again_out: it
 // is worth repeating.
 bool attach_resumed(bool *again_out);
@@ -125,6 +126,13 @@ void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle);
 // before.
 struct attach_caller *attach_poll_within(struct attach_caller *caller);
 
+// A reading of a clock, as the world shim describes it to itself: what is written where. form 0: none.
+struct attach_clock {
+    uint32_t form;
+    int32_t clock;
+    uint64_t to;
+};
+
 // What the interpretation needs to know of the functions and variables of this library.
 struct attach_borders {
     uintptr_t poll, poll_call; // empty polls
@@ -136,6 +144,8 @@ struct attach_borders {
     const struct attach_poll_function *functions;
     unsigned function_count;
     bool alone; // no other thread or process sees what the program writes
+    bool clocks_poll;          // of a run of readings of clocks the later ones are polls (attach_poll_clock)
+    struct attach_clock clock; // the poll is this one; form 0: another poll
     uint64_t call_ps, load_ps;
     uint64_t poll_call_ps; // what a call that polls costs
 };
@@ -147,14 +157,17 @@ struct attach_left_at {
     uint64_t at_ps;      // the end of this poll
 };
 
+// At what the thread has left it: attach_poll, whose result says whether a device has written; a function of a library; a
+// call; a reading of a clock.
+enum attach_left_by { ATTACH_LEFT_POLL, ATTACH_LEFT_FUNCTION, ATTACH_LEFT_CALL, ATTACH_LEFT_CLOCK };
+
 // How to look ahead.
 struct attach_look_ahead_ops {
     void (*look)(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                  struct attach_ahead *ahead_out);
     // The thread has left the loop. The counters of the loop are advanced, in memory and in the registers of the caller.
-    // Where the program goes on is at *resume_out, but for the result of the poll; function_out: a function of a library is
-    // called there. false: it goes on where it is.
+    // Where the program goes on is at *resume_out, but for the result of a poll. false: it goes on where it is.
     bool (*left)(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 const struct attach_left_at *at, struct attach_resume *resume_out, bool *function_out);
+                 const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out);
 };
 void attach_ahead_by(const struct attach_look_ahead_ops *ops);

@@ -139,9 +139,12 @@ bool attach_poll(uint64_t site, const volatile void *word, bool repeats);
 enum attach_woken attach_poll_call(unsigned flags, uint64_t site);
 void attach_found(void);
 
-// The same for a clock read in a sequence of clock reads, in a process that shares memory: the thread may wait for a
-// store there. With --every-poll also in a process with several threads. false: nothing was done, as it is none of them.
-bool attach_poll_clock(uint64_t site, uint64_t cost_ps);
+// The same for a clock read in a sequence of clock reads, of which is known where it was called (ahead.h), or in a process
+// that shares memory: the thread may wait for a store there. With --every-poll also in a process with several threads.
+// false: nothing was done, as it is none of them. caller: NULL if that is not known.
+struct attach_caller;
+struct attach_clock;
+bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_clock *clock, struct attach_caller *caller);
 
 // The same for a loop that only reads these bytes: until a device writes some of them, or something happens outside. If
 // device writes may be work for the library (attach_progress_on_writes), also until a device writes to any pinned

@@ -61,6 +61,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
 // attach_poll and attach_poll_call, with where they were called.
 bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, struct attach_caller *caller);
 enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, struct attach_caller *caller);
+bool attach_clocks_poll(void);
 bool attach_is_alone(void); // no other thread or process sees what the program writes
 // What the program does next if this poll finds nothing. false: nothing is known.
 bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach_slot *slot,

@@ -31,6 +31,7 @@ extern struct attach_client {
 struct attach_left_loop {
     struct attach_caller *caller; // where it looked ahead; NULL: it has gone on
     struct attach_known *known;
+    struct attach_clock clock; // of the poll where it looked ahead
     struct attach_left_at at;
     uint64_t tail_ps; // what the thread had spent then
     enum attach_woken woken;
@@ -54,6 +55,8 @@ extern _Thread_local struct attach_own {
     bool did;                // the thread has done something else than poll since then
     struct attach_caller *caller; // of attach_poll_within
     struct attach_left_loop left;
+    struct attach_clock clock; // of the poll that is carried out
+    uint64_t resumed_ps;     // of attach_resumed_ps
     bool repeats;            // the last poll was one of a loop that is known to repeat
     unsigned unknown_polls;  // polls of this wait of which nothing could be told
     unsigned polls_ahead;    // polls of which it is known that they are made, before it does something else

@@ -252,14 +252,23 @@ enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, struct at
     return attach_poll_again(&poll, flags, false, caller);
 }
 
-API bool attach_poll_clock(uint64_t site, uint64_t cost_ps)
+// Readings of clocks of which is known where they were called. The library's work, or computing that costs time, is not told of.
+bool attach_clocks_poll(void)
+{
+    return !attach_progress_on_writes() && attach_environment()->computes == 0;
+}
+
+API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_clock *clock, struct attach_caller *caller)
 {
     bool others = timed() && (attach_window_possible() || (attach_greeting()->every_poll != 0 && !attach_is_alone()));
-    if (!others) {
+    bool told = timed() && caller != NULL && attach_clocks_poll();
+    if (!others && !told) {
         return false;
     }
     attach_spend_ps(cost_ps);
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps, .clock = true};
-    (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, NULL);
+    attach_own.clock = *clock;
+    (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, told ? caller : NULL);
+    attach_own.clock.form = 0;
     return true;
 }

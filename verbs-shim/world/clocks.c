@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "verbs-shim/attach/kernel_call.h"
+#include "verbs-shim/attach/ahead.h"
 #include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/clock_calls.h"
 #include "verbs-shim/world/code_jump.h"
 #include "verbs-shim/world/world.h"
 
@@ -27,7 +29,7 @@ static uint64_t process_began_ps;
 // fast-forwarded in steps that grow with the time that it has waited already, so that it is late by less than 1 %. A
 // step comes before the read that began the sequence. The later reads of an iteration (fio compares two clocks) then
 // differ only by their costs, as always.
-enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US = 16, POLL_READS = 8 };
+enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US = 16 };
 
 // Lets other threads run from time to time, and does the library's progress for them. Returns the time after that.
 static uint64_t step(uint64_t now_ps, uint64_t step_ps)
@@ -43,13 +45,14 @@ static uint64_t step(uint64_t now_ps, uint64_t step_ps)
     return attach_now_ps();
 }
 
-uint64_t world_clock_read_ps(uintptr_t site)
+uint64_t world_clock_read_ps(uintptr_t site, const struct attach_clock *clock, struct attach_caller *caller)
 {
+    static const struct attach_clock unknown;
     static __thread uint64_t last_ps, run_began_ps;
     static __thread uintptr_t first_site;
     static __thread unsigned reads, since_first;
     uint64_t now_ps = attach_now_ps();
-    if (now_ps != last_ps) {
+    if (now_ps != last_ps && (now_ps != attach_resumed_ps() || reads == 0)) { // resumed: at a later read of the run
         reads = 0;
         run_began_ps = now_ps;
         since_first = OTHERS_READS_MAX;
@@ -59,8 +62,10 @@ uint64_t world_clock_read_ps(uintptr_t site)
     }
     since_first = site == first_site ? 0 : since_first;
     uint64_t cost_ps = attach_environment()->clock_read_ps;
-    if (reads++ > POLL_READS && attach_poll_clock(site, cost_ps)) {
-        attach_progress();
+    if (reads++ > WORLD_CLOCK_READS && attach_poll_clock(site, cost_ps, clock != NULL ? clock : &unknown, caller)) {
+        if (attach_progress_on_writes()) {
+            attach_progress();
+        }
         return last_ps = attach_now_ps();
     }
     uint64_t step_ps = reads > RUN_READS && site == first_site && !attach_environment()->every_poll ? (now_ps - run_began_ps) / RUN_SHARE : 0;
@@ -151,68 +156,11 @@ uint64_t world_deadline_after_ms(int milliseconds)
     return world_deadline_after(&delay);
 }
 
-// --- replacements of the vdso's functions ---------------------------------------------------------------------------
-
-// Other clocks belong to a device, or do not exist. Clocks of a process or a thread: linux/posix-timers.h.
-bool world_clock_is_simulated(clockid_t clock)
-{
-    enum { OF_DESCRIPTOR = 3 };
-    return clock < 0 ? ((unsigned)clock & 3) != OF_DESCRIPTOR : clock <= CLOCK_TAI;
-}
-
-// The caller of an interposed function or of a system call is the site of the read. It is taken where the program
-// enters, because a compiler may inline what follows or not.
-static int clock_gettime_simulated(clockid_t clock, struct timespec *time_out, uintptr_t site)
-{
-    if (!world_timed() || !world_clock_is_simulated(clock)) {
-        return (int)kernel_call(SYS_clock_gettime, clock, (long)(uintptr_t)time_out, 0, 0, 0, 0);
-    }
-    *time_out = world_clock_at(clock, world_clock_read_ps(site));
-    return 0;
-}
-
-static int gettimeofday_simulated(struct timeval *time_out, void *zone, uintptr_t site)
-{
-    if (!world_timed()) {
-        return (int)kernel_call(SYS_gettimeofday, (long)(uintptr_t)time_out, (long)(uintptr_t)zone, 0, 0, 0, 0);
-    }
-    if (time_out != NULL) {
-        const struct timespec now = world_clock_at(CLOCK_REALTIME, world_clock_read_ps(site));
-        *time_out = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
-    }
-    return 0;
-}
-
-static time_t time_simulated(time_t *time_out, uintptr_t site)
-{
-    struct timespec now;
-    (void)clock_gettime_simulated(CLOCK_REALTIME, &now, site);
-    if (time_out != NULL) {
-        *time_out = now.tv_sec;
-    }
-    return now.tv_sec;
-}
-
-static int vdso_clock_gettime(clockid_t clock, struct timespec *time_out)
-{
-    return clock_gettime_simulated(clock, time_out, WORLD_SITE);
-}
-
-static int vdso_gettimeofday(struct timeval *time_out, void *zone)
-{
-    return gettimeofday_simulated(time_out, zone, WORLD_SITE);
-}
-
-static time_t vdso_time(time_t *time_out)
-{
-    return time_simulated(time_out, WORLD_SITE);
-}
-
 // The C library asks the kernel itself for these.
 clock_t clock(void)
 {
     const struct timespec now = world_timed()
-                                    ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_SITE))
+                                    ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_SITE, NULL, NULL))
                                     : (struct timespec){0};
     return world_timed() ? now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1000000000 / CLOCKS_PER_SEC)
                          : WORLD_REAL(clock)();
@@ -221,7 +169,7 @@ clock_t clock(void)
 static clock_t times_simulated(struct tms *buffer, uintptr_t site)
 {
     uint64_t per_tick_ps = NS_PER_S * WORLD_PS_PER_NS / (uint64_t)sysconf(_SC_CLK_TCK);
-    uint64_t now_ps = world_clock_read_ps(site);
+    uint64_t now_ps = world_clock_read_ps(site, NULL, NULL);
     if (buffer != NULL) {
         *buffer = (struct tms){.tms_utime = (clock_t)((now_ps - process_began_ps) / per_tick_ps)};
     }
@@ -238,7 +186,7 @@ static long getrusage_simulated(int who, struct rusage *usage, uintptr_t site)
     long status = kernel_call(SYS_getrusage, who, (long)(uintptr_t)usage, 0, 0, 0, 0);
     if (status == 0) {
         clockid_t clock = who == RUSAGE_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID;
-        const struct timespec now = world_clock_at(clock, world_clock_read_ps(site));
+        const struct timespec now = world_clock_at(clock, world_clock_read_ps(site, NULL, NULL));
         usage->ru_utime = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
         usage->ru_stime = (struct timeval){0};
         usage->ru_nvcsw = usage->ru_nivcsw = 0; // counts of the machine, which differ in each run
@@ -257,21 +205,6 @@ int getrusage(__rusage_who_t who, struct rusage *usage)
 
 #define A(i) ((void *)a[i]) // NOLINT(performance-no-int-to-ptr)
 
-long world_call_clock_gettime(const long *a)
-{
-    return clock_gettime_simulated((clockid_t)a[0], A(1), (uintptr_t)a[WORLD_CALLER]);
-}
-
-long world_call_gettimeofday(const long *a)
-{
-    return gettimeofday_simulated(A(0), A(1), (uintptr_t)a[WORLD_CALLER]);
-}
-
-long world_call_time(const long *a)
-{
-    return time_simulated(A(0), (uintptr_t)a[WORLD_CALLER]);
-}
-
 long world_call_times(const long *a)
 {
     return times_simulated(A(0), (uintptr_t)a[WORLD_CALLER]);
@@ -282,17 +215,15 @@ long world_call_getrusage(const long *a)
     return getrusage_simulated((int)a[0], A(1), (uintptr_t)a[WORLD_CALLER]);
 }
 
-const uintptr_t world_clock_gettime_entries[2] = {(uintptr_t)vdso_clock_gettime, (uintptr_t)clock_gettime};
-
 // --- overwriting ----------------------------------------------------------------------------------------------------
 
 static const struct {
     const char *name;
     void (*target)(void);
 } replaced[] = {
-    {"__vdso_clock_gettime", (void (*)(void))vdso_clock_gettime},
-    {"__vdso_gettimeofday", (void (*)(void))vdso_gettimeofday},
-    {"__vdso_time", (void (*)(void))vdso_time},
+    {"__vdso_clock_gettime", world_vdso_clock_gettime},
+    {"__vdso_gettimeofday", world_vdso_gettimeofday},
+    {"__vdso_time", world_vdso_time},
 };
 
 static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const char *names, size_t count)
@@ -346,24 +277,4 @@ void world_clocks_start(void)
     if (base != 0) {
         vdso_patch(base);
     }
-}
-
-// Also by name, in case the vdso has no such function or could not be overwritten.
-int clock_gettime(clockid_t clock, struct timespec *time_out)
-{
-    int status = clock_gettime_simulated(clock, time_out, WORLD_SITE);
-    errno = status < 0 ? -status : errno;
-    return status < 0 ? -1 : 0;
-}
-
-int gettimeofday(struct timeval *restrict time_out, void *restrict zone)
-{
-    int status = gettimeofday_simulated(time_out, zone, WORLD_SITE);
-    errno = status < 0 ? -status : errno;
-    return status < 0 ? -1 : 0;
-}
-
-time_t time(time_t *time_out)
-{
-    return time_simulated(time_out, WORLD_SITE);
 }

@@ -300,6 +300,7 @@ static void resume_take(const struct interpret_state *state, struct attach_resum
     to->rdi = registers[INTERPRET_RDI];
     to->rsi = registers[INTERPRET_RSI];
     to->rdx = registers[INTERPRET_RDX];
+    to->rax = registers[INTERPRET_RAX];
 }
 
 static uint64_t changed_bytes(uint64_t a, uint64_t b)
@@ -387,7 +388,8 @@ static void words_preset(struct attach_known *loop, uint64_t iterations)
 
 // From the beginning of an iteration on, over so many polls, to the one at which the thread has left the loop.
 static bool left_at(struct attach_known *loop, const struct attach_caller *caller, const struct attach_borders *borders,
-                    uint64_t iterations, unsigned polls, uint64_t left_ps, struct attach_resume *to, bool *function_out)
+                    uint64_t iterations, unsigned polls, uint64_t left_ps, struct attach_resume *to,
+                    enum attach_left_by *by_out)
 {
     uint64_t began_ps = left_ps;
     for (unsigned i = 0; i < polls; i++) {
@@ -395,13 +397,13 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
     }
     interpret_begin();
     words_preset(loop, iterations);
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, 0, LOOKAHEAD_INSTRUCTIONS_LONG);
     run.replays = true;
     for (unsigned passed = 0; lookahead_run(&run) == LOOKAHEAD_POLL; passed++) {
         if (passed + 1 == polls) {
-            *function_out = lookahead_at_function(&run);
-            if (!*function_out) {
-                lookahead_return(&run);
+            *by_out = lookahead_at(&run);
+            if (*by_out != ATTACH_LEFT_FUNCTION) {
+                lookahead_pass(&run, loop->ahead.polls[passed % loop->ahead.count].own_ps);
             }
             resume_take(&run.state, to);
             return writes_take(loop, borders, caller->rsp, to);
@@ -413,7 +415,7 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
 
 // The last iteration is interpreted, too, if there was one: what it writes may be read later.
 static bool left(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 const struct attach_left_at *at, struct attach_resume *resume_out, bool *function_out)
+                 const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out)
 {
     known->users--;
     if (at->poll > known->ahead.count) {
@@ -426,7 +428,7 @@ static bool left(struct attach_known *known, struct attach_caller *caller, const
     unsigned polls = (again ? known->ahead.count : 0) + at->poll;
     counters_advance(known, caller, at->iterations - again);
     return polls != 0 &&
-           left_at(known, caller, borders, at->iterations - again, polls, at->at_ps, resume_out, function_out);
+           left_at(known, caller, borders, at->iterations - again, polls, at->at_ps, resume_out, by_out);
 }
 
 // The child has none of the threads that were in a loop.

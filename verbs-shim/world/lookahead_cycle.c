@@ -164,9 +164,8 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
         }
     }
     uint64_t began_ps = *borders->now_ps + *borders->tail_ps, passed_ps = 0;
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, period_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
     const struct interpret_state before = run.state;
-    run.period_ps = period_ps; // checked below
     interpret_vary_word((uintptr_t)borders->now_ps, 0, interpret_linear(period_ps, 8));
     *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
     bool idle = true;
@@ -212,7 +211,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
                    struct attach_known *known)
 {
     struct lookahead_run run =
-        lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps,
+        lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps, 0,
                         wanted > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS);
     const struct interpret_state beginning = run.state;
     struct interpret_state base = beginning;

@@ -51,12 +51,15 @@ struct lookahead_run {
     bool asked;         // what the program does depends on answers of the kernel
     bool replays;       // the kernel was asked before: nothing was there
     bool clocks;        // it has read a clock
+    unsigned readings;  // of clocks, one after another
+    uint64_t read_ps;   // when the last one ended
     const char *reason;
 };
 
-// From the return of the poll at which the thread is, which it has paid for; interpret_begin was called.
+// From the return of the poll at which the thread is, which it has paid for; interpret_begin was called. period_ps: of an
+// iteration, if values vary.
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
-                                     uint64_t now_ps, unsigned instructions);
+                                     uint64_t now_ps, uint64_t period_ps, unsigned instructions);
 enum lookahead_stop lookahead_run(struct lookahead_run *run);
 bool lookahead_reads_clocks(const struct lookahead_run *run); // it has, so far
 // The run is at a poll: what it is. IDLE: the next call of lookahead_pass carries it out.
@@ -65,12 +68,26 @@ void lookahead_pass(struct lookahead_run *run, uint64_t own_ps); // it finds not
 // A poll that was described: would it find nothing now as well? Its word may be another one by now.
 bool lookahead_still_idle(const struct attach_caller *caller, const struct attach_borders *borders,
                           struct attach_ahead_poll *poll);
-bool lookahead_at_function(const struct lookahead_run *run);                   // a library's function is called
+enum attach_left_by lookahead_at(const struct lookahead_run *run);             // what the poll is
 void lookahead_return(struct lookahead_run *run);                              // the function that was reached returns
+void lookahead_return_with(struct lookahead_run *run, uint64_t result);
 bool lookahead_is_own(const struct attach_borders *borders, uint64_t address); // a variable of the shim
 uint64_t lookahead_mask(uint8_t bytes);
 
 bool lookahead_register_is_steady(const struct interpret_state *state, unsigned number); // and known
+
+// --- lookahead_clock.c ------------------------------------------------------------------------------------------------------
+
+unsigned lookahead_clock_form(uint64_t address); // of the function there (clock_calls.h); 0: it reads no clock
+// The run is at such a function.
+struct attach_clock lookahead_clock_of(const struct lookahead_run *run);
+bool lookahead_clock_is_known(const struct lookahead_run *run); // what it reads, and where it writes that
+bool lookahead_clock_polls(struct lookahead_run *run);          // is it a poll?
+void lookahead_clock_call(struct lookahead_run *run);           // carries it out, at its cost
+// Writes what the clock shows now. Returns the function's result.
+uint64_t lookahead_clock_put(struct lookahead_run *run, const struct attach_clock *clock);
+// The run is at a reading of the time stamp counter: carries it out. false: it is not.
+bool lookahead_tsc(struct lookahead_run *run);
 
 // --- lookahead_library.c ----------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,9 @@
 // and the kernel.
 #include <string.h>
 
-#include "verbs-shim/attach/rdtsc.h"
+#include "verbs-shim/world/clock_calls.h"
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/tsc_jump.h"
-#include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
 
 // What functions preserve, and the result of a poll that found nothing.
@@ -54,7 +53,7 @@ static struct interpret_state state_of(const struct attach_caller *caller)
     return state;
 }
 
-static void return_with(struct lookahead_run *run, uint64_t result)
+void lookahead_return_with(struct lookahead_run *run, uint64_t result)
 {
     struct interpret_state *state = &run->state;
     state->rip = interpret_load(state->registers[INTERPRET_RSP], 8);
@@ -64,7 +63,13 @@ static void return_with(struct lookahead_run *run, uint64_t result)
 
 void lookahead_return(struct lookahead_run *run)
 {
-    return_with(run, 0);
+    if (lookahead_clock_form(run->state.rip) != 0) {
+        const struct attach_clock clock = lookahead_clock_of(run);
+        uint64_t result = lookahead_clock_put(run, &clock);
+        lookahead_return_with(run, result);
+    } else {
+        lookahead_return_with(run, 0);
+    }
 }
 
 // --- the shim's variables -------------------------------------------------------------------------------------------------
@@ -82,93 +87,23 @@ bool lookahead_reads_clocks(const struct lookahead_run *run)
 }
 
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
-                                     uint64_t now_ps, unsigned instructions)
+                                     uint64_t now_ps, uint64_t period_ps, unsigned instructions)
 {
     interpret_change((uintptr_t)borders->now_ps, now_ps);
     interpret_store((uintptr_t)borders->tail_ps, 8, 0);
     interpret_store((uintptr_t)borders->found, 1, 0);
     interpret_store((uintptr_t)borders->entry_count, sizeof *borders->entry_count, 0);
-    return (struct lookahead_run){.state = state_of(caller), .borders = borders, .left = instructions, .reason = ""};
-}
-
-// --- clocks ---------------------------------------------------------------------------------------------------------------
-
-static struct interpret_vary rising(const struct lookahead_run *run, double per_ps, enum interpret_vary_kind kind)
-{
-    return (struct interpret_vary){(uint8_t)kind, 8, 0, (double)run->period_ps * per_ps};
-}
-
-// The thread's time after a reading of a clock, which it pays for.
-static uint64_t clock_read(struct lookahead_run *run)
-{
-    uint64_t tail_ps = interpret_load((uintptr_t)run->borders->tail_ps, 8) + attach_environment()->clock_read_ps;
-    interpret_store((uintptr_t)run->borders->tail_ps, 8, tail_ps);
-    run->clocks = true;
-    return interpret_now((uintptr_t)run->borders->now_ps) + tail_ps;
-}
-
-static void tsc_put(struct lookahead_run *run)
-{
-    uint64_t tsc = world_tsc_of(clock_read(run));
-    run->state.registers[INTERPRET_RAX] = tsc & UINT32_MAX;
-    run->state.registers[INTERPRET_RDX] = tsc >> 32;
-    run->state.known |= 1u << INTERPRET_RAX | 1u << INTERPRET_RDX;
-    if (interpret_vary_is_on()) {
-        double per_ps = (double)attach_environment()->tsc_hz / 1e12;
-        interpret_vary_register(INTERPRET_RAX, rising(run, per_ps, INTERPRET_COUNTER_LOW));
-        interpret_vary_register(INTERPRET_RDX, rising(run, per_ps, INTERPRET_COUNTER_HIGH));
+    struct lookahead_run run = {.state = state_of(caller),
+                                .borders = borders,
+                                .left = instructions,
+                                .period_ps = period_ps,
+                                .reason = ""};
+    if (borders->clock.form != 0) {
+        (void)lookahead_clock_put(&run, &borders->clock);
+        run.readings = WORLD_CLOCK_READS + 1;
+        run.read_ps = now_ps;
     }
-}
-
-// clock_gettime: nothing varies but the part of a second.
-static bool clock_gettime_put(struct lookahead_run *run)
-{
-    struct interpret_state *state = &run->state;
-    const unsigned needed = 1u << INTERPRET_RDI | 1u << INTERPRET_RSI;
-    clockid_t clock = (clockid_t)state->registers[INTERPRET_RDI];
-    uint64_t to = state->registers[INTERPRET_RSI];
-    if ((state->known & needed) != needed || !world_clock_is_simulated(clock) || to % 8 != 0) {
-        return false;
-    }
-    const struct timespec time = world_clock_at(clock, clock_read(run));
-    interpret_store(to, 8, (uint64_t)time.tv_sec);
-    interpret_store(to + 8, 8, (uint64_t)time.tv_nsec);
-    if (interpret_vary_is_on()) {
-        struct interpret_vary ns = rising(run, 1e-3, INTERPRET_RISING);
-        interpret_vary_bound(((double)(WORLD_NS_PER_S - 3) - (double)time.tv_nsec) / (ns.rate + 1e-9));
-        interpret_vary_word(to, 0, (struct interpret_vary){0});
-        interpret_vary_word(to, 1, (struct interpret_vary){0});
-        interpret_vary_word(to + 8, 0, ns);
-        interpret_vary_word(to + 8, 1, (struct interpret_vary){0});
-    }
-    return_with(run, 0);
-    return true;
-}
-
-// An instruction that reads the counter, a breakpoint in its place, or the function of tsc_jump.c. false: none of them.
-static bool tsc_read(struct lookahead_run *run)
-{
-    struct interpret_state *state = &run->state;
-    uint64_t code;
-    if (state->rip == (uintptr_t)world_tsc_entry) {
-        uint64_t flags_known = state->flags_known, known = state->known;
-        uint32_t vectors_known = state->vectors_known;
-        return_with(run, 0);
-        state->known = (uint16_t)known;
-        state->flags_known = flags_known != 0;
-        state->vectors_known = (uint16_t)vectors_known;
-        tsc_put(run);
-        return true;
-    }
-    unsigned bytes = interpret_peek(state->rip, &code) && (code & 0xff) == 0xcc && !world_tsc_scan_is_cpuid(state->rip)
-                         ? world_tsc_scan_bytes(state->rip)
-                         : rdtsc_instruction_bytes((const unsigned char *)&code);
-    if (bytes != 0) {
-        tsc_put(run);
-        state->registers[INTERPRET_RCX] = bytes == RDTSCP_BYTES ? 0 : state->registers[INTERPRET_RCX];
-        state->rip += bytes;
-    }
-    return bytes != 0;
+    return run;
 }
 
 // --- running --------------------------------------------------------------------------------------------------------------
@@ -179,7 +114,7 @@ static bool is_system_call(uint64_t rip)
     return interpret_peek(rip, &code) && (code & 0xffff) == 0x050f;
 }
 
-enum { BORDERS = 12 + ATTACH_POLL_FUNCTIONS + LOOKAHEAD_LIBRARY_FUNCTIONS };
+enum { BORDERS = 6 + WORLD_CLOCK_ENTRIES + ATTACH_POLL_FUNCTIONS + LOOKAHEAD_LIBRARY_FUNCTIONS };
 
 static unsigned borders_list(const struct attach_borders *borders, uintptr_t addresses_out[BORDERS])
 {
@@ -188,8 +123,9 @@ static unsigned borders_list(const struct attach_borders *borders, uintptr_t add
     addresses_out[count++] = borders->poll_call;
     addresses_out[count++] = borders->kernel_gate;
     addresses_out[count++] = (uintptr_t)world_tsc_entry;
-    addresses_out[count++] = world_clock_gettime_entries[0];
-    addresses_out[count++] = world_clock_gettime_entries[1];
+    for (unsigned i = 0; i < WORLD_CLOCK_ENTRIES; i++) {
+        addresses_out[count++] = world_clock_entries[i].address;
+    }
     for (unsigned i = 0; i < sizeof borders->others / sizeof borders->others[0]; i++) {
         addresses_out[count++] = borders->others[i];
     }
@@ -222,18 +158,23 @@ enum lookahead_stop lookahead_run(struct lookahead_run *run)
                 run->reason = "a system call";
                 return lookahead_call_may_poll(state->registers[INTERPRET_RAX]) ? LOOKAHEAD_UNKNOWN : LOOKAHEAD_CALL;
             }
-        } else if (state->rip == world_clock_gettime_entries[0] || state->rip == world_clock_gettime_entries[1]) {
-            if (!clock_gettime_put(run)) {
+        } else if (lookahead_clock_form(state->rip) != 0) {
+            if (!lookahead_clock_is_known(run)) {
+                run->reason = "a clock";
                 return LOOKAHEAD_UNKNOWN;
             }
+            if (lookahead_clock_polls(run)) {
+                return LOOKAHEAD_POLL;
+            }
+            lookahead_clock_call(run);
         } else if (lookahead_library_at(state, &known, &result)) {
             if (!known) {
                 run->reason = "a function of the C library";
                 return LOOKAHEAD_UNKNOWN;
             }
-            return_with(run, result);
+            lookahead_return_with(run, result);
         } else if (stop == INTERPRET_UNKNOWN || state->rip == (uintptr_t)world_tsc_entry) {
-            if (!tsc_read(run)) {
+            if (!lookahead_tsc(run)) {
                 return LOOKAHEAD_UNKNOWN;
             }
         } else {
@@ -257,9 +198,13 @@ static struct attach_caller caller_of(const struct interpret_state *state)
                                   .rip = interpret_load(registers[INTERPRET_RSP], 8)};
 }
 
-bool lookahead_at_function(const struct lookahead_run *run)
+enum attach_left_by lookahead_at(const struct lookahead_run *run)
 {
-    return run->state.rip != run->borders->poll && run->state.rip != run->borders->poll_call;
+    uint64_t at = run->state.rip;
+    return at == run->borders->poll        ? ATTACH_LEFT_POLL
+           : at == run->borders->poll_call ? ATTACH_LEFT_CALL
+           : lookahead_clock_form(at) != 0 ? ATTACH_LEFT_CLOCK
+                                           : ATTACH_LEFT_FUNCTION;
 }
 
 enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out)
@@ -281,6 +226,11 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
     if (run->state.rip == borders->poll_call) {
         poll_out->key = arguments[1];
         poll_out->own_ps += borders->poll_call_ps;
+        return ATTACH_IDLE;
+    }
+    if (lookahead_clock_form(run->state.rip) != 0) {
+        poll_out->key = interpret_load(registers[INTERPRET_RSP], 8);
+        poll_out->own_ps += attach_environment()->clock_read_ps;
         return ATTACH_IDLE;
     }
     for (unsigned i = 0; i < borders->function_count; i++) {
@@ -315,6 +265,8 @@ void lookahead_pass(struct lookahead_run *run, uint64_t own_ps)
 {
     const struct attach_borders *borders = run->borders;
     interpret_store((uintptr_t)borders->tail_ps, 8, 0);
-    interpret_change((uintptr_t)borders->now_ps, interpret_now((uintptr_t)borders->now_ps) + own_ps);
-    return_with(run, 0);
+    uint64_t now_ps = interpret_now((uintptr_t)borders->now_ps) + own_ps;
+    interpret_change((uintptr_t)borders->now_ps, now_ps);
+    run->read_ps = lookahead_clock_form(run->state.rip) != 0 ? now_ps : run->read_ps;
+    lookahead_return(run);
 }

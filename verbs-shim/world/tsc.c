@@ -28,7 +28,7 @@ uint64_t world_tsc_of(uint64_t now_ps)
 uint64_t world_tsc_now(uintptr_t at)
 {
     int saved = errno;
-    uint64_t tsc = attach_environment() != NULL ? world_tsc_of(world_clock_read_ps(at)) : 0;
+    uint64_t tsc = attach_environment() != NULL ? world_tsc_of(world_clock_read_ps(at, NULL, NULL)) : 0;
     errno = saved;
     return tsc;
 }

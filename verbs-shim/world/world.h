@@ -33,12 +33,13 @@ bool world_timed(void);
 #define WORLD_NS_PER_S  1000000000u
 
 // The thread's time. Reading it costs the time of a clock read, and more in a long sequence of clock reads. site: the
-// caller.
-uint64_t world_clock_read_ps(uintptr_t site);
+// caller. clock, caller: what is read, and where that function was called; NULL: not known.
+struct attach_caller;
+struct attach_clock;
+uint64_t world_clock_read_ps(uintptr_t site, const struct attach_clock *clock, struct attach_caller *caller);
 #define WORLD_SITE ((uintptr_t)__builtin_return_address(0))
 bool world_clock_is_simulated(clockid_t clock);
-extern const uintptr_t world_clock_gettime_entries[2]; // functions of clock_gettime, in whose place they are called
-uint64_t world_tsc_of(uint64_t now_ps);                // the time stamp counter at that time
+uint64_t world_tsc_of(uint64_t now_ps); // the time stamp counter at that time
 // What CLOCK_REALTIME (or any other clock) shows at that simulated time.
 struct timespec world_clock_at(clockid_t clock, uint64_t now_ps);
 // The simulated time at which the clock shows `when`; NULL: ATTACH_NEVER_PS.
