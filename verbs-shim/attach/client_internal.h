@@ -59,6 +59,8 @@ extern _Thread_local struct attach_own {
     uint64_t resumed_ps;     // of attach_resumed_ps
     bool repeats;            // the last poll was one of a loop that is known to repeat
     unsigned unknown_polls;  // polls of this wait of which nothing could be told
+    uint64_t readings;       // of clocks that are no attach calls
+    unsigned readings_calls; // of `calls`, when that was known
     unsigned polls_ahead;    // polls of which it is known that they are made, before it does something else
     unsigned quiet_polls;    // empty polls since something was written, or another thread did something
     struct loop loop;        // of empty polls

@@ -148,6 +148,40 @@ static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_p
     return poll_call(slot, 0, iteration_ps, flags, what);
 }
 
+// With --every-poll each reading of a clock would be an attach call. Those of a loop that reads nothing but clocks and memory
+// that nobody else writes are made without one, up to the last few: after these the thread sees what happened meanwhile.
+static bool clock_alone(struct attach_slot *slot, const struct loop_poll *poll, struct attach_caller *caller)
+{
+    enum { LAST = 8 };
+    struct attach_ahead ahead;
+    if (attach_own.calls != attach_own.readings_calls) {
+        attach_own.readings = 0;
+    }
+    if (attach_own.readings > 0) {
+        attach_own.readings--;
+        return true;
+    }
+    if (!attach_is_alone() || atomic_load(&slot->entry_count) != 0 ||
+        !attach_look_ahead(caller, poll->key, slot, &ahead)) {
+        return false;
+    }
+    bool alone = is_known(&ahead) && !ahead.outside && ahead.iterations > LAST;
+    for (unsigned i = 0; is_known(&ahead) && i < ahead.count; i++) {
+        alone = alone && ahead.polls[i].word == 0 && ahead.polls[i].function == ATTACH_POLL_FUNCTIONS;
+    }
+    for (unsigned i = 0; is_known(&ahead) && i < ahead.word_count; i++) {
+        uint64_t bus_address;
+        const void *word = (const void *)(uintptr_t)ahead.words[i].address;
+        alone = alone && !attach_pinned_find(word, 1, &bus_address);
+    }
+    if (is_known(&ahead)) {
+        attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
+    }
+    attach_own.readings = alone ? (ahead.iterations - LAST) * ahead.count : 0;
+    attach_own.readings_calls = attach_own.calls;
+    return alone;
+}
+
 // So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
 enum { UNKNOWN_POLLS = 1000 };
 
@@ -161,6 +195,9 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     attach_loop_forget();
     (void)attach_window_possible(); // so that the simulator knows who shares memory
     if (attach_greeting()->every_poll != 0) {
+        if (poll->clock && clock_alone(slot, poll, caller)) {
+            return ATTACH_WOKEN_OUTSIDE;
+        }
         return poll_once(slot, poll, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
     }
     if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {

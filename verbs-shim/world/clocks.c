@@ -25,10 +25,11 @@ static uint64_t process_began_ps;
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
-// A sequence of nothing but clock reads is a loop that waits for a time (perftest calibrates for 219 ms). It is
-// fast-forwarded in steps that grow with the time that it has waited already, so that it is late by less than 1 %. A
-// step comes before the read that began the sequence. The later reads of an iteration (fio compares two clocks) then
-// differ only by their costs, as always.
+// In a run of nothing but clock readings the thread waits for a time, or for somebody's store. The later ones are polls of which
+// is told what the program does next (attach_poll_clock). Of readings of the time stamp counter by an instruction, and of
+// programs of tca0, that is not told: such a run (perftest calibrates for 219 ms) is fast-forwarded in steps that grow with the
+// time that it has waited already, so that it is late by less than 1 %. A step comes before the read that began the run. The
+// later reads of an iteration (fio compares two clocks) then differ only by their costs, as always.
 enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US = 16 };
 
 // Lets other threads run from time to time, and does the library's progress for them. Returns the time after that.
@@ -45,40 +46,63 @@ static uint64_t step(uint64_t now_ps, uint64_t step_ps)
     return attach_now_ps();
 }
 
+// Readings one after another, without anything that takes time or makes an attach call between them.
+static __thread struct {
+    uint64_t last_ps, began_ps; // when the last reading ended, and the first one began
+    uintptr_t first_site;
+    unsigned reads, since_first, calls;
+} run;
+
+// Another site is that of a later loop, or the same one after tsc_jump.c moved it.
+static void run_note(uintptr_t site, uint64_t now_ps)
+{
+    bool continues = now_ps == run.last_ps && attach_calls() == run.calls;
+    bool resumed = now_ps == attach_resumed_ps() && run.reads != 0; // at a later reading
+    if (!continues && !resumed) {
+        run.reads = 0;
+        run.began_ps = now_ps;
+        run.since_first = OTHERS_READS_MAX;
+    }
+    if (++run.since_first > OTHERS_READS_MAX) {
+        run.first_site = site;
+    }
+    run.since_first = site == run.first_site ? 0 : run.since_first;
+    run.reads++;
+}
+
+// A reading that is no poll. Returns the time after it.
+static uint64_t read_once(uintptr_t site, uint64_t now_ps)
+{
+    const struct attach_environment *environment = attach_environment();
+    uint64_t cost_ps = environment->clock_read_ps;
+    bool waits = run.reads > RUN_READS && site == run.first_site && !environment->every_poll;
+    uint64_t step_ps = waits ? (now_ps - run.began_ps) / RUN_SHARE : 0;
+    if (environment->computes && now_ps != run.last_ps) { // not in a run; others are scheduled nevertheless
+        return step(now_ps, cost_ps);
+    }
+    if (step_ps > cost_ps) {
+        return step(now_ps, step_ps);
+    }
+    attach_spend_ps(cost_ps);
+    return now_ps + cost_ps;
+}
+
 uint64_t world_clock_read_ps(uintptr_t site, const struct attach_clock *clock, struct attach_caller *caller)
 {
     static const struct attach_clock unknown;
-    static __thread uint64_t last_ps, run_began_ps;
-    static __thread uintptr_t first_site;
-    static __thread unsigned reads, since_first;
-    uint64_t now_ps = attach_now_ps();
-    if (now_ps != last_ps && (now_ps != attach_resumed_ps() || reads == 0)) { // resumed: at a later read of the run
-        reads = 0;
-        run_began_ps = now_ps;
-        since_first = OTHERS_READS_MAX;
-    }
-    if (++since_first > OTHERS_READS_MAX) { // another site: of a later loop, or the same one after tsc_jump.c moved it
-        first_site = site;
-    }
-    since_first = site == first_site ? 0 : since_first;
-    uint64_t cost_ps = attach_environment()->clock_read_ps;
-    if (reads++ > WORLD_CLOCK_READS && attach_poll_clock(site, cost_ps, clock != NULL ? clock : &unknown, caller)) {
+    uint64_t now_ps = attach_now_ps(), cost_ps = attach_environment()->clock_read_ps;
+    run_note(site, now_ps);
+    if (run.reads > WORLD_CLOCK_READS + 1 &&
+        attach_poll_clock(site, cost_ps, clock != NULL ? clock : &unknown, caller)) {
         if (attach_progress_on_writes()) {
             attach_progress();
         }
-        return last_ps = attach_now_ps();
-    }
-    uint64_t step_ps = reads > RUN_READS && site == first_site && !attach_environment()->every_poll ? (now_ps - run_began_ps) / RUN_SHARE : 0;
-    if (attach_environment()->computes &&
-        now_ps != last_ps) { // not in a sequence of reads; others are scheduled nevertheless
-        last_ps = step(now_ps, cost_ps);
-    } else if (step_ps > cost_ps) {
-        last_ps = step(now_ps, step_ps);
+        run.last_ps = attach_now_ps();
     } else {
-        attach_spend_ps(cost_ps);
-        last_ps = now_ps + cost_ps;
+        run.last_ps = read_once(site, now_ps);
     }
-    return last_ps;
+    run.calls = attach_calls();
+    return run.last_ps;
 }
 
 static uint64_t epoch_ns(clockid_t clock)
