@@ -165,7 +165,7 @@ static bool clock_alone(struct attach_slot *slot, const struct loop_poll *poll, 
         !attach_look_ahead(caller, poll->key, slot, &ahead)) {
         return false;
     }
-    bool alone = is_known(&ahead) && !ahead.outside && ahead.iterations > LAST;
+    bool alone = is_known(&ahead) && ahead.kind == ATTACH_AHEAD_REPEATS && !ahead.outside && ahead.iterations > LAST;
     for (unsigned i = 0; is_known(&ahead) && i < ahead.count; i++) {
         alone = alone && ahead.polls[i].word == 0 && ahead.polls[i].function == ATTACH_POLL_FUNCTIONS;
     }

@@ -57,8 +57,10 @@ static __thread struct {
 static void run_note(uintptr_t site, uint64_t now_ps)
 {
     bool continues = now_ps == run.last_ps && attach_calls() == run.calls;
-    bool resumed = now_ps == attach_resumed_ps() && run.reads != 0; // at a later reading
-    if (!continues && !resumed) {
+    bool resumed = now_ps != 0 && now_ps == attach_resumed_ps(); // at a later reading, which was a poll
+    if (resumed) {
+        run.reads = run.reads > WORLD_CLOCK_READS ? run.reads : WORLD_CLOCK_READS + 1;
+    } else if (!continues) {
         run.reads = 0;
         run.began_ps = now_ps;
         run.since_first = OTHERS_READS_MAX;

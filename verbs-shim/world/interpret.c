@@ -212,7 +212,7 @@ static bool step(struct interpret_state *state, const struct interpret_instructi
     bool known = instruction->known && instruction->length != 0 &&
                  (!interpret_vary_is_on() || interpret_vary_step(state, instruction)) &&
                  (interpret_integer(state, instruction) || interpret_flow(state, instruction) ||
-                  interpret_vector(state, instruction)) &&
+                  interpret_vector(state, instruction) || interpret_reals(state, instruction)) &&
                  !interpret_memory_failed();
     interpret_stack_note(state->registers[INTERPRET_RSP]);
     if (!known) {

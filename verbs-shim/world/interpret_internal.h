@@ -55,3 +55,8 @@ bool interpret_condition(uint32_t flags, unsigned condition); // its number in i
 bool interpret_integer(struct interpret_state *state, const struct interpret_instruction *instruction);
 bool interpret_flow(struct interpret_state *state, const struct interpret_instruction *instruction);
 bool interpret_vector(struct interpret_state *state, const struct interpret_instruction *instruction);
+bool interpret_reals(struct interpret_state *state, const struct interpret_instruction *instruction);
+// A number of double precision: of these bits; of an operand. false: it is not known.
+double interpret_real(uint64_t bits);
+bool interpret_real_get(const struct interpret_state *state, const struct interpret_instruction *instruction,
+                        const struct interpret_operand *operand, double *value_out);

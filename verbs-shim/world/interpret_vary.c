@@ -274,8 +274,9 @@ vary_t vary_of(const state_t *state, const instruction_t *instruction, const ope
     }
     case INTERPRET_MEMORY:
         return vary_address_of(state, instruction, operand, &address) ? vary_loaded(address, operand->bytes) : any;
-    case INTERPRET_IMMEDIATE:
     case INTERPRET_VECTOR:
+        return vary_now.vectors[operand->number];
+    case INTERPRET_IMMEDIATE:
     case INTERPRET_NONE:
         break;
     }

@@ -22,6 +22,7 @@ enum interpret_vary_kind {
     INTERPRET_COUNTER_HIGH,
     INTERPRET_COUNTER_LOW,
     INTERPRET_COUNTER_SHIFTED,
+    INTERPRET_REAL, // a number of double precision that rises or falls, at most by `rate` (interpret_vary_real.c)
     INTERPRET_ANY
 };
 

@@ -37,6 +37,7 @@ struct vary_now {
     bool on, failed;
     double iterations;
     vary_t registers[INTERPRET_REGISTERS];
+    vary_t vectors[INTERPRET_REGISTERS]; // the lower half; STEADY or REAL
     struct vary_flags flags;
 };
 extern struct vary_now vary_now; // one thread of the process runs at a time
@@ -76,3 +77,5 @@ bool vary_address_of(const state_t *state, const instruction_t *instruction, con
                      uint64_t *address_out);
 vary_t vary_loaded(uint64_t address, unsigned bytes);
 void vary_stored(uint64_t address, unsigned bytes, vary_t vary);
+// An instruction on numbers of double precision, or one that moves 8 bytes and more. false: it is another one.
+bool vary_reals(const state_t *state, const instruction_t *instruction, bool *known_out);

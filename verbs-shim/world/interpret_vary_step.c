@@ -364,8 +364,6 @@ static bool other(const state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_BSF:
     case ZYDIS_MNEMONIC_BSR:
     case ZYDIS_MNEMONIC_TZCNT:
-    case ZYDIS_MNEMONIC_COMISD:
-    case ZYDIS_MNEMONIC_UCOMISD:
         vary_now.flags = (struct vary_flags){0};
         return is_on_steady_values(state, instruction);
     case ZYDIS_MNEMONIC_MOVSB:
@@ -443,6 +441,10 @@ static bool carry_out(const state_t *state, const instruction_t *instruction)
         return stack_or_jump(state, instruction);
     default:
         break;
+    }
+    bool known;
+    if (vary_reals(state, instruction, &known)) {
+        return known;
     }
     if (instruction->category == ZYDIS_CATEGORY_COND_BR) {
         vary_condition_bound(instruction->condition);
