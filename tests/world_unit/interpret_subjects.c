@@ -145,6 +145,11 @@ FUNCTION(carries)
     wide -= a;
     return (uint64_t)(wide >> 64) + (uint64_t)wide + (wide > other);
 }
+FUNCTION(reals)
+{
+    double x = (double)(int64_t)(a >> 12), y = (double)(int32_t)b, z = x * 1e-9 + y / 3 - 0.25;
+    return (uint64_t)(int64_t)z + (uint64_t)(z < x) * 2 + (uint64_t)(y >= z) * 4 + (uint64_t)(int32_t)(y / 2);
+}
 static __thread uint64_t of_thread;
 FUNCTION(threads)
 {
@@ -165,5 +170,6 @@ const struct interpret_subject TABLE[] = {{"sums", sums},
                                           {"calls", calls},
                                           {"choices", choices},
                                           {"carries", carries},
+                                          {"reals", reals},
                                           {"threads", threads},
                                           {NULL, NULL}};

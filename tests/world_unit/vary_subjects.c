@@ -37,6 +37,14 @@ SUBJECT(long_since, uint64_t, return c - 5 > UINT64_C(1000) ? 1 : 2;)
 SUBJECT(widened, int32_t, return (int64_t)c * 3 < 2000 ? 1 : 2;)
 SUBJECT(small, uint32_t, return (uint8_t)c < 100 ? 1 : 2;)
 SUBJECT(chosen, uint32_t, uint64_t d = c < 600 ? 3 : 4; return d * 2;)
+static volatile double scale = 1e-3, begin = 0.1;
+SUBJECT(real_below, int32_t, return (double)c * 1e-3 < 1 ? 1 : 2;)
+SUBJECT(real_since, int32_t, return c * scale - begin >= 0.5 ? 1 : 2;)
+SUBJECT(real_mirrored, int32_t, return 1.0 - c * scale > 0 ? 1 : 2;)
+SUBJECT(real_negative, int32_t, return c * -scale / 4 > -0.2 ? 1 : 2;)
+SUBJECT(real_whole, int32_t, return (int64_t)(c * scale * 10) > 7 ? 1 : 2;)
+SUBJECT(real_sum, int32_t, return c * scale + c / 2.0 <= 600 ? 1 : 2;)
+SUBJECT(real_square, int32_t, double d = c * scale; return d * d < 2 ? 1 : 2;)
 SUBJECT(indexed, uint32_t, return table[c % sizeof table] + 1;)
 
 const struct vary_subject vary_subjects[] = {
@@ -55,6 +63,13 @@ const struct vary_subject vary_subjects[] = {
     {"difference", difference, 4, false},
     {"scaled", scaled, 4, false},
     {"shifted", shifted, 4, false},
+    {"real_below", real_below, 4, true},
+    {"real_since", real_since, 4, true},
+    {"real_mirrored", real_mirrored, 4, true},
+    {"real_negative", real_negative, 4, true},
+    {"real_whole", real_whole, 4, false},
+    {"real_sum", real_sum, 4, false},
+    {"real_square", real_square, 4, false},
     {"every_eighth", every_eighth, 4, false},
     {"every_third", every_third, 4, false},
     {"hundredth", hundredth, 4, false},

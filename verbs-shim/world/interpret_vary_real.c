@@ -9,7 +9,9 @@
 // made are.
 static vary_t real_of(double rate, bool falls, double ahead)
 {
-    return (vary_t){INTERPRET_REAL, 8, (uint64_t)(ahead + 1) << 1 | falls, rate};
+    uint64_t whole = (uint64_t)ahead;
+    whole += (double)whole < ahead;
+    return (vary_t){INTERPRET_REAL, 8, whole << 1 | falls, rate};
 }
 
 static double greater(double a, double b)
@@ -40,13 +42,15 @@ static vary_t operand_vary(const state_t *state, const instruction_t *instructio
     return vary.kind == INTERPRET_STEADY || vary.kind == INTERPRET_REAL ? vary : any;
 }
 
-static vary_t converted(vary_t vary)
+// From a whole number with a sign.
+static vary_t converted(vary_t vary, uint64_t value, unsigned bytes)
 {
     bool down = vary_falls(vary);
     vary = vary_is_numeric(vary);
     if (vary.kind == INTERPRET_STEADY || vary.kind == INTERPRET_ANY) {
         return vary;
     }
+    vary_bound_sign(vary, value, bytes);
     return vary.rate > 0 ? real_of(vary.rate, down, vary.kind == INTERPRET_LINEAR ? 0 : vary_slack / vary.rate) : any;
 }
 
@@ -166,7 +170,7 @@ bool vary_reals(const state_t *state, const instruction_t *instruction, bool *kn
     const operand_t *to = &instruction->operands[0], *from = &instruction->operands[1];
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_CVTSI2SD:
-        vary_now.vectors[to->number] = converted(vary_of(state, instruction, from));
+        vary_now.vectors[to->number] = converted(vary_of(state, instruction, from), vary_value_of(state, instruction, from), from->bytes);
         *known_out = vary_now.vectors[to->number].kind != INTERPRET_ANY;
         return true;
     case ZYDIS_MNEMONIC_CVTTSD2SI:
