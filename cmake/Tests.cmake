@@ -1,6 +1,7 @@
 # tcasim_test(tests/kernel ROOMS sim/kernel ... SOURCES test_event.c ...)
 # One GoogleTest program a room, named after its folder; each of its tests is a test of ctest's. SLOW: a filter of
-# GoogleTest's, for those that run in release only (the label `slow`).
+# GoogleTest's, for those that run in release only (the label `slow`). With sanitizers a quarter of a room's tests is one, since
+# a program's start takes longer there than most tests.
 function(tcasim_test path)
     cmake_parse_arguments(TEST "" "SLOW" "ROOMS;SOURCES;LIBRARIES" ${ARGN})
     string(REPLACE "/" "_" name ${path})
@@ -16,6 +17,14 @@ function(tcasim_test path)
     target_compile_definitions(${name} PRIVATE TCASIM_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                TCASIM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     tcasim_strict(${name})
+    if(TCASIM_SANITIZE)
+        foreach(quarter 0 1 2 3)
+            add_test(NAME Sanitized.${name}.${quarter} COMMAND ${name} --gtest_filter=-${TEST_SLOW} --gtest_brief=1)
+            set_tests_properties(Sanitized.${name}.${quarter} PROPERTIES TIMEOUT 900
+                                 ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${quarter}")
+        endforeach()
+        return()
+    endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "-${TEST_SLOW}" PROPERTIES TIMEOUT 300)
     if(TEST_SLOW)
         gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "${TEST_SLOW}"

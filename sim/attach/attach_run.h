@@ -72,6 +72,9 @@ struct attach_run_result {
     uint64_t simulated_ps, events, rtl_cycles, calls, hash;
     char text[16384];
     char machine[16384]; // with the fingerprint: lines of YAML, two spaces before each; may be cut
+    // Threads of whose waits it was learned, not shown, that polls repeat, and how late one may have ended: lines of YAML; may be
+    // cut. Empty: all waits are exact.
+    char late[4096];
     char asked[1024]; // what programs asked for and their nodes have not, separated by ", "; may be cut
     char ends[2048]; // a line for each program that was killed; if the run did not end well, also a line for each
                      // program with another status than 0

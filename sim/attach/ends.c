@@ -1,5 +1,6 @@
 // What the user is shown about programs: how they ended, and what the remaining ones wait for.
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -217,5 +218,28 @@ void attach_waiters_print(struct attach_server *server, char *text, size_t room)
     }
     if (out != NULL) {
         (void)fclose(out);
+    }
+}
+
+// --- waits that are not exact -------------------------------------------------------------------------------------------
+
+void attach_late_note(struct attach_thread *thread, uint64_t skipped_ps)
+{
+    struct attach_late *late = &thread->late;
+    late->waits += skipped_ps != 0;
+    late->longest_ps = skipped_ps > late->longest_ps ? skipped_ps : late->longest_ps;
+}
+
+void attach_late_tell(struct attach_thread *thread)
+{
+    struct attach_run_result *result = thread->process->server->result;
+    size_t used = strlen(result->late);
+    char line[256];
+    attach_late_note(thread, thread->slot->late_ps);
+    thread->slot->late_ps = 0; // another thread may get the slot
+    int bytes = snprintf(line, sizeof line, "  - {thread: %s, waits: %" PRIu64 ", late_at_most_ps: %" PRIu64 "}\n",
+                         thread->name, thread->late.waits, thread->late.longest_ps);
+    if (thread->late.waits != 0 && used + (size_t)bytes < sizeof result->late) {
+        memcpy(result->late + used, line, (size_t)bytes + 1);
     }
 }

@@ -78,6 +78,9 @@ struct attach_thread {
     bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;
     uint32_t rank;     // of sim_thread_rank
+    struct attach_late {
+        uint64_t waits, longest_ps;
+    } late; // what was skipped of loops that were learned
     uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time
     struct attach_asks asks;
     struct attach_waits waits;

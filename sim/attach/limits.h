@@ -53,6 +53,9 @@ char attach_state(pid_t pid, pid_t tid); // proc(5), /proc/<pid>/stat; 'X': the 
 bool attach_state_runs(char state);
 bool attach_runs(pid_t pid, pid_t tid);
 void attach_name_read(struct attach_process *process);
+// A wait of the thread was fast-forwarded by this time, because its polls were learned to repeat; 0: it was not.
+void attach_late_note(struct attach_thread *thread, uint64_t skipped_ps);
+void attach_late_tell(struct attach_thread *thread); // at the thread's end, in the result
 // The process has ended, and was not reaped yet.
 void attach_end_note(struct attach_process *process);
 void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);

@@ -229,6 +229,9 @@ int64_t attach_serve_poll(struct attach_thread *thread, const struct attach_args
         words_found(thread);
     }
     reply->iterations = thread->loop.skipped;
+    if (thread->loop.poll_count != 0) { // else its words are known
+        attach_late_note(thread, thread->loop.skipped * thread->loop.iteration_ps);
+    }
     reply->happened = anything_happened(thread);
     reply->stored = thread->loop.stored != 0;
     // A write is worth another look of the poll that is carried out now only if it may be what this one polls.

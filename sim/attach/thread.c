@@ -272,6 +272,7 @@ void attach_thread_leave(struct attach_thread *thread)
     if (process->ended && process->thread_count == 1) {
         attach_objects_clear(thread);
     }
+    attach_late_tell(thread);
     process->thread_count--;
     process->threads[thread->index] = NULL;
     atomic_store(&thread->slot->holder, ATTACH_HOLDER_SIMULATOR);

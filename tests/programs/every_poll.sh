@@ -1,7 +1,6 @@
 #!/bin/sh
 # every_poll.sh <tcasim> <source folder> <program ...>: the programs print the same times as in a run in which every poll
-# is carried out. 77: a program is not installed. perftest is not among them: it measures the frequency of the counter in a
-# run of clock readings, which is fast-forwarded by a part of its length (docs/decisions/0017-waiting.md).
+# is carried out. 77: a program is not installed.
 set -eu
 tcasim=$1 source=$2
 shift 2
@@ -49,6 +48,11 @@ for program in "$@"; do
     case $program in
     pingpong)
         for test in 'ibv_rc_pingpong -n 50' 'ibv_rc_pingpong -n 50 -e' 'ibv_uc_pingpong -n 50' 'ibv_srq_pingpong -n 50'; do
+            pair "$ibsim0" "$test"
+        done
+        ;;
+    perftest)
+        for test in 'ib_send_lat -F -n 100' 'ib_send_bw -F -n 200' 'ib_write_lat -c UC -F -n 50' 'ib_send_lat -c UD -F -n 50'; do
             pair "$ibsim0" "$test"
         done
         ;;

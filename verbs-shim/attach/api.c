@@ -172,6 +172,14 @@ API void attach_outside(enum attach_outside what)
     }
 }
 
+API void attach_late(uint64_t ps)
+{
+    struct attach_slot *slot = timed() ? attach_slot() : NULL;
+    if (slot != NULL && ps > slot->late_ps) {
+        slot->late_ps = ps;
+    }
+}
+
 API void attach_may_wake(void)
 {
     if (timed()) {

@@ -91,6 +91,9 @@ void attach_library_leave(void);
 enum attach_outside { ATTACH_OUTSIDE_LATE = 1, ATTACH_OUTSIDE_TIMER = 2 };
 void attach_outside(enum attach_outside what);
 
+// The thread was fast-forwarded by this time without knowing that it waits so long: the run says it.
+void attach_late(uint64_t ps);
+
 // The descriptor of the connection, which the program must not close; -1: none.
 int attach_descriptor(void);
 // Gives the connection another descriptor; the old one, which stays open, is the program's.

@@ -216,6 +216,7 @@ struct attach_slot {
     union attach_args args;
     int64_t result;
     union attach_reply reply;
+    uint64_t late_ps; // the longest step in a run of clock readings whose end was not known
     uint64_t effect; // a kernel of the process to compute in this slot; 0: the reply is there
     uint32_t effect_gpu;
     uint32_t ask, ask_count; // the simulator asks how queues stand; `data` gets that many journal_states

@@ -83,6 +83,7 @@ static uint64_t read_once(uintptr_t site, uint64_t now_ps)
         return step(now_ps, cost_ps);
     }
     if (step_ps > cost_ps) {
+        attach_late(step_ps);
         return step(now_ps, step_ps);
     }
     attach_spend_ps(cost_ps);
