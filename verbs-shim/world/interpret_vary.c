@@ -58,10 +58,13 @@ uint64_t interpret_vary_iterations(void)
     return (uint64_t)vary_now.iterations;
 }
 
+// Whole numbers move by more than `distance` when what they are rounded from has moved by one more.
+static const double one = 1 - 1e-6;
+
 // The value may move by `distance` before something changes.
 void vary_bound_distance(vary_t vary, double distance)
 {
-    double room = vary.kind == INTERPRET_LINEAR ? distance : distance - vary_slack;
+    double room = vary.kind == INTERPRET_LINEAR ? distance : distance + one - vary_rounding(vary);
     interpret_vary_bound(vary.rate > 0 ? room / vary.rate * (1 - 1e-9) : (double)INTERPRET_ITERATIONS_MAX);
 }
 
@@ -97,9 +100,14 @@ vary_t vary_is_numeric(vary_t vary)
     return vary.kind <= INTERPRET_RISING ? vary : any;
 }
 
-vary_t vary_rising(double rate)
+vary_t interpret_rising(double rate, double rounding)
 {
-    return (vary_t){INTERPRET_RISING, 8, 0, rate};
+    return (vary_t){INTERPRET_RISING, 8, (uint64_t)(rounding * INTERPRET_ROUNDING) + 1, rate};
+}
+
+double vary_rounding(vary_t vary)
+{
+    return vary.kind == INTERPRET_RISING ? (double)vary.step / INTERPRET_ROUNDING : 0;
 }
 
 // a + sign * b
@@ -119,7 +127,7 @@ vary_t vary_sum(vary_t a, vary_t b, int sign)
     if (sign < 0 || vary_falls(a) || vary_falls(b)) {
         return any;
     }
-    return vary_rising(a.rate + b.rate);
+    return interpret_rising(a.rate + b.rate, vary_rounding(a) + vary_rounding(b));
 }
 
 vary_t vary_times(vary_t vary, uint64_t by)
@@ -130,7 +138,9 @@ vary_t vary_times(vary_t vary, uint64_t by)
     if (vary.kind == INTERPRET_LINEAR) {
         return interpret_linear(vary.step * by, 8);
     }
-    return vary.kind == INTERPRET_RISING && (int64_t)by > 0 ? vary_rising(vary.rate * (double)by) : any;
+    return vary.kind == INTERPRET_RISING && (int64_t)by > 0
+               ? interpret_rising(vary.rate * (double)by, vary_rounding(vary) * (double)by)
+               : any;
 }
 
 vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by)
@@ -142,15 +152,16 @@ vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by)
         return any;
     }
     vary_bound_width(vary, value, bytes);
-    return vary_rising(vary.rate / by);
+    return interpret_rising(vary.rate / by, vary_rounding(vary) / by + 1);
 }
 
 // A quotient stays the same until its dividend has moved by `distance`, at this rate. If that is soon, it is as `otherwise`
 // says.
-vary_t vary_quotient(double distance, double rate, vary_t otherwise)
+vary_t vary_quotient(double distance, vary_t dividend, vary_t otherwise)
 {
     enum { ITERATIONS_ENOUGH = 16 };
-    double iterations = rate > 0 ? (distance - vary_slack) / rate * (1 - 1e-9) : 0;
+    double room = distance + one - vary_rounding(dividend);
+    double iterations = dividend.rate > 0 ? room / dividend.rate * (1 - 1e-9) : 0;
     if (iterations < ITERATIONS_ENOUGH) {
         return otherwise;
     }

@@ -17,7 +17,7 @@ struct interpret_instruction;
 enum interpret_vary_kind {
     INTERPRET_STEADY,
     INTERPRET_LINEAR, // by `step`, modulo the width of the value
-    INTERPRET_RISING, // by at most `rate`
+    INTERPRET_RISING, // a whole number, by at most `rate`, and by rounding; `step`: this, in parts of INTERPRET_ROUNDING
     // Parts of a counter of 64 bits that rises by at most `rate`: edx, eax of rdtsc, and the first at its place.
     INTERPRET_COUNTER_HIGH,
     INTERPRET_COUNTER_LOW,
@@ -52,6 +52,9 @@ struct interpret_vary interpret_vary_of_word(uint64_t address, unsigned half);
 void interpret_vary_bound(double iterations);
 // For so many iterations, from this one on, the way is the same.
 uint64_t interpret_vary_iterations(void);
+#define INTERPRET_ROUNDING 1048576
+// A whole number that in i iterations rises by at most rate * i + rounding.
+struct interpret_vary interpret_rising(double rate, double rounding);
 // A value that changes by `step` in each iteration.
 struct interpret_vary interpret_linear(uint64_t step, unsigned bytes);
 

@@ -9,8 +9,6 @@ typedef struct interpret_instruction instruction_t;
 typedef struct interpret_operand operand_t;
 typedef struct interpret_vary vary_t;
 
-// What computing may add to a value beside its rate, by rounding.
-static const double vary_slack = 4;
 static const vary_t steady = {INTERPRET_STEADY, 8, 0, 0}, any = {INTERPRET_ANY, 8, 0, 0};
 
 // Half of a condition's number in instructions; odd numbers are the opposites.
@@ -53,13 +51,13 @@ void vary_condition_bound(unsigned condition);                      // the condi
 
 bool vary_falls(vary_t vary);
 vary_t vary_is_numeric(vary_t vary); // parts of a counter are not
-vary_t vary_rising(double rate);
+double vary_rounding(vary_t vary); // of RISING; 0: LINEAR
 vary_t vary_sum(vary_t a, vary_t b, int sign); // a + sign * b
 vary_t vary_times(vary_t vary, uint64_t by);
 vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by);
-// A quotient stays the same until its dividend has moved by `distance`, at this rate. If that is soon, it is as `otherwise`
+// A quotient stays the same until its dividend has moved by more than `distance`. If that is soon, it is as `otherwise`
 // says.
-vary_t vary_quotient(double distance, double rate, vary_t otherwise);
+vary_t vary_quotient(double distance, vary_t dividend, vary_t otherwise);
 vary_t vary_masked(vary_t vary, uint64_t value, uint64_t mask); // the bits of the mask
 vary_t vary_narrowed(vary_t vary, unsigned bytes);              // as a value of 4 bytes it may move the other way
 void vary_flags_of(vary_t a_vary, uint64_t a, vary_t b_vary, uint64_t b, unsigned bytes, bool only_result);

@@ -51,7 +51,7 @@ static vary_t converted(vary_t vary, uint64_t value, unsigned bytes)
         return vary;
     }
     vary_bound_sign(vary, value, bytes);
-    return vary.rate > 0 ? real_of(vary.rate, down, vary.kind == INTERPRET_LINEAR ? 0 : vary_slack / vary.rate) : any;
+    return vary.rate > 0 ? real_of(vary.rate, down, vary_rounding(vary) / vary.rate) : any;
 }
 
 static vary_t sum(vary_t a, vary_t b, bool minus)
@@ -133,7 +133,7 @@ static bool to_integer(const state_t *state, const instruction_t *instruction)
     if (vary.kind == INTERPRET_REAL) {
         bool rises = !falls(vary) && interpret_real_get(state, instruction, &instruction->operands[1], &value) &&
                      value >= 0 && ahead_of(vary) * vary.rate <= 1;
-        vary = rises ? vary_rising(vary.rate) : any;
+        vary = rises ? interpret_rising(vary.rate, 2) : any;
     }
     vary_put(state, instruction, to, vary, 0);
     return true;

@@ -53,7 +53,7 @@ static bool arithmetic(const state_t *state, const instruction_t *instruction)
         bool parts = (a_vary.kind == INTERPRET_COUNTER_SHIFTED && b_vary.kind == INTERPRET_COUNTER_LOW) ||
                      (b_vary.kind == INTERPRET_COUNTER_SHIFTED && a_vary.kind == INTERPRET_COUNTER_LOW);
         bool unchanged = a_vary.kind == INTERPRET_STEADY && b_vary.kind == INTERPRET_STEADY;
-        result = unchanged ? steady : parts ? vary_rising(a_vary.rate) : same ? a_vary : any;
+        result = unchanged ? steady : parts ? interpret_rising(a_vary.rate, 1) : same ? a_vary : any;
         vary_flags_of(result, a | b, steady, 0, to->bytes, false);
         vary_put(state, instruction, to, result, a | b);
         return true;
@@ -119,7 +119,7 @@ static bool shift(const state_t *state, const instruction_t *instruction)
         uint64_t rest = value & ((UINT64_C(1) << by) - 1);
         result = vary_divided(vary, value, to->bytes, (double)(UINT64_C(1) << by));
         result = result.kind == INTERPRET_RISING
-                     ? vary_quotient((double)((UINT64_C(1) << by) - 1 - rest), vary.rate, result)
+                     ? vary_quotient((double)((UINT64_C(1) << by) - 1 - rest), vary, result)
                      : result;
         value >>= by;
     }
@@ -152,7 +152,7 @@ static bool multiply(const state_t *state, const instruction_t *instruction)
     bool none = a.kind == INTERPRET_STEADY && b.kind == INTERPRET_STEADY;
     if (one && by != 0) {
         high = vary_divided(a, value, 8, 18446744073709551616.0 / (double)by);
-        high = high.kind == INTERPRET_RISING ? vary_quotient((double)~(value * by), a.rate * (double)by, high) : high;
+        high = high.kind == INTERPRET_RISING ? vary_quotient((double)~(value * by), vary_times(a, by), high) : high;
     }
     vary_now.registers[INTERPRET_RDX] = none ? steady : high;
     vary_now.registers[INTERPRET_RAX] = none ? steady : one && a.kind == INTERPRET_LINEAR ? vary_times(a, by) : any;

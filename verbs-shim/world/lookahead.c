@@ -231,7 +231,8 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     if (found == LOOKAHEAD_CYCLE) {
         site->backoff = 0;
     } else if (found == LOOKAHEAD_NO_CYCLE) {
-        site->skips = site->backoff = backoff_next(site->backoff);
+        site->skips = site->backoff; // the first time in vain may be the end of a loop
+        site->backoff = backoff_next(site->backoff);
     }
     site->works = ahead->works;
     bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;

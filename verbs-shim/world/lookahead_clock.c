@@ -8,9 +8,17 @@
 #include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
 
-static struct interpret_vary rising(const struct lookahead_run *run, double per_ps, enum interpret_vary_kind kind)
+// A part of the time stamp counter.
+static struct interpret_vary counter(const struct lookahead_run *run, enum interpret_vary_kind kind)
 {
+    double per_ps = (double)attach_environment()->tsc_hz / 1e12;
     return (struct interpret_vary){(uint8_t)kind, 8, 0, (double)run->period_ps * per_ps};
+}
+
+// A clock's whole units. part: of a unit, that are left out.
+static struct interpret_vary rising(const struct lookahead_run *run, double unit_ps, double part)
+{
+    return interpret_rising((double)run->period_ps / unit_ps, part);
 }
 
 // The thread's time, without that of its next poll.
@@ -73,17 +81,17 @@ uint64_t lookahead_clock_put(struct lookahead_run *run, const struct attach_cloc
 {
     const struct timespec time = world_clock_at(clock->clock, now_ps(run));
     bool is_fine = clock->form == WORLD_CLOCK_TIMESPEC;
-    const struct interpret_vary steady = {0}, part = rising(run, is_fine ? 1e-3 : 1e-6, INTERPRET_RISING);
+    const struct interpret_vary steady = {0}, ns = rising(run, WORLD_PS_PER_NS, 1);
+    const struct interpret_vary us = rising(run, WORLD_PS_PER_US, (double)(time.tv_nsec % 1000 + 1) / 1000);
     run->clocks = true;
     if (interpret_vary_is_on()) {
-        const struct interpret_vary ns = rising(run, 1e-3, INTERPRET_RISING);
         interpret_vary_bound(((double)(WORLD_NS_PER_S - 3) - (double)time.tv_nsec) / (ns.rate + 1e-9));
     }
     if (clock->to != 0) {
         word_put(clock->to, (uint64_t)time.tv_sec, steady);
     }
     if (clock->form != WORLD_CLOCK_SECONDS) {
-        word_put(clock->to + 8, (uint64_t)(is_fine ? time.tv_nsec : time.tv_nsec / 1000), part);
+        word_put(clock->to + 8, (uint64_t)(is_fine ? time.tv_nsec : time.tv_nsec / 1000), is_fine ? ns : us);
     }
     return clock->form == WORLD_CLOCK_SECONDS ? (uint64_t)time.tv_sec : 0;
 }
@@ -109,9 +117,8 @@ static void tsc_put(struct lookahead_run *run)
     run->state.registers[INTERPRET_RDX] = tsc >> 32;
     run->state.known |= 1u << INTERPRET_RAX | 1u << INTERPRET_RDX;
     if (interpret_vary_is_on()) {
-        double per_ps = (double)attach_environment()->tsc_hz / 1e12;
-        interpret_vary_register(INTERPRET_RAX, rising(run, per_ps, INTERPRET_COUNTER_LOW));
-        interpret_vary_register(INTERPRET_RDX, rising(run, per_ps, INTERPRET_COUNTER_HIGH));
+        interpret_vary_register(INTERPRET_RAX, counter(run, INTERPRET_COUNTER_LOW));
+        interpret_vary_register(INTERPRET_RDX, counter(run, INTERPRET_COUNTER_HIGH));
     }
 }
 
