@@ -91,7 +91,7 @@ static const char *asked(const struct attach_request *request)
 
 static bool polls_empty(const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_POLL &&
+    return request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_CLOCK) == 0 &&
            (request->entry_count == 0 || (request->args.poll.what & ATTACH_POLL_REPEATS) != 0);
 }
 

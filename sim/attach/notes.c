@@ -174,6 +174,9 @@ static uint64_t skipped_polls(const struct poll_loop *loop)
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps)
 {
     struct attach_waits *waits = &thread->waits;
+    if (request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_CLOCK) != 0) {
+        return; // the thread's own work
+    }
     if (request->op == ATTACH_OP_POLL) {
         waits->count[OBSERVE_POLLING] += 1 + skipped_polls(&thread->loop);
         waits->ps[OBSERVE_POLLING] += ps + poll_cost_ps(thread, request);

@@ -41,7 +41,7 @@ static bool is_known(const struct attach_thread *thread)
 uint64_t attach_known_now_ps(const struct attach_thread *thread)
 {
     const sim_t *sim = thread->process->server->sim;
-    return sim_now_ps(sim) + (sim_rank_is_over(sim, thread->rank) ? 1 : 0);
+    return sim_now_ps(sim) + (sim_turn_is_over(sim, thread->number) ? 1 : 0);
 }
 
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write)
@@ -190,7 +190,7 @@ static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t
             host_core_spend(thread->core, known->seen_ps - now_ps, &polling);
         }
     }
-    sim_thread_rank_await(server->sim); // as one that has made all polls
+    sim_thread_turn_await(server->sim); // as one that has made all polls
     thread->fast_forwarded = false;
     thread->loop.skipped = known_loop_iterations(known);
     if (known->own && !thread->asks.repeats) {

@@ -24,7 +24,7 @@ struct sim_thread {
     enum thread_state state;
     struct sim_coroutine *coroutine; // NULL until it first runs
     sim_event_t wake;
-    uint32_t rank; // of `wake`, if it comes at a time
+    uint32_t number; // of spawning
     struct sim_thread *older, *newer;
 
     // While THREAD_SLEEPING or THREAD_WAITING
@@ -36,6 +36,14 @@ struct sim_thread {
 
     void *base[5]; // of __builtin_setjmp
 };
+
+// Of a thread that has waited for this time. Another order at each instant, so that none of two threads that do the same all the
+// time is always the first; no two threads have the same (but for very many).
+static uint32_t rank_at(uint32_t number, uint64_t time_ps)
+{
+    uint32_t mixed = (uint32_t)(time_ps * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    return 1 + ((number ^ mixed) & (SIM_RANK_YIELD / 2));
+}
 
 // --- creation and destruction ----------------------------------------------------------------------------------------
 
@@ -61,7 +69,7 @@ enum sim_status sim_thread_spawn(sim_t *sim, const char *name, sim_thread_fn fn,
     }
     sim->newest = thread;
     sim->thread_count++;
-    thread->rank = 1 + sim->threads_spawned++ % (SIM_RANK_YIELD - 1);
+    thread->number = sim->threads_spawned++;
     sim_event_init(&thread->wake, sim_thread_wake, thread);
     sim_event_schedule(sim, &thread->wake, 0);
     return SIM_OK;
@@ -193,30 +201,31 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
         sim->sequence++;
         sim->events_run++;
         sim->instant_events = 1;
-        sim->rank = thread->rank;
+        sim->rank = rank_at(thread->number, sim->now_ps);
         sim_progress(sim);
         return;
     }
-    thread->wake.rank = delay_ps != 0 ? thread->rank : (uint32_t)SIM_RANK_YIELD;
+    thread->wake.rank = delay_ps != 0 ? rank_at(thread->number, sim->now_ps + delay_ps) : (uint32_t)SIM_RANK_YIELD;
     sim_event_schedule(sim, &thread->wake, delay_ps);
     thread_block(thread, THREAD_SLEEPING, thread->wake.due_ps);
 }
 
-uint32_t sim_thread_rank(const sim_t *sim)
+uint32_t sim_thread_number(const sim_t *sim)
 {
-    return thread_current(sim, "sim_thread_rank")->rank;
+    return thread_current(sim, "sim_thread_number")->number;
 }
 
-bool sim_rank_is_over(const sim_t *sim, uint32_t rank)
+bool sim_turn_is_over(const sim_t *sim, uint32_t number)
 {
-    return sim->rank > rank;
+    return sim->rank > rank_at(number, sim->now_ps);
 }
 
-void sim_thread_rank_await(sim_t *sim)
+void sim_thread_turn_await(sim_t *sim)
 {
-    struct sim_thread *thread = thread_current(sim, "sim_thread_rank_await");
-    if (sim->rank < thread->rank) {
-        thread->wake.rank = thread->rank;
+    struct sim_thread *thread = thread_current(sim, "sim_thread_turn_await");
+    uint32_t rank = rank_at(thread->number, sim->now_ps);
+    if (sim->rank < rank) {
+        thread->wake.rank = rank;
         sim_event_schedule(sim, &thread->wake, 0);
         thread_block(thread, THREAD_SLEEPING, sim->now_ps);
     }
@@ -267,7 +276,7 @@ bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadlin
     condition_append(condition, thread);
     thread->reason = *reason;
     if (deadline_ps != SIM_NEVER_PS) {
-        thread->wake.rank = thread->rank;
+        thread->wake.rank = rank_at(thread->number, deadline_ps);
         sim_event_schedule_at(sim, &thread->wake, deadline_ps);
     }
     thread_block(thread, THREAD_WAITING, deadline_ps);

@@ -24,12 +24,11 @@ unsigned sim_thread_count(const sim_t *sim);  // threads that have not ended
 
 void sim_thread_sleep(sim_t *sim, uint64_t delay_ps);
 
-// The calling thread's place in the order of an instant, among threads that have waited for this time (sim.h).
-uint32_t sim_thread_rank(const sim_t *sim);
-// Did a thread of that rank have its turn at this instant, if it waited for it?
-bool sim_rank_is_over(const sim_t *sim, uint32_t rank);
+uint32_t sim_thread_number(const sim_t *sim); // of the calling thread
+// Did the thread of that number have its turn at this instant, if it waited for it (sim.h)?
+bool sim_turn_is_over(const sim_t *sim, uint32_t number);
 // Waits for the calling thread's turn, as if it had waited for this time; not if it is over.
-void sim_thread_rank_await(sim_t *sim);
+void sim_thread_turn_await(sim_t *sim);
 
 // --- conditions --------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,8 @@ static enum attach_woken poll_call(struct attach_slot *slot, uint64_t iterations
     poll->iterations = iterations;
     poll->iteration_ps = iteration_ps;
     poll->flags = flags;
-    poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
+    poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0) |
+                 (attach_own.reads_clock ? (unsigned)ATTACH_POLL_CLOCK : 0);
     int64_t woken = attach_call(slot, ATTACH_OP_POLL);
     attach_own.found = attach_own.did = false;
     attach_own.quiet_polls = slot->reply.poll.happened != 0 ? 0 : attach_own.quiet_polls + 1;
@@ -183,7 +184,7 @@ static bool clock_alone(struct attach_slot *slot, const struct loop_poll *poll, 
 }
 
 // So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
-enum { UNKNOWN_POLLS = 1000 };
+enum { UNKNOWN_POLLS = 1000, CLOCK_SKIPS_MAX = 1023 };
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
                                     struct attach_caller *caller)
@@ -214,7 +215,8 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !ahead.works && attach_own.unknown_polls++ < UNKNOWN_POLLS) {
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !ahead.works && !attach_own.only_if_known &&
+               attach_own.unknown_polls++ < UNKNOWN_POLLS) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {
@@ -222,8 +224,15 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         loop_end(&attach_own.loop, true);
         return poll_known(slot, &ahead, poll, flags, what | (repeated ? (unsigned)ATTACH_POLL_GOES_ON : 0), caller);
     }
-    if (ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES) { // others may see what it does
+    bool others_see = ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES; // what it does
+    if (others_see) {
         attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
+    }
+    if (attach_own.only_if_known && ahead.kind != ATTACH_AHEAD_ENDS) { // it is no poll
+        attach_own.only_if_known = false;
+        return ATTACH_WOKEN_OUTSIDE;
+    }
+    if (others_see) {
         ahead.kind = ATTACH_AHEAD_ENDS;
         ahead.count = 0; // it may come to a loop of which they see nothing
     }
@@ -302,10 +311,28 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_
     if (!others && !told) {
         return false;
     }
+    if (!others && attach_greeting()->every_poll == 0 && attach_own.clock_skips > 0) {
+        attach_own.clock_skips--;
+        return false;
+    }
+    uint64_t before_ps = attach_own.tail_ps;
     attach_spend_ps(cost_ps);
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps, .clock = true};
     attach_own.clock = *clock;
+    attach_own.only_if_known = !others;
+    attach_own.reads_clock = true;
     (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, told ? caller : NULL);
     attach_own.clock.form = 0;
-    return true;
+    attach_own.reads_clock = false;
+    if (attach_own.only_if_known) {
+        attach_own.only_if_known = false;
+        attach_own.clock_backoff = 0;
+        return true;
+    }
+    if (!others) { // more and more rarely (exponential backoff)
+        attach_own.tail_ps = before_ps;
+        attach_own.clock_skips = attach_own.clock_backoff;
+        attach_own.clock_backoff = attach_own.clock_backoff < CLOCK_SKIPS_MAX ? 2 * attach_own.clock_backoff + 1 : CLOCK_SKIPS_MAX;
+    }
+    return others;
 }

@@ -8,6 +8,7 @@ enum {
     FOUND_ENOUGH = 8,       // streaks that ended well, until a loop is trusted
     ITERATIONS_EXACT = 256, // of a streak of a loop that is not trusted
     ITERATIONS_SHARE = 16,
+    CLOCK_EXACT = 16384, // readings of clocks: of threads that compete for a word at the same pace one gets it at a time
     CLOCK_SHARE = 128, // for a loop that may wait for a time: it is late by less than 1 %
     ITERATION_PS_MIN = 1000,
     PAGES_VALID_MAX = 63
@@ -202,7 +203,7 @@ static uint64_t iterations_allowed(struct loop *loop, uint64_t iteration_ps)
 {
     const struct loop_record *record = record_of_streak(loop);
     if (poll_at(loop, 0)->clock) {
-        return loop->iterations < ITERATIONS_EXACT ? 0 : loop->iterations / CLOCK_SHARE;
+        return loop->iterations < CLOCK_EXACT ? 0 : loop->iterations / CLOCK_SHARE;
     }
     bool trusted = record->found >= FOUND_ENOUGH;
     uint64_t exact = trusted ? 0 : ITERATIONS_EXACT;

@@ -139,7 +139,8 @@ enum attach_poll_flags {
     ATTACH_POLL_FOUND = 2,   // the thread has found something since its last poll
     ATTACH_POLL_GOES_ON = 4, // the streak goes on
     // The loop is known: its polls and words are in the slot. iterations 0: the thread makes these polls only.
-    ATTACH_POLL_KNOWN = 8
+    ATTACH_POLL_KNOWN = 8,
+    ATTACH_POLL_CLOCK = 16 // a reading of a clock
 };
 
 // A poll of an iteration of a loop. bus_address: of the polled word; 0: no single word.
