@@ -237,7 +237,7 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     site->works = ahead->works;
     bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
     bool unsteady = !borders->alone && known_to_it && !ahead->steady;
-    bool in_vain = unsteady || (ahead->kind == ATTACH_AHEAD_UNKNOWN && (!borders->alone || ahead->works));
+    bool in_vain = unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN;
     if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
         polls_more(site); // of more polls more may be known
     } else if (in_vain) {
