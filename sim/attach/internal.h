@@ -77,7 +77,7 @@ struct attach_thread {
     bool flushes;        // its last call only emptied a full list
     bool fast_forwarded; // over iterations of its loop
     struct attach_shared shared;
-    uint32_t number;   // of sim_thread_number
+    uint32_t number;   // of sim_thread_take_turns
     struct attach_late {
         uint64_t waits, longest_ps;
     } late; // what was skipped of loops that were learned

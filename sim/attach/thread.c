@@ -429,7 +429,7 @@ static bool schedule_once(struct attach_thread *thread)
 void attach_thread_main(void *arg)
 {
     struct attach_thread *thread = arg;
-    thread->number = sim_thread_number(thread->process->server->sim);
+    thread->number = sim_thread_take_turns(thread->process->server->sim);
     attach_preempt(thread, ADVERSARY_WAKE);
     while (schedule_once(thread)) {
     }

@@ -27,7 +27,7 @@ struct sim_queue_key {
 };
 
 // An event's order: its rank, then the number of its scheduling call. Ranks: 0 for evaluate events, then one for each thread
-// that has waited for a time, then those that let others run first, then one for each update event.
+// that takes turns, then those that let others run first, then one for each update event.
 enum { SIM_SEQUENCE_BITS = 44, SIM_RANK_UPDATE = 1 << 19, SIM_RANK_YIELD = SIM_RANK_UPDATE - 1 };
 
 static inline struct sim_queue_key sim_queue_key_of(const sim_event_t *event)

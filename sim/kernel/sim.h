@@ -5,7 +5,7 @@
 // at a time; a process may run any number one after another.
 //
 // The order of an instant, evaluate and update: first the evaluate events run, in the order in which they were
-// scheduled; then threads that have waited for this time, in an order of this instant, and those that yield;
+// scheduled; then threads that take turns (thread.h), and those of them that yield;
 // then the update events, in the order in which they were initialised. Events that an update event schedules
 // for the same instant follow by the same rule. So decisions do not depend on the order of scheduling
 // (docs/decisions/0010).

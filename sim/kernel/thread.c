@@ -25,6 +25,7 @@ struct sim_thread {
     struct sim_coroutine *coroutine; // NULL until it first runs
     sim_event_t wake;
     uint32_t number; // of spawning
+    bool takes_turns;
     struct sim_thread *older, *newer;
 
     // While THREAD_SLEEPING or THREAD_WAITING
@@ -39,10 +40,15 @@ struct sim_thread {
 
 // Of a thread that has waited for this time. Another order at each instant, so that none of two threads that do the same all the
 // time is always the first; no two threads have the same (but for very many).
-static uint32_t rank_at(uint32_t number, uint64_t time_ps)
+static uint32_t turn_at(uint32_t number, uint64_t time_ps)
 {
     uint32_t mixed = (uint32_t)(time_ps * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     return 1 + ((number ^ mixed) & (SIM_RANK_YIELD / 2));
+}
+
+static uint32_t rank_at(const struct sim_thread *thread, uint64_t time_ps)
+{
+    return thread->takes_turns ? turn_at(thread->number, time_ps) : 0;
 }
 
 // --- creation and destruction ----------------------------------------------------------------------------------------
@@ -201,29 +207,32 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
         sim->sequence++;
         sim->events_run++;
         sim->instant_events = 1;
-        sim->rank = rank_at(thread->number, sim->now_ps);
+        sim->rank = rank_at(thread, sim->now_ps);
         sim_progress(sim);
         return;
     }
-    thread->wake.rank = delay_ps != 0 ? rank_at(thread->number, sim->now_ps + delay_ps) : (uint32_t)SIM_RANK_YIELD;
+    bool yields = thread->takes_turns && delay_ps == 0;
+    thread->wake.rank = yields ? (uint32_t)SIM_RANK_YIELD : rank_at(thread, sim->now_ps + delay_ps);
     sim_event_schedule(sim, &thread->wake, delay_ps);
     thread_block(thread, THREAD_SLEEPING, thread->wake.due_ps);
 }
 
-uint32_t sim_thread_number(const sim_t *sim)
+uint32_t sim_thread_take_turns(const sim_t *sim)
 {
-    return thread_current(sim, "sim_thread_number")->number;
+    struct sim_thread *thread = thread_current(sim, "sim_thread_take_turns");
+    thread->takes_turns = true;
+    return thread->number;
 }
 
 bool sim_turn_is_over(const sim_t *sim, uint32_t number)
 {
-    return sim->rank > rank_at(number, sim->now_ps);
+    return sim->rank > turn_at(number, sim->now_ps);
 }
 
 void sim_thread_turn_await(sim_t *sim)
 {
     struct sim_thread *thread = thread_current(sim, "sim_thread_turn_await");
-    uint32_t rank = rank_at(thread->number, sim->now_ps);
+    uint32_t rank = rank_at(thread, sim->now_ps);
     if (sim->rank < rank) {
         thread->wake.rank = rank;
         sim_event_schedule(sim, &thread->wake, 0);
@@ -276,7 +285,7 @@ bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadlin
     condition_append(condition, thread);
     thread->reason = *reason;
     if (deadline_ps != SIM_NEVER_PS) {
-        thread->wake.rank = rank_at(thread->number, deadline_ps);
+        thread->wake.rank = rank_at(thread, deadline_ps);
         sim_event_schedule_at(sim, &thread->wake, deadline_ps);
     }
     thread_block(thread, THREAD_WAITING, deadline_ps);

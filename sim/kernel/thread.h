@@ -24,7 +24,9 @@ unsigned sim_thread_count(const sim_t *sim);  // threads that have not ended
 
 void sim_thread_sleep(sim_t *sim, uint64_t delay_ps);
 
-uint32_t sim_thread_number(const sim_t *sim); // of the calling thread
+// From now on the calling thread runs, when it has waited for a time, after the other events of the instant, in an order with
+// all such threads that depends on their numbers and the time alone; others keep the order of their waits. Returns its number.
+uint32_t sim_thread_take_turns(const sim_t *sim);
 // Did the thread of that number have its turn at this instant, if it waited for it (sim.h)?
 bool sim_turn_is_over(const sim_t *sim, uint32_t number);
 // Waits for the calling thread's turn, as if it had waited for this time; not if it is over.

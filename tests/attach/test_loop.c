@@ -148,7 +148,7 @@ TEST(AttachedLoops, ThatReadAClockAreLateByOnePercent)
     memset(&loop, 0, sizeof loop);
     struct loop_poll iteration[LOOP_POLLS_MAX];
     unsigned period;
-    for (unsigned i = 0; i < 5000; i++) {
+    for (unsigned i = 0; i < 20000; i++) {
         uint64_t iterations =
             loop_poll_note(&loop, &(struct loop_poll){.key = 1, .own_ps = 10000, .clock = true}, iteration, &period);
         EXPECT_LE(iterations, loop.iterations / 100);
