@@ -174,13 +174,11 @@ static uint64_t skipped_polls(const struct poll_loop *loop)
 void attach_notes_waited(struct attach_thread *thread, const struct attach_request *request, uint64_t ps)
 {
     struct attach_waits *waits = &thread->waits;
-    if (request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_CLOCK) != 0) {
-        return; // the thread's own work
-    }
-    if (request->op == ATTACH_OP_POLL) {
+    bool reads_clock = request->op == ATTACH_OP_POLL && (request->args.poll.what & ATTACH_POLL_CLOCK) != 0;
+    if (request->op == ATTACH_OP_POLL && !reads_clock) {
         waits->count[OBSERVE_POLLING] += 1 + skipped_polls(&thread->loop);
         waits->ps[OBSERVE_POLLING] += ps + poll_cost_ps(thread, request);
-    } else if (request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
+    } else if (reads_clock || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
                request->op == ATTACH_OP_FUTEX_WAIT) {
         waits->count[OBSERVE_WAITING]++;
         waits->ps[OBSERVE_WAITING] += ps;
