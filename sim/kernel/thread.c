@@ -206,8 +206,8 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps)
     if (delay_ps != 0 && sim_try_advance(sim, delay_ps)) {
         sim->sequence++;
         sim->events_run++;
-        sim->instant_events = 1;
         sim->rank = rank_at(thread, sim->now_ps);
+        sim->instant_events = 1;
         sim_progress(sim);
         return;
     }
