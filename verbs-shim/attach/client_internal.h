@@ -59,9 +59,7 @@ extern _Thread_local struct attach_own {
     uint64_t resumed_ps;     // of attach_resumed_ps
     bool repeats;            // the last poll was one of a loop that is known to repeat
     unsigned unknown_polls;  // polls of this wait of which nothing could be told
-    bool reads_clock;        // the poll is a reading of a clock
     bool only_if_known;      // the poll is a reading of a clock, and one only if its loop is known
-    unsigned clock_skips, clock_backoff; // readings that are not looked ahead of
     uint64_t readings;       // of clocks that are no attach calls
     unsigned readings_calls; // of `calls`, when that was known
     unsigned polls_ahead;    // polls of which it is known that they are made, before it does something else

@@ -25,8 +25,7 @@ static enum attach_woken poll_call(struct attach_slot *slot, uint64_t iterations
     poll->iterations = iterations;
     poll->iteration_ps = iteration_ps;
     poll->flags = flags;
-    poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0) |
-                 (attach_own.reads_clock ? (unsigned)ATTACH_POLL_CLOCK : 0);
+    poll->what = what | (attach_own.found ? (unsigned)ATTACH_POLL_FOUND : 0);
     int64_t woken = attach_call(slot, ATTACH_OP_POLL);
     attach_own.found = attach_own.did = false;
     attach_own.quiet_polls = slot->reply.poll.happened != 0 ? 0 : attach_own.quiet_polls + 1;
@@ -184,7 +183,7 @@ static bool clock_alone(struct attach_slot *slot, const struct loop_poll *poll, 
 }
 
 // So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
-enum { UNKNOWN_POLLS = 1000, CLOCK_SKIPS_MAX = 1023 };
+enum { UNKNOWN_POLLS = 1000 };
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
                                     struct attach_caller *caller)
@@ -195,11 +194,10 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     }
     attach_loop_forget();
     (void)attach_window_possible(); // so that the simulator knows who shares memory
+    unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) | (poll->clock ? (unsigned)ATTACH_POLL_CLOCK : 0);
     if (attach_greeting()->every_poll != 0) {
-        if (poll->clock && clock_alone(slot, poll, caller)) {
-            return ATTACH_WOKEN_OUTSIDE;
-        }
-        return poll_once(slot, poll, flags, repeats ? (unsigned)ATTACH_POLL_REPEATS : 0);
+        bool alone = poll->clock && clock_alone(slot, poll, caller);
+        return alone ? ATTACH_WOKEN_OUTSIDE : poll_once(slot, poll, flags, what);
     }
     if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {
         loop_pages_doubt(&attach_own.loop);
@@ -208,7 +206,6 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     attach_own.polls_ahead = goes_on ? attach_own.polls_ahead : 0;
     attach_own.unknown_polls = goes_on ? attach_own.unknown_polls : 0;
     attach_own.repeats = false;
-    unsigned what = repeats ? (unsigned)ATTACH_POLL_REPEATS : 0;
     struct attach_ahead ahead = {.kind = ATTACH_AHEAD_ENDS};
     attach_window_close();
     if (attach_own.polls_ahead > 0) {
@@ -311,28 +308,15 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_
     if (!others && !told) {
         return false;
     }
-    if (!others && attach_greeting()->every_poll == 0 && attach_own.clock_skips > 0) {
-        attach_own.clock_skips--;
-        return false;
-    }
     uint64_t before_ps = attach_own.tail_ps;
     attach_spend_ps(cost_ps);
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps, .clock = true};
     attach_own.clock = *clock;
     attach_own.only_if_known = !others;
-    attach_own.reads_clock = true;
     (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, told ? caller : NULL);
     attach_own.clock.form = 0;
-    attach_own.reads_clock = false;
-    if (attach_own.only_if_known) {
-        attach_own.only_if_known = false;
-        attach_own.clock_backoff = 0;
-        return true;
-    }
-    if (!others) { // more and more rarely (exponential backoff)
-        attach_own.tail_ps = before_ps;
-        attach_own.clock_skips = attach_own.clock_backoff;
-        attach_own.clock_backoff = attach_own.clock_backoff < CLOCK_SKIPS_MAX ? 2 * attach_own.clock_backoff + 1 : CLOCK_SKIPS_MAX;
-    }
-    return others;
+    bool polled = others || attach_own.only_if_known;
+    attach_own.only_if_known = false;
+    attach_own.tail_ps = polled ? attach_own.tail_ps : before_ps;
+    return polled;
 }

@@ -12,8 +12,8 @@
 #include <sys/times.h>
 #include <unistd.h>
 
-#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/attach/ahead.h"
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/clock_calls.h"
 #include "verbs-shim/world/code_jump.h"

@@ -48,6 +48,7 @@ void interpret_vary_register(unsigned number, struct interpret_vary vary);
 void interpret_vary_word(uint64_t address, unsigned half, struct interpret_vary vary);
 struct interpret_vary interpret_vary_of_register(unsigned number);
 struct interpret_vary interpret_vary_of_word(uint64_t address, unsigned half);
+bool interpret_vary_is_steady(uint64_t address, uint64_t bytes); // also if nothing varies at all
 // Something stays as it is for so many iterations.
 void interpret_vary_bound(double iterations);
 // For so many iterations, from this one on, the way is the same.

@@ -329,10 +329,10 @@ static bool is_on_steady_values(const state_t *state, const instruction_t *instr
 
 enum { STRING_BYTES_MAX = 4096 };
 
-static bool is_steady_memory(uint64_t address, uint64_t bytes)
+bool interpret_vary_is_steady(uint64_t address, uint64_t bytes)
 {
     bool unchanged = true;
-    for (uint64_t word = address & ~UINT64_C(7); word < address + bytes && unchanged; word += 8) {
+    for (uint64_t word = address & ~UINT64_C(7); vary_now.on && word < address + bytes && unchanged; word += 8) {
         unchanged = vary_loaded(word, 8).kind == INTERPRET_STEADY;
     }
     return unchanged;
@@ -378,8 +378,8 @@ static bool other(const state_t *state, const instruction_t *instruction)
             }
         }
         uint64_t bytes = count < STRING_BYTES_MAX ? 8 * count : 0; // at most; more are not interpreted
-        return is_steady_memory(state->registers[INTERPRET_RDI], bytes) &&
-               (!loads || is_steady_memory(state->registers[INTERPRET_RSI], bytes));
+        return interpret_vary_is_steady(state->registers[INTERPRET_RDI], bytes) &&
+               (!loads || interpret_vary_is_steady(state->registers[INTERPRET_RSI], bytes));
     }
     default:
         return is_on_steady_values(state, instruction);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,21 +25,8 @@ struct question {
 
 static uint64_t word_of(struct question *question, uint64_t address)
 {
-    uint64_t from = address & ~UINT64_C(7);
-    for (unsigned half = 0; interpret_vary_is_on() && half < 4; half++) {
-        question->steady =
-            question->steady && interpret_vary_of_word(from + 8 * (half / 2), half % 2).kind == INTERPRET_STEADY;
-    }
+    question->steady = question->steady && interpret_vary_is_steady(address, 8);
     return interpret_load(address, 8);
-}
-
-// NOLINTNEXTLINE(bugprone-easily-swappable-parameters)
-static void word_put(uint64_t address, uint64_t value)
-{
-    interpret_store(address, 8, value);
-    for (unsigned half = 0; interpret_vary_is_on() && half < 4; half++) {
-        interpret_vary_word((address & ~UINT64_C(7)) + 8 * (half / 2), half % 2, (struct interpret_vary){0});
-    }
 }
 
 static bool is_now(struct question *question, uint64_t timeout)
@@ -47,7 +35,8 @@ static bool is_now(struct question *question, uint64_t timeout)
 }
 
 // --- questions --------------------------------------------------------------------------------------------------------------
-// Each returns what the call returns, or -ENOSYS if it does more than to find nothing, or if this is not known.
+// Each returns what the call returns, or -ENOSYS if it does more than to find nothing, or if this is not known. What it writes is
+// where it has read before: none of it varies.
 
 static const struct timespec at_once;
 
@@ -74,7 +63,7 @@ static long ppoll_ask(struct question *question)
         return -ENOSYS;
     }
     for (uint64_t i = 0; i < a[1]; i++) {
-        word_put(a[0] + i * sizeof copy[0], word_of(question, a[0] + i * sizeof copy[0]) & (UINT64_MAX >> 16));
+        interpret_store(a[0] + i * sizeof copy[0] + offsetof(struct pollfd, revents), sizeof copy[0].revents, 0);
     }
     return 0;
 }
@@ -100,7 +89,7 @@ static long pselect_ask(struct question *question)
     }
     for (unsigned set = 0; set < 3; set++) {
         for (uint64_t i = 0; a[1 + set] != 0 && i < words; i++) {
-            word_put(a[1 + set] + 8 * i, 0);
+            interpret_store(a[1 + set] + 8 * i, 8, 0);
         }
     }
     return 0;

@@ -11,22 +11,17 @@ enum { BYTES_MAX = 16384, WORD_BYTES = 8 };
 
 // --- memory -----------------------------------------------------------------------------------------------------------------
 
-static bool is_steady(uint64_t address, uint64_t bytes)
+// As many bytes at once as one word of the target has.
+static unsigned piece(uint64_t to, uint64_t left)
 {
-    bool steady = true;
-    for (uint64_t word = address & ~UINT64_C(7); interpret_vary_is_on() && word < address + bytes; word += WORD_BYTES) {
-        steady = steady && interpret_vary_of_word(word, 0).kind == INTERPRET_STEADY &&
-                 interpret_vary_of_word(word, 1).kind == INTERPRET_STEADY;
-    }
-    return steady;
+    uint64_t room = WORD_BYTES - to % WORD_BYTES;
+    return (unsigned)(left < room ? left : room);
 }
 
-// Forwards, as many at once as one word of the target has.
 static void copy(uint64_t to, uint64_t from, uint64_t bytes)
 {
     for (uint64_t done = 0; done < bytes;) {
-        uint64_t left = bytes - done, room = WORD_BYTES - (to + done) % WORD_BYTES;
-        unsigned count = (unsigned)(left < room ? left : room);
+        unsigned count = piece(to + done, bytes - done);
         interpret_store(to + done, count, interpret_load(from + done, count));
         done += count;
     }
@@ -50,7 +45,7 @@ typedef bool (*carry_out_t)(const uint64_t *a, uint64_t *result_out);
 static bool memmove_do(const uint64_t *a, uint64_t *result_out)
 {
     *result_out = a[0];
-    if (a[2] > BYTES_MAX || !is_steady(a[0], a[2]) || !is_steady(a[1], a[2])) {
+    if (a[2] > BYTES_MAX || !interpret_vary_is_steady(a[0], a[2]) || !interpret_vary_is_steady(a[1], a[2])) {
         return false;
     }
     if (a[0] - a[1] < a[2]) {
@@ -77,12 +72,11 @@ static bool memset_do(const uint64_t *a, uint64_t *result_out)
 {
     uint64_t value = (a[1] & 0xff) * UINT64_C(0x0101010101010101);
     *result_out = a[0];
-    if (a[2] > BYTES_MAX || !is_steady(a[0], a[2])) {
+    if (a[2] > BYTES_MAX || !interpret_vary_is_steady(a[0], a[2])) {
         return false;
     }
     for (uint64_t done = 0; done < a[2];) {
-        uint64_t left = a[2] - done, room = WORD_BYTES - (a[0] + done) % WORD_BYTES;
-        unsigned count = (unsigned)(left < room ? left : room);
+        unsigned count = piece(a[0] + done, a[2] - done);
         interpret_store(a[0] + done, count, value);
         done += count;
     }
@@ -99,7 +93,7 @@ static bool compare(const uint64_t *a, uint64_t bytes_max, bool strings, uint64_
 {
     *result_out = 0;
     for (uint64_t i = 0; i < bytes_max; i++) {
-        if (i == BYTES_MAX || !is_steady(a[0] + i, 1) || !is_steady(a[1] + i, 1)) {
+        if (i == BYTES_MAX || !interpret_vary_is_steady(a[0] + i, 1) || !interpret_vary_is_steady(a[1] + i, 1)) {
             return false;
         }
         int first = (int)interpret_load(a[0] + i, 1), second = (int)interpret_load(a[1] + i, 1);
@@ -129,11 +123,11 @@ static bool strncmp_do(const uint64_t *a, uint64_t *result_out)
 static bool strlen_do(const uint64_t *a, uint64_t *result_out)
 {
     uint64_t bytes = 0;
-    while (bytes < BYTES_MAX && is_steady(a[0] + bytes, 1) && interpret_load(a[0] + bytes, 1) != 0) {
+    while (bytes < BYTES_MAX && interpret_vary_is_steady(a[0] + bytes, 1) && interpret_load(a[0] + bytes, 1) != 0) {
         bytes++;
     }
     *result_out = bytes;
-    return bytes < BYTES_MAX && is_steady(a[0] + bytes, 1);
+    return bytes < BYTES_MAX && interpret_vary_is_steady(a[0] + bytes, 1);
 }
 
 // --- at one of them ---------------------------------------------------------------------------------------------------------
