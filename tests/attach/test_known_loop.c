@@ -113,6 +113,19 @@ TEST(KnownLoop, PollsThatAreMadeOnceEndWithTheLastOne)
     expect_at(loop, START, 0, false);
 }
 
+TEST(KnownLoop, OnlyOneThatPollsByCallsIsWokenByOtherPrograms)
+{
+    struct known_loop *loop = two_polls(1000000);
+    known_loop_start(loop, START, 1000000);
+    EXPECT_FALSE(known_loop_woken(loop, START + 150000));
+    EXPECT_GE(loop->seen_ps, START + UINT64_C(100000000000));
+    loop->outside = true;
+    known_loop_start(loop, START, 1000000);
+    EXPECT_LE(loop->seen_ps, START + UINT64_C(1000000000)); // then the kernel is asked again
+    EXPECT_TRUE(known_loop_woken(loop, START + 150000));
+    expect_at(loop, START + 200000, 0, false);
+}
+
 TEST(KnownLoop, NumbersOfAHostileProgramAreBounded)
 {
     static struct attach_slot slot;

@@ -46,6 +46,55 @@ TEST(Thread, WakesInTheOrderOfTimeThenOfFallingAsleep)
     sim_destroy(record.sim);
 }
 
+// --- turns ----------------------------------------------------------------------------------------------------------
+
+enum { INSTANTS = 64, INSTANT_PS = 100 };
+
+struct player {
+    sim_t *sim;
+    char letter, *order;    // of each instant, two letters
+    unsigned sleeps;        // to each instant, from the second one on
+};
+
+static void play(void *arg)
+{
+    const struct player *player = arg;
+    (void)sim_thread_take_turns(player->sim);
+    for (unsigned i = 0; i < INSTANTS; i++) {
+        unsigned sleeps = i == 0 ? 1 : player->sleeps;
+        for (unsigned j = 0; j < sleeps; j++) {
+            sim_thread_sleep(player->sim, INSTANT_PS / sleeps);
+        }
+        char *free = player->order + 2 * i;
+        free[free[0] != 0] = player->letter;
+    }
+}
+
+// The first thread comes to each instant by so many sleeps.
+static void orders(unsigned sleeps, char order[2 * INSTANTS + 1])
+{
+    sim_t *sim = helper_sim_create();
+    struct player players[2] = {{sim, 'a', order, sleeps}, {sim, 'b', order, 1}};
+    for (unsigned i = 0; i < 2; i++) {
+        ASSERT_EQ(sim_thread_spawn(sim, "t", play, &players[i]), SIM_OK);
+    }
+    EXPECT_EQ(sim_run(sim), SIM_RUN_DONE);
+    sim_destroy(sim);
+}
+
+TEST(Thread, TakesTheSameTurnsHoweverItCameToAnInstant)
+{
+    char by_one[2 * INSTANTS + 1] = "", by_many[2 * INSTANTS + 1] = "";
+    orders(1, by_one);
+    orders(4, by_many);
+    EXPECT_STREQ(by_many, by_one);
+    unsigned first = 0;
+    for (unsigned i = 0; i < INSTANTS; i++) {
+        first += by_one[2 * i] == 'a';
+    }
+    EXPECT_BETWEEN(first, INSTANTS / 4, 3 * INSTANTS / 4); // neither is always the first
+}
+
 TEST(Thread, StartsAfterTheEventsAlreadyDue)
 {
     struct record record = {.sim = helper_sim_create()};
