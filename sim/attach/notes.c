@@ -183,6 +183,7 @@ void attach_notes_waited(struct attach_thread *thread, const struct attach_reque
         waits->count[OBSERVE_WAITING]++;
         waits->ps[OBSERVE_WAITING] += ps;
     }
+    observe_call_goes_on(thread->process->observed, &thread->upcoming);
 }
 
 void attach_notes_over(struct attach_thread *thread)

@@ -101,6 +101,9 @@ struct observe_call {
 // A call of the thread begins. For programs whose calls are noted while they run: then what happens between two calls is
 // not taken for the doing of the later one.
 void observe_call_begins(observe_process_t *process, struct observe_upcoming *upcoming);
+// The thread has waited before its next call. If another thread has woken it, what it does from now on would follow from
+// the next call of that one, which may come later.
+void observe_call_goes_on(observe_process_t *process, struct observe_upcoming *upcoming);
 // It ends, and is not noted: a poll that found nothing. It is in the trace if something has followed from it.
 void observe_call_found_nothing(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming);
 void observe_note(observe_process_t *process, const struct observe_call *call, const struct journal_record *record);

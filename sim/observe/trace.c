@@ -345,6 +345,19 @@ void observe_call_begins(observe_process_t *process, struct observe_upcoming *up
     }
 }
 
+void observe_call_goes_on(observe_process_t *process, struct observe_upcoming *upcoming)
+{
+    observe_t *observe = process != NULL ? process->observe : NULL;
+    if (observe == NULL || upcoming->number == 0) {
+        return;
+    }
+    uint32_t cause = sim_trace_cause(observe->sim);
+    if (cause != upcoming->number && cause < observe->traced_room && observe->traced[cause].is_upcoming) {
+        upcoming->cause = cause_settle(observe, cause, upcoming->number);
+        sim_trace_follow(observe->sim, upcoming->number);
+    }
+}
+
 void observe_call_found_nothing(observe_process_t *process, const char *thread, struct observe_upcoming *upcoming)
 {
     uint32_t number = upcoming->number;

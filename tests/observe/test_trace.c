@@ -129,6 +129,55 @@ TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
     fixture_close(&fixture);
 }
 
+struct pair {
+    struct program woken;
+    struct observe_upcoming waker;
+};
+
+// Wakes the other one before its own next call, which it makes long afterwards.
+static void waker_run(void *ctx)
+{
+    struct pair *pair = ctx;
+    const struct journal_record record = {.call = JOURNAL_OPEN_DEVICE};
+    for (unsigned i = 0; i < 2; i++) {
+        sim_thread_sleep(fixture.sim, 50);
+        observe_note(
+            fixture.node1,
+            &(struct observe_call){.thread = "w", .at_ps = sim_now_ps(fixture.sim), .upcoming = &pair->waker}, &record);
+        sim_condition_signal(fixture.sim, &pair->woken.answered);
+        sim_thread_sleep(fixture.sim, 500);
+    }
+}
+
+static void woken_run(void *ctx)
+{
+    struct pair *pair = ctx;
+    static const struct sim_wait_reason reason = {"other", "its data", 0, 0};
+    call_note(&pair->woken, JOURNAL_OPEN_DEVICE);
+    (void)sim_condition_wait(fixture.sim, &pair->woken.answered, SIM_NEVER_PS, &reason);
+    observe_call_goes_on(fixture.node0, &pair->woken.upcoming);
+    sim_event_schedule(fixture.sim, &pair->woken.answer, 50);
+    sim_thread_sleep(fixture.sim, 10);
+    call_note(&pair->woken, JOURNAL_POST_SEND);
+}
+
+TEST(VerbsTrace, ConnectsWhatACallCausesWithItAlsoIfAnotherThreadWokeItsOwn)
+{
+    struct pair pair = {0};
+    fixture_open(&fixture, &(struct observe_options){.trace_causes = true});
+    sim_condition_init(&pair.woken.answered);
+    sim_event_init(&pair.woken.answer, answer_run, &pair.woken);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "waker", waker_run, &pair), SIM_OK);
+    EXPECT_EQ(sim_thread_spawn(fixture.sim, "woken", woken_run, &pair), SIM_OK);
+    EXPECT_EQ(sim_run(fixture.sim), SIM_RUN_DONE);
+    observe_trace_flush(fixture.observe);
+    EXPECT_CONTAINS(fixture.traced, "60 t.verbs ibv_post_send ");
+    EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=2 cause=3\n");           // posts, woken by what followed call 3
+    EXPECT_CONTAINS(fixture.traced, "100 device doorbell number=6 cause=2\n"); // not of call 4, which is later
+    EXPECT_CONTAINS(fixture.traced, "600 w.verbs ibv_open_device lid=0 took_ps=0 number=4 cause=3\n");
+    fixture_close(&fixture);
+}
+
 static void call_begin(struct program *program)
 {
     observe_call_begins(fixture.node0, &program->upcoming);

@@ -131,6 +131,13 @@ def a_completion_leads_back_to_the_call_that_posted(page):
     assert find(page, lanes, 'ibv_poll_cq opcode=recv') >= 20
     find_next(page, lanes)
     chain = [row.text for row in page.all('.chain tbody tr', lanes)]
+    every = {event['number']: event for event in events(page, PROGRAMS)}
+    for event in every.values():
+        passed = set()
+        while event and event['number'] not in passed:
+            passed.add(event['number'])
+            event = every.get(event['cause'])
+        assert not event, event  # nothing is in its own past
     words = ('ibv_post_send', 'tlp_sent kind=MWr', 'doorbell', 'ib_sent', 'ib_received', 'completion', 'memory_written', 'ibv_poll_cq')
     places = [next((i for i, row in enumerate(chain) if word in row), None) for word in words]
     assert None not in places and places == sorted(places) and places[0] == 0 and places[-1] == len(chain) - 1, chain
