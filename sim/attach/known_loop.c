@@ -72,7 +72,7 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 static bool may_poll(const struct attach_iteration_poll *poll, const struct poll_write *write)
 {
     bool named = write->pinned && poll->bus_address - write->address < write->bytes;
-    return named || (poll->bus_address == 0 && !write->ignored); // a poll without a word
+    return named || (poll->bus_address == 0 && write->event); // a poll without a word
 }
 
 bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps)

@@ -92,7 +92,7 @@ static bool sees(struct poll_loop *loop, const struct poll_write *write)
 static bool is_own(const struct poll_loop *loop, const struct poll_write *write)
 {
     uint64_t word = loop->poll_count != 0 ? loop->polls[0].bus_address : 0;
-    return word == 0 || (write->pinned && word - write->address < write->bytes);
+    return word == 0 ? write->event : write->pinned && word - write->address < write->bytes;
 }
 
 bool poll_loop_sees(struct poll_loop *loop, const struct poll_write *write)

@@ -34,7 +34,7 @@ struct poll_loop {
     bool seen;       // there was a write that the loop sees
     bool others;     // another thread was scheduled, and may have written
     unsigned stored; // if `others`: a bit for each poll after which a changed page is read
-    bool own;        // the word of the first poll was written, or this poll has none
+    bool own;        // the word of the first poll was written; if it has none: what is work for its library
     unsigned hit;    // the poll that sees the write; ATTACH_POLLS_MAX: unknown
     // Since the poll streak began:
     bool poll_seen;        // a poll names a word that was written
@@ -48,6 +48,7 @@ struct poll_loop {
 struct poll_write {
     bool pinned; // address: on the bus; else in the program
     bool ignored; // the program has declared that writes there are to be ignored
+    bool event;   // its library has declared that they are work for it
     uint64_t address;
     uint32_t bytes;
     const struct poll_region *region; // the region of the address; NULL: none

@@ -62,14 +62,14 @@ static struct attach_object *region_find(struct attach_process *process, bool pi
     return NULL;
 }
 
-static void thread_notify(struct attach_thread *thread, const struct poll_write *write, bool event)
+static void thread_notify(struct attach_thread *thread, const struct poll_write *write)
 {
     unsigned waits_for = thread->wait.flags;
     bool waits_for_it =
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (write->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, write);
     if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !write->ignored) ||
-        ((waits_for & ATTACH_WAIT_EVENTS) != 0 && event)) {
+        ((waits_for & ATTACH_WAIT_EVENTS) != 0 && write->event)) {
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
 }
@@ -78,12 +78,12 @@ static void thread_notify(struct attach_thread *thread, const struct poll_write 
 static void notify(struct attach_process *process, struct poll_write *write, const struct attach_object *region)
 {
     struct poll_region named;
-    bool event = write->pinned &&
-                 ((write->address >= process->writes.events_from && write->address < process->writes.events_to) ||
-                  is_within(&process->writes.event_ranges, write->address, write->bytes));
+    write->event = write->pinned &&
+                   ((write->address >= process->writes.events_from && write->address < process->writes.events_to) ||
+                    is_within(&process->writes.event_ranges, write->address, write->bytes));
     process->writes.all += !write->ignored;
     process->writes.pinned += !write->ignored && write->pinned;
-    process->writes.events += event;
+    process->writes.events += write->event;
     if (region != NULL) {
         named = (struct poll_region){region->kind, region->number};
         write->region = &named;
@@ -91,7 +91,7 @@ static void notify(struct attach_process *process, struct poll_write *write, con
     }
     for (unsigned i = 0; i < process->slots; i++) {
         if (process->threads[i] != NULL) {
-            thread_notify(process->threads[i], write, event);
+            thread_notify(process->threads[i], write);
         }
     }
 }

@@ -129,6 +129,12 @@ static uint64_t time_ps(void *ctx)
     return host_core_timestamp_ps(plat_backend_core(b));
 }
 
+static uint64_t deadline_ps(void *ctx)
+{
+    const struct plat_backend_inproc *b = ctx;
+    return sim_now_ps(b->sim);
+}
+
 static const struct sim_work works[] = {
     [BACKEND_COST_CALL] = {"library", "calls", false},
     [BACKEND_COST_LOAD_STORE] = {"library", "cached loads and stores", false},
@@ -185,6 +191,7 @@ static const struct backend_ops inproc_ops = {
     .wait_word = wait_word,
     .polled = polled,
     .time_ps = time_ps,
+    .deadline_ps = deadline_ps,
     .cost = cost,
 };
 

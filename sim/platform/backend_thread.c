@@ -122,6 +122,12 @@ static void elapse(void *ctx)
     (void)ctx;
 }
 
+static bool is_locked(void *ctx, enum backend_thread thread)
+{
+    const struct plat_helper *helper = &((struct plat_backend_inproc *)ctx)->helpers[thread];
+    return helper->served != helper->ticket;
+}
+
 static void lock(void *ctx, enum backend_thread thread)
 {
     struct plat_backend_inproc *b = ctx;
@@ -130,7 +136,7 @@ static void lock(void *ctx, enum backend_thread thread)
     const struct sim_wait_reason reason = {b->node, "ticket %llu of the process's lock, %llu has it", helper->ticket,
                                            helper->served};
     uint64_t ticket = helper->ticket++;
-    host_core_spend(core, 2 * host_core_config(core)->load_ps, &locking);
+    host_core_spend(core, BACKEND_LOCK_LOADS * host_core_config(core)->load_ps, &locking);
     if (ticket != helper->served) {
         while (ticket != helper->served) {
             (void)sim_condition_wait(b->sim, &helper->released, SIM_NEVER_PS, &reason);
@@ -143,7 +149,7 @@ static void unlock(void *ctx, enum backend_thread thread)
 {
     struct plat_backend_inproc *b = ctx;
     host_core_t *core = plat_backend_core(b);
-    host_core_spend(core, host_core_config(core)->load_ps, &locking);
+    host_core_spend(core, BACKEND_UNLOCK_LOADS * host_core_config(core)->load_ps, &locking);
     b->helpers[thread].served++;
     sim_condition_signal(b->sim, &b->helpers[thread].released);
 }
@@ -172,6 +178,7 @@ const struct backend_thread_ops plat_backend_thread_ops = {
     .pause = pause_turn,
     .wake = wake,
     .elapse = elapse,
+    .is_locked = is_locked,
     .lock = lock,
     .unlock = unlock,
 };

@@ -59,16 +59,10 @@ int ibverbs_poll_cq_at(struct ibv_cq *cq, int max, struct ibv_wc *wc, uint64_t s
     return 0;
 }
 
-bool ibverbs_poll_can_tell(struct ibv_cq *cq)
+enum ibverbs_idle ibverbs_poll_idle(struct ibv_cq *cq, struct ibverbs_idle_poll *poll_out)
 {
-    (void)cq;
-    return false;
-}
-
-bool ibverbs_poll_idle(struct ibv_cq *cq, const volatile void **word, unsigned *calls, unsigned *loads)
-{
-    (void)cq, (void)word, (void)calls, (void)loads;
-    return false;
+    (void)cq, (void)poll_out;
+    return IBVERBS_FINDS;
 }
 
 void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle)

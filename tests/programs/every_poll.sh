@@ -56,7 +56,17 @@ for program in "$@"; do
             pair "$ibsim0" "$test"
         done
         ;;
-    pingpong_tca0) pair "$tca0" 'ibv_rc_pingpong -n 20' ;;
+    perftest_tca0)
+        for test in 'ib_send_lat -F -n 50' 'ib_send_bw -F -n 100' 'ib_write_lat -F -n 30' 'ib_read_lat -F -n 30 -s 65536' \
+            'ib_send_lat -c UD -F -n 30'; do
+            pair "$tca0" "$test"
+        done
+        ;;
+    pingpong_tca0)
+        for test in 'ibv_rc_pingpong -n 50' 'ibv_rc_pingpong -n 50 -e' 'ibv_srq_pingpong -n 50' 'ibv_ud_pingpong -n 50'; do
+            pair "$tca0" "$test"
+        done
+        ;;
     openib)
         compiled mpicc.openmpi "$source/scenarios/workloads/mpi_pingpong.c"
         both "$ibsim0" --on node0 "$openib $made"

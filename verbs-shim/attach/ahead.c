@@ -56,9 +56,9 @@ static struct attach_borders borders_of(struct attach_slot *slot, const struct a
         .function_count = function_count,
         .alone = attach_is_alone(),
         .clocks_poll = attach_clocks_poll(),
+        .clocks_serve = attach_progress_on_writes(),
         .clock = *clock,
-        .call_ps = greeting->call_ps,
-        .load_ps = greeting->load_ps,
+        .costs = {greeting->call_ps, greeting->lock_ps, greeting->load_ps},
         .poll_call_ps = greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps,
     };
 }
@@ -163,7 +163,11 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
         to.rax = by == ATTACH_LEFT_POLL ? left.woken == ATTACH_WOKEN_MEMORY : to.rax;
         attach_own.tail_ps = left.tail_ps;
         attach_own.left.resumed = by == ATTACH_LEFT_FUNCTION;
-        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK ? attach_own.slot->now_ps + left.tail_ps : 0;
+        bool serves = left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes();
+        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK && !serves ? attach_own.slot->now_ps + left.tail_ps : 0;
+        if (by == ATTACH_LEFT_CLOCK && serves) {
+            attach_progress();
+        }
         attach_resume_jump(&to);
     }
 }

@@ -60,6 +60,8 @@ struct attach_ahead_poll {
     // Of attach_borders.functions, with its arguments and its part of the time; ATTACH_POLL_FUNCTIONS: none.
     uint32_t function;
     uint64_t arguments[3], function_ps;
+    uint64_t state;    // address of 8 bytes that change if the poll may do something else; 0: it depends on nothing else
+    uint64_t until_ps; // then it does something; UINT64_MAX: never
 };
 
 enum attach_ahead_kind {
@@ -83,7 +85,6 @@ struct attach_ahead {
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
-    bool works;         // of UNKNOWN: it comes to a poll that WORKS
     bool outside;       // some of the polls are calls (attach_poll_call): whatever another program does may change what they find
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
@@ -111,12 +112,13 @@ uint64_t attach_resumed_ps(void); // the thread's time when it went on at anothe
 bool attach_resumed(bool *again_out);
 
 // A function of a library that polls, with the arguments of its caller. It would find nothing now, do nothing else and
-// return 0: IDLE, with its poll's key, word and cost, in calls and loads (BACKEND_COST_*). So its instructions are not
-// interpreted.
-// WORKS: an empty poll does work of the library, of which nothing is told.
-enum attach_idle { ATTACH_IDLE, ATTACH_FINDS, ATTACH_IDLE_UNKNOWN, ATTACH_WORKS };
+// return 0: IDLE, with its poll's key, word, state, end and time (function_ps). So its instructions are not interpreted.
+enum attach_idle { ATTACH_IDLE, ATTACH_FINDS, ATTACH_IDLE_UNKNOWN };
+struct attach_costs {
+    uint64_t call_ps, lock_ps, load_ps; // BACKEND_COST_*
+};
 typedef enum attach_idle (*attach_is_idle_t)(const uint64_t arguments[3], const struct attach_caller *caller,
-                                             struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads);
+                                             const struct attach_costs *costs, struct attach_ahead_poll *poll_out);
 struct attach_poll_function {
     uintptr_t entry;
     attach_is_idle_t is_idle;
@@ -145,8 +147,9 @@ struct attach_borders {
     unsigned function_count;
     bool alone; // no other thread or process sees what the program writes
     bool clocks_poll;          // of a run of readings of clocks the later ones are polls (attach_poll_clock)
+    bool clocks_serve;         // and the first of these does a library's work
     struct attach_clock clock; // the poll is this one; form 0: another poll
-    uint64_t call_ps, load_ps;
+    struct attach_costs costs;
     uint64_t poll_call_ps; // what a call that polls costs
 };
 

@@ -144,10 +144,12 @@ void attach_found(void);
 
 // The same for a clock read in a sequence of clock reads, of which is known where it was called (ahead.h), or in a process
 // that shares memory: the thread may wait for a store there. With --every-poll also in a process with several threads.
-// false: nothing was done, as it is none of them. caller: NULL if that is not known.
+// false: nothing was done, as it is none of them. caller: NULL if that is not known. *now_ps_out: what the clock shows; what
+// has come for the library is served afterwards.
 struct attach_caller;
 struct attach_clock;
-bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_clock *clock, struct attach_caller *caller);
+bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_clock *clock, struct attach_caller *caller,
+                       uint64_t *now_ps_out);
 
 // The same for a loop that only reads these bytes: until a device writes some of them, or something happens outside. If
 // device writes may be work for the library (attach_progress_on_writes), also until a device writes to any pinned

@@ -389,6 +389,12 @@ static uint64_t time_ps(void *ctx)
     return attach_now_ps();
 }
 
+static uint64_t deadline_ps(void *ctx)
+{
+    (void)ctx;
+    return attach_mode() == ATTACH_FUNCTIONAL ? real_ns() * PS_PER_NS : attach_now_ps();
+}
+
 static void cost(void *ctx, enum backend_cost kind, uint64_t amount)
 {
     const struct attach_greeting *greeting = attach_greeting();
@@ -441,6 +447,7 @@ static const struct backend_ops process_ops = {
     .read_combined = read_combined,
     .wait_word = wait_word,
     .time_ps = time_ps,
+    .deadline_ps = deadline_ps,
     .cost = cost,
 };
 

@@ -104,12 +104,18 @@ static void elapse(void *ctx)
     }
 }
 
+static bool is_locked(void *ctx, enum backend_thread thread)
+{
+    (void)ctx;
+    return atomic_load(&helpers[thread].served) != atomic_load(&helpers[thread].ticket);
+}
+
 static void lock(void *ctx, enum backend_thread thread)
 {
     struct helper *helper = &helpers[thread];
     uint32_t ticket = atomic_fetch_add(&helper->ticket, 1), served = atomic_load(&helper->served);
     (void)ctx;
-    attach_spend_ps(2 * attach_greeting()->load_ps);
+    attach_spend_ps(BACKEND_LOCK_LOADS * attach_greeting()->load_ps);
     for (; served != ticket; served = atomic_load(&helper->served)) {
         (void)attach_futex_wait(&helper->served, false, (uint32_t)EVERY_BIT, ATTACH_NEVER_PS);
     }
@@ -119,7 +125,7 @@ static void unlock(void *ctx, enum backend_thread thread)
 {
     struct helper *helper = &helpers[thread];
     (void)ctx;
-    attach_spend_ps(attach_greeting()->load_ps);
+    attach_spend_ps(BACKEND_UNLOCK_LOADS * attach_greeting()->load_ps);
     atomic_fetch_add(&helper->served, 1);
     if (atomic_load(&helper->served) != atomic_load(&helper->ticket)) {
         (void)attach_futex_wake(&helper->served, false, (uint32_t)EVERY_BIT, INT32_MAX);
@@ -133,6 +139,7 @@ const struct backend_thread_ops attach_thread_ops = {
     .pause = pause_thread,
     .wake = wake,
     .elapse = elapse,
+    .is_locked = is_locked,
     .lock = lock,
     .unlock = unlock,
 };

@@ -212,7 +212,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !ahead.works && !attach_own.only_if_known &&
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !attach_own.only_if_known &&
                attach_own.unknown_polls++ < UNKNOWN_POLLS) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll stands for itself if nothing else can be shown
     }
@@ -295,13 +295,14 @@ enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, struct at
     return attach_poll_again(&poll, flags, false, caller);
 }
 
-// Readings of clocks of which is known where they were called. The library's work, or computing that costs time, is not told of.
+// Readings of clocks of which is known where they were called. Computing that costs time is not told of.
 bool attach_clocks_poll(void)
 {
-    return !attach_progress_on_writes() && attach_environment()->computes == 0;
+    return attach_environment()->computes == 0;
 }
 
-API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_clock *clock, struct attach_caller *caller)
+API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_clock *clock,
+                           struct attach_caller *caller, uint64_t *now_ps_out)
 {
     bool others = timed() && (attach_window_possible() || (attach_greeting()->every_poll != 0 && !attach_is_alone()));
     bool told = timed() && caller != NULL && attach_clocks_poll();
@@ -313,10 +314,15 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_
     const struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps, .clock = true};
     attach_own.clock = *clock;
     attach_own.only_if_known = !others;
-    (void)attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, told ? caller : NULL);
+    enum attach_woken woken =
+        attach_poll_again(&poll, ATTACH_WAIT_MEMORY | ATTACH_WAIT_EVENTS, false, told ? caller : NULL);
     attach_own.clock.form = 0;
     bool polled = others || attach_own.only_if_known;
     attach_own.only_if_known = false;
     attach_own.tail_ps = polled ? attach_own.tail_ps : before_ps;
+    *now_ps_out = polled ? attach_now_ps() : *now_ps_out;
+    if (polled && woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes()) {
+        attach_progress();
+    }
     return polled;
 }

@@ -139,6 +139,8 @@ enum backend_thread {
     BACKEND_THREADS
 };
 
+enum { BACKEND_LOCK_LOADS = 2, BACKEND_UNLOCK_LOADS = 1 }; // a ticket, the turn; the next turn
+
 struct backend_thread_ops {
     // Runs run(arg) concurrently with the caller. -EBUSY: the thread runs already. -ENOMEM.
     int (*start)(void *ctx, enum backend_thread thread, void (*run)(void *arg), void *arg);
@@ -157,6 +159,8 @@ struct backend_thread_ops {
     // When it returns, the time that the caller declared (backend_ops.cost) has passed. Called before a store of a word
     // that another thread reads. Does nothing on real hardware, or where costs pass at once.
     void (*elapse)(void *ctx);
+    // The lock; a free one costs BACKEND_LOCK_LOADS and BACKEND_UNLOCK_LOADS.
+    bool (*is_locked)(void *ctx, enum backend_thread thread);
     void (*lock)(void *ctx, enum backend_thread thread);
     void (*unlock)(void *ctx, enum backend_thread thread);
 };
@@ -221,6 +225,8 @@ struct backend_ops {
 
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);
+    // The same without the time that it costs: for deadlines of a loop that would read the counter in few of its iterations.
+    uint64_t (*deadline_ps)(void *ctx);
     void (*cost)(void *ctx, enum backend_cost kind, uint64_t amount);
 };
 

@@ -147,22 +147,24 @@ int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, struct attach_ca
 
 // Of ibverbs_poll_cq_entry. While another thread has the lock, a poll waits for it.
 static enum attach_idle is_idle(const uint64_t arguments[3], const struct attach_caller *caller,
-                                struct attach_ahead_poll *poll_out, unsigned *calls, unsigned *loads)
+                                const struct attach_costs *costs, struct attach_ahead_poll *poll_out)
 {
+    static const enum attach_idle results[] = {[IBVERBS_IDLE] = ATTACH_IDLE,
+                                               [IBVERBS_FINDS] = ATTACH_FINDS,
+                                               [IBVERBS_IDLE_UNKNOWN] = ATTACH_IDLE_UNKNOWN};
     struct ibv_cq *cq = (struct ibv_cq *)arguments[0]; // NOLINT(performance-no-int-to-ptr)
-    const volatile void *word;
-    if (!ibverbs_poll_can_tell(cq)) {
-        return ATTACH_WORKS;
-    }
+    struct ibverbs_idle_poll poll = {0};
     if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST)) {
         return ATTACH_IDLE_UNKNOWN;
     }
-    if (!ibverbs_poll_idle(cq, &word, calls, loads)) {
-        return ATTACH_FINDS;
-    }
+    enum ibverbs_idle idle = ibverbs_poll_idle(cq, &poll);
     poll_out->key = site_of(caller, cq);
-    poll_out->word = (uintptr_t)word;
-    return ATTACH_IDLE;
+    poll_out->word = (uintptr_t)poll.word;
+    poll_out->state = (uintptr_t)poll.state;
+    poll_out->until_ps = poll.until_ps;
+    poll_out->function_ps =
+        poll.calls * costs->call_ps + poll.locks * costs->lock_ps + poll.loads * costs->load_ps;
+    return results[idle];
 }
 
 static const struct ibverbs_outside outside = {.poll_cq = ibverbs_poll_cq_entry,

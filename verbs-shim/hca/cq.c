@@ -218,19 +218,15 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
 }
 
 // What a poll costs that finds nothing.
-enum { POLL_CALLS = 1, POLL_LOADS = 1 };
-
-bool hca_cq_idle(const hca_cq_t *cq, unsigned *calls, unsigned *loads)
+bool hca_cq_is_empty(const hca_cq_t *cq)
 {
-    *calls = POLL_CALLS;
-    *loads = POLL_LOADS;
     return !entry_is_there(cq, cq->consumer);
 }
 
 int hca_cq_poll(hca_cq_t *cq, int max, struct hca_wc *wc_out)
 {
-    hca_cost(cq->context, BACKEND_COST_CALL, POLL_CALLS);
-    hca_cost(cq->context, BACKEND_COST_LOAD_STORE, POLL_LOADS);
+    hca_cost(cq->context, BACKEND_COST_CALL, HCA_POLL_CALLS);
+    hca_cost(cq->context, BACKEND_COST_LOAD_STORE, HCA_POLL_LOADS);
     int count = 0;
     backend_polled(&cq->context->backend, &entry_at(cq, cq->consumer)->srqn, entry_is_there(cq, cq->consumer));
     uint32_t before = cq->consumer;

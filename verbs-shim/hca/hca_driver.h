@@ -101,8 +101,9 @@ const struct hca_failure *hca_qp_failure(const hca_qp_t *qp); // the last one po
 void hca_qp_outstanding(const hca_qp_t *qp, unsigned *sends_out, unsigned *receives_out);
 // The word whose first write shows the next completion.
 const volatile uint64_t *hca_cq_next_word(const hca_cq_t *cq);
-// Is the queue empty? Then what a poll of it costs.
-bool hca_cq_idle(const hca_cq_t *cq, unsigned *calls, unsigned *loads);
+// What a poll of an empty queue costs.
+enum { HCA_POLL_CALLS = 1, HCA_POLL_LOADS = 1 };
+bool hca_cq_is_empty(const hca_cq_t *cq);
 // The next completion (solicited ones only, or any; errors always) raises HCA_EVENT_COMPLETION once.
 int hca_cq_arm(hca_cq_t *cq, bool solicited_only);
 

@@ -53,9 +53,14 @@ const volatile void *ibsim_cq_next_word(void *cq)
     return hca_cq_next_word(((struct ibsim_cq *)cq)->hca);
 }
 
-bool ibsim_cq_idle(void *cq, unsigned *calls, unsigned *loads)
+enum ibverbs_idle ibsim_cq_idle(void *object, struct ibverbs_idle_poll *poll_out)
 {
-    return hca_cq_idle(((struct ibsim_cq *)cq)->hca, calls, loads);
+    const struct ibsim_cq *cq = object;
+    *poll_out = (struct ibverbs_idle_poll){.word = hca_cq_next_word(cq->hca),
+                                           .calls = HCA_POLL_CALLS,
+                                           .loads = HCA_POLL_LOADS,
+                                           .until_ps = UINT64_MAX};
+    return hca_cq_is_empty(cq->hca) ? IBVERBS_IDLE : IBVERBS_FINDS;
 }
 
 int ibsim_cq_wait(void *cq, uint64_t timeout_ns)

@@ -49,7 +49,7 @@ int ibsim_cq_destroy(void *cq);
 int ibsim_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 int ibsim_cq_arm(void *cq, bool solicited_only);
 const volatile void *ibsim_cq_next_word(void *cq);
-bool ibsim_cq_idle(void *cq, unsigned *calls, unsigned *loads);
+enum ibverbs_idle ibsim_cq_idle(void *cq, struct ibverbs_idle_poll *poll_out);
 unsigned ibsim_cq_waiting(void *cq, struct ibv_wc *first_out);
 void ibsim_qp_outstanding(void *qp, unsigned *sends_out, unsigned *receives_out);
 bool ibsim_qp_failure(void *qp, struct ibverbs_failure *failure_out);

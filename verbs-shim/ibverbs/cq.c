@@ -180,19 +180,10 @@ int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)
     return ibverbs_poll_cq_at(ibv_cq, max, wc, IBVERBS_SITE(ibv_cq));
 }
 
-bool ibverbs_poll_can_tell(struct ibv_cq *ibv_cq)
-{
-    const struct ibverbs_device_ops *ops = ibverbs_ops(&ibverbs_cq_of(ibv_cq)->object);
-    return ops->cq_idle != NULL && ops->cq_next_word != NULL;
-}
-
-bool ibverbs_poll_idle(struct ibv_cq *ibv_cq, const volatile void **word, unsigned *calls, unsigned *loads)
+enum ibverbs_idle ibverbs_poll_idle(struct ibv_cq *ibv_cq, struct ibverbs_idle_poll *poll_out)
 {
     struct ibverbs_cq *cq = ibverbs_cq_of(ibv_cq);
-    const struct ibverbs_device_ops *ops = ibverbs_ops(&cq->object);
-    bool idle = ibverbs_poll_can_tell(ibv_cq) && ops->cq_idle(cq->object.device, calls, loads);
-    *word = idle ? ops->cq_next_word(cq->object.device) : NULL;
-    return idle;
+    return ibverbs_ops(&cq->object)->cq_idle(cq->object.device, poll_out);
 }
 
 int ibverbs_poll_cq_at(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc, uint64_t site)

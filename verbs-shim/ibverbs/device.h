@@ -90,6 +90,15 @@ struct ibverbs_failure {
     uint32_t segments;
 };
 
+// A poll that finds nothing and does nothing else: what it costs (BACKEND_COST_*), and until when that holds.
+struct ibverbs_idle_poll {
+    const volatile void *word; // that it polls; NULL: all that devices write
+    const uint64_t *state;     // is another number if anything else has changed that the poll depends on; NULL: nothing else
+    unsigned calls, locks, loads;
+    uint64_t until_ps; // UINT64_MAX: for ever
+};
+enum ibverbs_idle { IBVERBS_IDLE, IBVERBS_FINDS, IBVERBS_IDLE_UNKNOWN }; // FINDS: or it does something else
+
 struct ibverbs_device_ops {
     // device: the argument of ibverbs_device_add. These may be called before open.
     int (*query_device)(void *device, struct ibverbs_device_info *info_out);
@@ -136,9 +145,8 @@ struct ibverbs_device_ops {
     unsigned (*cq_waiting)(void *cq, struct ibv_wc *first_out);
     // The word in memory at which the device's next completion can be seen. NULL: there is no such word.
     const volatile void *(*cq_next_word)(void *cq);
-    // Would a poll find nothing, and do nothing else? Then *calls and *loads are what it costs (BACKEND_COST_*). NULL: polls
-    // do other work.
-    bool (*cq_idle)(void *cq, unsigned *calls, unsigned *loads);
+    // Would a poll find nothing, and do nothing else? Takes no lock.
+    enum ibverbs_idle (*cq_idle)(void *cq, struct ibverbs_idle_poll *poll_out);
     // true: all that the device's library does in polls is to retransmit what the peer is not ready for. Without the
     // lock. NULL: its polls never retransmit.
     bool (*cq_repeats)(void *cq);
@@ -225,10 +233,7 @@ struct ibverbs_outside {
 
 // ibv_poll_cq, called by the program at `site`.
 int ibverbs_poll_cq_at(struct ibv_cq *cq, int max, struct ibv_wc *wc, uint64_t site);
-// Does the device know what a poll would do (cq_idle)?
-bool ibverbs_poll_can_tell(struct ibv_cq *cq);
-// Would it find nothing, and do nothing else? Then the word that it polls and what it costs. Takes no lock.
-bool ibverbs_poll_idle(struct ibv_cq *cq, const volatile void **word, unsigned *calls, unsigned *loads);
+enum ibverbs_idle ibverbs_poll_idle(struct ibv_cq *cq, struct ibverbs_idle_poll *poll_out); // cq_idle
 
 void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_outside *outside);
 

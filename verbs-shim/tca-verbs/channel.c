@@ -104,6 +104,7 @@ static void packets_step(struct tcav_context *context)
             context->sending->state = TCAV_PEER_GONE;
         }
         tcav_pay_lines(context, sizeof(uint64_t));
+        tcav_stir(context);
         context->sending = NULL;
         context->chains_ended++;
     }
@@ -178,6 +179,7 @@ static void moves_step(struct tcav_context *context)
         if (status_take(context, MOVES, &dma_error) == -EAGAIN) {
             return;
         }
+        tcav_stir(context);
         move->error = dma_error;
         *move->moved = true;
         move_remove(context, move);
@@ -190,6 +192,7 @@ static void moves_step(struct tcav_context *context)
 
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move)
 {
+    tcav_stir(context);
     move->next = NULL;
     move->queued = true;
     context->repeats = false;
@@ -215,15 +218,24 @@ void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move)
 #define LATE_PS      (1000000 * TCAV_NS)
 #define LATE_BYTE_PS (64 * TCAV_NS)
 
-bool tcav_moves_are_late(struct tcav_context *context, uint64_t now_ps)
+void tcav_moves_watch(struct tcav_context *context, uint64_t now_ps)
+{
+    context->moves_watched = context->moves_begun;
+    context->watched_ps = now_ps;
+}
+
+uint64_t tcav_moves_late_ps(const struct tcav_context *context)
 {
     const struct tcav_move *move = context->move;
-    if (move == NULL || !move->running || context->moves_watched != context->moves_begun) {
-        context->moves_watched = context->moves_begun;
-        context->watched_ps = now_ps;
-        return false;
-    }
-    return now_ps - context->watched_ps > LATE_PS + move->bytes * LATE_BYTE_PS;
+    bool watched = move != NULL && move->running && context->moves_watched == context->moves_begun;
+    return watched ? context->watched_ps + LATE_PS + move->bytes * LATE_BYTE_PS : UINT64_MAX;
+}
+
+bool tcav_channels_have_ended(const struct tcav_context *context, unsigned *polls)
+{
+    bool sends = context->sending != NULL, moves = context->move != NULL && context->move->running;
+    *polls += sends + moves;
+    return (sends && *status_word(context, PACKETS) != 0) || (moves && *status_word(context, MOVES) != 0);
 }
 
 void tcav_channels_step(struct tcav_context *context)

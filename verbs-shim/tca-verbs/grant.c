@@ -119,6 +119,7 @@ void tcav_grant_packet(struct tcav_peer *peer, const struct tcav_header *header)
 void tcav_grant_step(struct tcav_qp *qp)
 {
     if (qp->release_due && !qp->request_move.queued) {
+        tcav_stir(qp->pd->context);
         qp->release_due = false;
         tcav_grant_release(qp->peer, qp->remote_number, qp->number, qp->release_message, false);
     }

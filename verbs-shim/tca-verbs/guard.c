@@ -5,7 +5,7 @@
 static int event_get(void *object, uint64_t timeout_ns, struct ibverbs_event *event_out)
 {
     struct tcav_context *context = object;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_event_get(object, timeout_ns, event_out);
     tcav_unlock(context);
     return result;
@@ -14,7 +14,7 @@ static int event_get(void *object, uint64_t timeout_ns, struct ibverbs_event *ev
 static int pd_create(void *object, void **pd_out)
 {
     struct tcav_context *context = object;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_pd_create(object, pd_out);
     tcav_unlock(context);
     return result;
@@ -23,7 +23,7 @@ static int pd_create(void *object, void **pd_out)
 static int pd_destroy(void *object)
 {
     struct tcav_context *context = ((struct tcav_pd *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_pd_destroy(object);
     tcav_unlock(context);
     return result;
@@ -33,7 +33,7 @@ static int mr_register(void *object, const struct ibverbs_region *region, void *
                        uint32_t *rkey_out)
 {
     struct tcav_context *context = ((struct tcav_pd *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_mr_register(object, region, mr_out, lkey_out, rkey_out);
     tcav_unlock(context);
     return result;
@@ -42,7 +42,7 @@ static int mr_register(void *object, const struct ibverbs_region *region, void *
 static int mr_deregister(void *object)
 {
     struct tcav_context *context = ((struct tcav_mr *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_mr_deregister(object);
     tcav_unlock(context);
     return result;
@@ -51,7 +51,7 @@ static int mr_deregister(void *object)
 static int cq_create(void *object, unsigned *entries, unsigned vector, void *user, void **cq_out)
 {
     struct tcav_context *context = object;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_cq_create(object, entries, vector, user, cq_out);
     tcav_unlock(context);
     return result;
@@ -60,7 +60,7 @@ static int cq_create(void *object, unsigned *entries, unsigned vector, void *use
 static int cq_destroy(void *object)
 {
     struct tcav_context *context = ((struct tcav_cq *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_cq_destroy(object);
     tcav_unlock(context);
     return result;
@@ -69,7 +69,7 @@ static int cq_destroy(void *object)
 static int cq_resize(void *object, unsigned *entries)
 {
     struct tcav_context *context = ((struct tcav_cq *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_cq_resize(object, entries);
     tcav_unlock(context);
     return result;
@@ -78,7 +78,7 @@ static int cq_resize(void *object, unsigned *entries)
 static int cq_poll(void *object, int max, struct ibv_wc *wc_out)
 {
     struct tcav_context *context = ((struct tcav_cq *)object)->context;
-    tcav_lock(context);
+    tcav_lock(context); // only its pass may change what the next pass does
     int result = tcav_cq_poll(object, max, wc_out);
     tcav_unlock(context);
     return result;
@@ -87,7 +87,7 @@ static int cq_poll(void *object, int max, struct ibv_wc *wc_out)
 static int cq_arm(void *object, bool solicited_only)
 {
     struct tcav_context *context = ((struct tcav_cq *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_cq_arm(object, solicited_only);
     tcav_unlock(context);
     return result;
@@ -96,7 +96,7 @@ static int cq_arm(void *object, bool solicited_only)
 static int cq_wait(void *object, uint64_t timeout_ns)
 {
     struct tcav_context *context = ((struct tcav_cq *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_cq_wait(object, timeout_ns);
     tcav_unlock(context);
     return result;
@@ -105,7 +105,7 @@ static int cq_wait(void *object, uint64_t timeout_ns)
 static int srq_create(void *object, struct ibv_srq_attr *attr, void *user, void **srq_out)
 {
     struct tcav_context *context = ((struct tcav_pd *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_srq_create(object, attr, user, srq_out);
     tcav_unlock(context);
     return result;
@@ -114,7 +114,7 @@ static int srq_create(void *object, struct ibv_srq_attr *attr, void *user, void 
 static int srq_destroy(void *object)
 {
     struct tcav_context *context = ((struct tcav_srq *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_srq_destroy(object);
     tcav_unlock(context);
     return result;
@@ -123,7 +123,7 @@ static int srq_destroy(void *object)
 static int srq_arm(void *object, unsigned limit)
 {
     struct tcav_context *context = ((struct tcav_srq *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_srq_arm(object, limit);
     tcav_unlock(context);
     return result;
@@ -132,7 +132,7 @@ static int srq_arm(void *object, unsigned limit)
 static int srq_query(void *object, struct ibv_srq_attr *attr_out)
 {
     struct tcav_context *context = ((struct tcav_srq *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_srq_query(object, attr_out);
     tcav_unlock(context);
     return result;
@@ -141,7 +141,7 @@ static int srq_query(void *object, struct ibv_srq_attr *attr_out)
 static int qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out, uint32_t *number_out)
 {
     struct tcav_context *context = ((struct tcav_pd *)object)->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_qp_create(object, create, qp_out, number_out);
     tcav_unlock(context);
     return result;
@@ -150,7 +150,7 @@ static int qp_create(void *object, struct ibverbs_qp_create *create, void **qp_o
 static int qp_destroy(void *object)
 {
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_qp_destroy(object);
     tcav_unlock(context);
     return result;
@@ -159,7 +159,7 @@ static int qp_destroy(void *object)
 static int qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
 {
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_qp_modify(object, attr, mask);
     tcav_wake(context); // the thread has timers now
     tcav_unlock(context);
@@ -169,7 +169,7 @@ static int qp_modify(void *object, const struct ibv_qp_attr *attr, int mask)
 static int qp_query(void *object, struct ibv_qp_attr *attr)
 {
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_qp_query(object, attr);
     tcav_unlock(context);
     return result;
@@ -178,7 +178,7 @@ static int qp_query(void *object, struct ibv_qp_attr *attr)
 static int post_send(void *object, const struct ibv_send_wr *wr, unsigned count, const struct ibv_send_wr **bad_out)
 {
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_post_send(object, wr, count, bad_out);
     tcav_wake(context); // the thread has timers now
     tcav_unlock(context);
@@ -188,7 +188,7 @@ static int post_send(void *object, const struct ibv_send_wr *wr, unsigned count,
 static int post_recv(void *object, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out)
 {
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_post_recv(object, wr, count, bad_out);
     tcav_unlock(context);
     return result;
@@ -197,7 +197,7 @@ static int post_recv(void *object, const struct ibv_recv_wr *wr, unsigned count,
 static int post_srq_recv(void *object, const struct ibv_recv_wr *wr, unsigned count, const struct ibv_recv_wr **bad_out)
 {
     struct tcav_context *context = ((struct tcav_srq *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     int result = tcav_post_srq_recv(object, wr, count, bad_out);
     tcav_unlock(context);
     return result;
@@ -206,7 +206,7 @@ static int post_srq_recv(void *object, const struct ibv_recv_wr *wr, unsigned co
 static unsigned send_room(void *object)
 {
     struct tcav_context *context = ((struct tcav_qp *)object)->pd->context;
-    tcav_lock(context);
+    tcav_enter(context);
     unsigned room = tcav_send_room(object);
     tcav_unlock(context);
     return room;
@@ -234,6 +234,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .qp_failure = tcav_qp_failure,
     .qp_outstanding = tcav_qp_outstanding,
     .cq_repeats = tcav_cq_repeats,
+    .cq_idle = tcav_cq_idle,
     .cq_arm = cq_arm,
     .cq_wait = cq_wait,
     .srq_create = srq_create,

@@ -222,7 +222,9 @@ struct tcav_context {
     uint32_t moves_begun, moves_watched; // the last one that timers saw running,
     uint64_t watched_ps;                 // since then
     uint64_t now_ps;                     // when the clock was read last
-    unsigned passes;
+    // Counts whatever changes what a pass would do, but for words that boards write and deadlines; `settled`: its value
+    // when a pass did nothing.
+    uint64_t stirred, settled;
     unsigned overruns; // CQs that overflowed and whose queue pairs have not failed yet
     unsigned polls;    // polls of words that were not paid for yet
     // The only remaining work is to retransmit what a peer is not ready for, or to refuse retransmissions.
@@ -244,6 +246,11 @@ static inline void tcav_pay(const struct tcav_context *context, enum backend_cos
 }
 uint64_t tcav_now_ps(struct tcav_context *context);
 
+static inline void tcav_stir(struct tcav_context *context)
+{
+    context->stirred++;
+}
+
 static inline bool tcav_before(uint32_t a, uint32_t b) // of message numbers
 {
     return ((b - a) & TCAV_NUMBER_MASK) - 1 < TCAV_NUMBER_MASK / 2;
@@ -261,6 +268,12 @@ static inline void tcav_lock(struct tcav_context *context)
         tcav_thread_ops(context)->lock(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
         context->changes = tcav_thread_ops(context)->changes(context->backend.ctx, BACKEND_THREAD_TCA_VERBS);
     }
+}
+// An operation of the program begins.
+static inline void tcav_enter(struct tcav_context *context)
+{
+    tcav_lock(context);
+    tcav_stir(context);
 }
 static inline void tcav_unlock(const struct tcav_context *context)
 {
@@ -304,6 +317,7 @@ int tcav_cq_destroy(void *cq);
 int tcav_cq_resize(void *cq, unsigned *entries);
 int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 bool tcav_cq_repeats(void *cq);
+enum ibverbs_idle tcav_cq_idle(void *cq, struct ibverbs_idle_poll *poll_out); // idle.c
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);
 unsigned tcav_cq_waiting(void *cq, struct ibv_wc *first_out);
@@ -410,8 +424,11 @@ void tcav_channels_step(struct tcav_context *context);
 bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: timeout
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
 void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if the board is moving it
-// Whether the board has been moving the first of the queue for longer than it can take: it was reset meanwhile.
-bool tcav_moves_are_late(struct tcav_context *context, uint64_t now_ps);
+void tcav_moves_watch(struct tcav_context *context, uint64_t now_ps); // the one that the board has begun
+// After that time the board has been moving it for longer than it can take: it was reset meanwhile.
+uint64_t tcav_moves_late_ps(const struct tcav_context *context);
+// Has a DMA ended? *polls: counts the words that a pass polls to know that.
+bool tcav_channels_have_ended(const struct tcav_context *context, unsigned *polls);
 // Splits a run of bytes into whole words and the bytes around them; *before_out: the bytes before them.
 uint32_t tcav_move_split(uint64_t offset, uint32_t bytes, uint32_t *before_out);
 
@@ -431,6 +448,12 @@ uint64_t tcav_peer_area(const struct tcav_peer *peer, uint64_t offset); // the a
 // progress.c: one pass over everything. Returns the number of packets and acks that it took.
 unsigned tcav_progress(struct tcav_context *context);
 void tcav_transmit(struct tcav_context *context);
+static inline bool tcav_timer_runs(const struct tcav_qp *qp)
+{
+    return qp->count != 0 && (qp->state == IBV_QPS_RTS || qp->sent != 0);
+}
+uint64_t tcav_timer_ps(const struct tcav_qp *qp); // when it passes; UINT64_MAX: never
+bool tcav_acked(const struct tcav_qp *qp, uint32_t *message_out); // by a word that the peer has written
 bool tcav_is_idle(const struct tcav_context *context); // only a packet or the program can give it work
 // Waits, without the lock, until a pass may find something; until_ps 0: forever.
 void tcav_progress_pause(struct tcav_context *context); // for about a microsecond

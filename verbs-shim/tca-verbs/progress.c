@@ -3,17 +3,23 @@
 
 #include "verbs-shim/tca-verbs/internal.h"
 
-// How often the clock is read while requests are outstanding, in passes.
-#define PASSES_PER_CLOCK_READ 64u
+// The thread that reads the clock may not have paid yet for time that another thread has paid for.
+static uint64_t now_take(struct tcav_context *context, uint64_t now_ps)
+{
+    context->now_ps = now_ps > context->now_ps ? now_ps : context->now_ps;
+    return context->now_ps;
+}
 
 uint64_t tcav_now_ps(struct tcav_context *context)
 {
-    if (!context->abandoned) {
-        // The thread that reads the clock may not have paid yet for time that another thread has paid for.
-        uint64_t now_ps = context->backend.ops->time_ps(context->backend.ctx);
-        context->now_ps = now_ps > context->now_ps ? now_ps : context->now_ps;
-    }
-    return context->now_ps;
+    const struct backend *backend = &context->backend;
+    return now_take(context, context->abandoned ? 0 : backend->ops->time_ps(backend->ctx));
+}
+
+static uint64_t deadline_ps(struct tcav_context *context)
+{
+    const struct backend *backend = &context->backend;
+    return now_take(context, context->abandoned ? 0 : backend->ops->deadline_ps(backend->ctx));
 }
 
 // --- arrival --------------------------------------------------------------------------------------------------------
@@ -119,17 +125,23 @@ static unsigned peers_step(struct tcav_context *context)
 
 // --- queue pairs ----------------------------------------------------------------------------------------------------
 
-static unsigned ack_poll(struct tcav_qp *qp)
+bool tcav_acked(const struct tcav_qp *qp, uint32_t *message_out)
 {
     uint64_t ack = qp->peer->area->acks[qp->number % TCAV_QPS_MAX];
-    uint32_t message = ack & TCAV_NUMBER_MASK;
+    *message_out = ack & TCAV_NUMBER_MASK;
+    return ack == TCAV_ACK(qp->number, *message_out) && tcav_before(qp->acked, *message_out);
+}
+
+static unsigned ack_poll(struct tcav_qp *qp)
+{
+    uint32_t message;
+    bool found = tcav_acked(qp, &message);
     qp->pd->context->polls++;
-    bool found = ack == TCAV_ACK(qp->number, message) && tcav_before(qp->acked, message);
     backend_polled(&qp->pd->context->backend, &qp->peer->area->acks[qp->number % TCAV_QPS_MAX], found);
     if (!found) {
         return 0;
     }
-    tcav_pay_lines(qp->pd->context, sizeof ack);
+    tcav_pay_lines(qp->pd->context, sizeof(uint64_t));
     qp->acked = message;
     qp->progress_ps = 0;
     qp->pd->context->repeats = false;
@@ -137,38 +149,60 @@ static unsigned ack_poll(struct tcav_qp *qp)
     return 1;
 }
 
-static void timers_step(struct tcav_qp *qp, bool read_clock)
+static void fail(struct tcav_qp *qp, enum ibv_wc_status status)
+{
+    tcav_stir(qp->pd->context);
+    tcav_qp_fail_request(qp, tcav_request_at(qp, 0), status, HCA_FAULT_NONE);
+}
+
+uint64_t tcav_timer_ps(const struct tcav_qp *qp)
+{
+    uint64_t timeout_ps = ((4096 * TCAV_NS) << qp->timeout) * (qp->retries + 1);
+    if (!tcav_timer_runs(qp)) {
+        return UINT64_MAX;
+    }
+    if (qp->resume_ps != 0) {
+        return qp->resume_ps;
+    }
+    if (qp->request_move.queued) {
+        return tcav_moves_late_ps(qp->pd->context);
+    }
+    return qp->timeout != 0 ? qp->progress_ps + timeout_ps : UINT64_MAX;
+}
+
+// While a pause or a transfer by the board goes on, no timeout runs: it begins anew afterwards.
+static void timers_step(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
-    bool moving = qp->request_move.queued;
-    if (qp->count == 0 || (qp->state != IBV_QPS_RTS && qp->sent == 0)) {
+    if (!tcav_timer_runs(qp)) {
         return;
+    }
+    bool moving = qp->request_move.queued;
+    uint64_t now_ps = deadline_ps(context);
+    if (moving && context->moves_watched != context->moves_begun) {
+        tcav_stir(context);
+        tcav_moves_watch(context, now_ps);
+    }
+    if (qp->resume_ps != 0 && now_ps >= qp->resume_ps) {
+        tcav_stir(context);
+        qp->resume_ps = qp->progress_ps = 0;
+    }
+    bool waits = qp->resume_ps == 0 && !moving;
+    if (waits == (qp->progress_ps == 0)) {
+        tcav_stir(context);
+        qp->progress_ps = waits ? now_ps : 0;
     }
     if (qp->peer->state == TCAV_PEER_GONE) {
-        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, HCA_FAULT_NONE);
-        return;
-    }
-    if (!read_clock && qp->resume_ps == 0 && qp->progress_ps != 0) {
-        return;
-    }
-    uint64_t now_ps = tcav_now_ps(context);
-    uint64_t timeout_ps = ((4096 * TCAV_NS) << qp->timeout) * (qp->retries + 1);
-    if (qp->resume_ps != 0 && now_ps >= qp->resume_ps) {
-        qp->resume_ps = 0;
-        qp->progress_ps = now_ps;
-    }
-    if (moving && tcav_moves_are_late(context, now_ps)) {
-        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_LOC_QP_OP_ERR, HCA_FAULT_NONE);
-    } else if (qp->progress_ps == 0 || qp->resume_ps != 0 || moving) {
-        qp->progress_ps = now_ps;
-    } else if (qp->timeout != 0 && now_ps - qp->progress_ps > timeout_ps) {
-        tcav_qp_fail_request(qp, tcav_request_at(qp, 0), IBV_WC_RETRY_EXC_ERR, HCA_FAULT_NONE);
+        fail(qp, IBV_WC_RETRY_EXC_ERR);
+    } else if (qp->resume_ps == 0 && now_ps > tcav_timer_ps(qp)) {
+        fail(qp, moving ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_RETRY_EXC_ERR);
     }
 }
 
 static void drain_step(struct tcav_qp *qp)
 {
     if (qp->draining && qp->sent == 0) {
+        tcav_stir(qp->pd->context);
         qp->draining = false;
         if (qp->drain_event) {
             tcav_event_async(qp->pd->context, IBV_EVENT_SQ_DRAINED, qp->user);
@@ -176,7 +210,7 @@ static void drain_step(struct tcav_qp *qp)
     }
 }
 
-static unsigned qps_step(struct tcav_context *context, bool read_clock)
+static unsigned qps_step(struct tcav_context *context)
 {
     unsigned found = 0;
     struct tcav_qp **link = &context->active;
@@ -184,14 +218,16 @@ static unsigned qps_step(struct tcav_context *context, bool read_clock)
         struct tcav_qp *qp = *link;
         if (qp->peer != NULL) {
             if (qp->expected != qp->ack_sent) {
+                tcav_stir(context);
                 tcav_answer_ack(qp);
             }
             found += qp->sent != 0 && qp->peer->area != NULL ? ack_poll(qp) : 0;
-            timers_step(qp, read_clock);
+            timers_step(qp);
         }
         drain_step(qp);
         tcav_grant_step(qp);
         if (qp->count == 0 && !qp->release_due && !qp->answer_due && qp->job_count == 0) {
+            tcav_stir(context);
             qp->active = false;
             *link = qp->next_active;
         } else {
@@ -245,6 +281,9 @@ void tcav_transmit(struct tcav_context *context)
     bool sent = true;
     while (sent && tcav_ring_may_send(context)) {
         sent = peers_send(context) || qps_send(context);
+        if (sent) {
+            tcav_stir(context);
+        }
     }
     // Paid once a pass: this makes the simulator faster.
     tcav_pay(context, BACKEND_COST_LOAD_STORE, context->polls);
@@ -253,18 +292,22 @@ void tcav_transmit(struct tcav_context *context)
 
 unsigned tcav_progress(struct tcav_context *context)
 {
-    bool read_clock = ++context->passes % PASSES_PER_CLOCK_READ == 0;
+    uint64_t stirred = context->stirred;
     if (context->datagrams) {
         tcav_datagrams_step(context);
     }
     unsigned found = peers_step(context);
-    found += qps_step(context, read_clock);
+    found += qps_step(context);
     if (context->overruns != 0) {
         tcav_cqs_fail(context);
     }
     tcav_transmit(context);
     if (found != 0) {
+        tcav_stir(context);
         tcav_wake(context);
+    }
+    if (context->stirred == stirred) {
+        context->settled = stirred;
     }
     return found;
 }

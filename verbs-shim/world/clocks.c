@@ -26,8 +26,8 @@ static uint64_t process_began_ps;
 // --- reading --------------------------------------------------------------------------------------------------------
 
 // In a run of nothing but clock readings the thread waits for a time, or for somebody's store. The later ones are polls of which
-// is told what the program does next (attach_poll_clock). Of readings of the time stamp counter by an instruction, and of
-// programs of tca0, that is not told: such a run (perftest calibrates for 219 ms) is fast-forwarded in steps that grow with the
+// is told what the program does next (attach_poll_clock). Of readings of the time stamp counter by an instruction that is
+// not told: such a run (perftest calibrates for 219 ms) is fast-forwarded in steps that grow with the
 // time that it has waited already, so that it is late by less than 1 %. A step comes before the read that began the run. The
 // later reads of an iteration (fio compares two clocks) then differ only by their costs, as always.
 enum { RUN_READS = 256, RUN_SHARE = 128, OTHERS_READS_MAX = 64, OTHERS_EVERY_US = 16 };
@@ -59,7 +59,7 @@ static void run_note(uintptr_t site, uint64_t now_ps)
     bool continues = now_ps == run.last_ps && attach_calls() == run.calls;
     bool resumed = now_ps != 0 && now_ps == attach_resumed_ps(); // at a later reading, which was a poll
     if (resumed) {
-        run.reads = run.reads > WORLD_CLOCK_READS ? run.reads : WORLD_CLOCK_READS + 1;
+        run.reads = run.reads > WORLD_CLOCK_READS + 1 ? run.reads : WORLD_CLOCK_READS + 2;
     } else if (!continues) {
         run.reads = 0;
         run.began_ps = now_ps;
@@ -95,13 +95,12 @@ uint64_t world_clock_read_ps(uintptr_t site, const struct attach_clock *clock, s
     static const struct attach_clock unknown;
     uint64_t now_ps = attach_now_ps(), cost_ps = attach_environment()->clock_read_ps;
     run_note(site, now_ps);
-    if (run.reads > WORLD_CLOCK_READS + 1 &&
-        attach_poll_clock(site, cost_ps, clock != NULL ? clock : &unknown, caller)) {
-        if (attach_progress_on_writes()) {
-            attach_progress();
-        }
-        run.last_ps = attach_now_ps();
-    } else {
+    if (run.reads == WORLD_CLOCK_READS + 2 && attach_progress_on_writes()) {
+        attach_progress(); // what came before the first poll
+        now_ps = attach_now_ps();
+    }
+    if (run.reads <= WORLD_CLOCK_READS + 1 ||
+        !attach_poll_clock(site, cost_ps, clock != NULL ? clock : &unknown, caller, &run.last_ps)) {
         run.last_ps = read_once(site, now_ps);
     }
     run.calls = attach_calls();

@@ -94,18 +94,17 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_b
     if (!words_same(loop, &passed) || passed >= most) {
         return 0;
     }
-    uint64_t left = most - passed;
+    uint64_t left = most - passed, until_ps = loop->timed ? loop->until_ps : UINT64_MAX;
     for (unsigned i = 0; i < loop->ahead.count; i++) {
         iteration_ps += loop->ahead.polls[i].own_ps;
         if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
             return 0;
         }
+        uint64_t poll_until_ps = loop->ahead.polls[i].until_ps;
+        until_ps = poll_until_ps < until_ps ? poll_until_ps : until_ps;
     }
-    if (loop->timed) {
-        uint64_t in_time = loop->until_ps > now_ps ? (loop->until_ps - now_ps) / iteration_ps : 0;
-        left = in_time < left ? in_time : left;
-    }
-    return left;
+    uint64_t in_time = until_ps > now_ps ? lookahead_iterations(now_ps, until_ps, iteration_ps) : 0;
+    return in_time < left ? in_time : left;
 }
 
 static struct attach_known *loop_find(const struct attach_caller *caller, uint64_t key,
@@ -181,7 +180,6 @@ static struct site {
     uint64_t key, wanted;
     unsigned cycle; // polls of the last loop; 0: not known
     unsigned unknown, backoff, skips;
-    bool works;                        // the last look came to a poll that WORKS
     unsigned vain_backoff, vain_skips; // the same of looks that told nothing of use
 } sites[SITES];
 
@@ -234,7 +232,6 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         site->skips = site->backoff; // the first time in vain may be the end of a loop
         site->backoff = backoff_next(site->backoff);
     }
-    site->works = ahead->works;
     bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
     bool unsteady = !borders->alone && known_to_it && !ahead->steady;
     bool in_vain = unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN;
@@ -246,7 +243,7 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         site->vain_backoff = 0;
     }
     // Once only, the dynamic linker may look for a function.
-    if (ahead->kind == ATTACH_AHEAD_UNKNOWN && !ahead->works && site->unknown < UNKNOWN_FIRST) {
+    if (ahead->kind == ATTACH_AHEAD_UNKNOWN && site->unknown < UNKNOWN_FIRST) {
         site->unknown++;
         ahead->kind = ATTACH_AHEAD_ENDS;
     }
@@ -268,7 +265,7 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     known = site->vain_skips == 0 ? loop_free() : NULL;
     site->vain_skips -= site->vain_skips > 0;
     if (known == NULL) {
-        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .works = site->works};
+        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
         return;
     }
     known->ahead.count = 0;

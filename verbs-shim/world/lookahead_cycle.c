@@ -82,6 +82,21 @@ static unsigned differs(const struct lookahead_run *run, const struct interpret_
     return count;
 }
 
+uint64_t lookahead_iterations(uint64_t now_ps, uint64_t until_ps, uint64_t iteration_ps)
+{
+    return until_ps == UINT64_MAX || iteration_ps == 0 ? UINT64_MAX : (until_ps - now_ps) / iteration_ps;
+}
+
+// How many iterations all polls of the loop find nothing.
+static uint64_t iterations_idle(const struct attach_ahead *ahead, uint64_t now_ps, uint64_t iteration_ps)
+{
+    uint64_t until_ps = UINT64_MAX;
+    for (unsigned i = 0; i < ahead->count; i++) {
+        until_ps = ahead->polls[i].until_ps < until_ps ? ahead->polls[i].until_ps : until_ps;
+    }
+    return lookahead_iterations(now_ps, until_ps, iteration_ps);
+}
+
 // Is what was written as it was in the beginning, but what is the thread's alone? Counters are left out.
 static bool is_steady(const struct attach_borders *borders, uint64_t stack)
 {
@@ -183,7 +198,8 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
     ahead->reason = run.reason;
     bool repeats =
         idle && passed_ps == run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
-    ahead->iterations = interpret_vary_iterations();
+    uint64_t known_iterations = interpret_vary_iterations(), idle_iterations = iterations_idle(ahead, began_ps, passed_ps);
+    ahead->iterations = idle_iterations < known_iterations ? idle_iterations : known_iterations;
     known->timed = lookahead_reads_clocks(&run);
     known->asked = run.asked;
     known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps
@@ -210,8 +226,9 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
                    uint64_t wanted, struct attach_ahead *ahead, struct candidates *candidates,
                    struct attach_known *known)
 {
+    uint64_t began_ps = *borders->now_ps + *borders->tail_ps;
     struct lookahead_run run =
-        lookahead_begin(caller, borders, *borders->now_ps + *borders->tail_ps, 0,
+        lookahead_begin(caller, borders, began_ps, 0,
                         wanted > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS);
     const struct interpret_state beginning = run.state;
     struct interpret_state base = beginning;
@@ -219,7 +236,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     unsigned lead = 0;  // polls before the base
     uint64_t passed_ps = 0;
     candidates->count = 0;
-    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true, .iterations = UINT64_MAX};
+    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
     while (true) {
         enum lookahead_stop stop = lookahead_run(&run);
         struct attach_ahead_poll poll;
@@ -232,7 +249,6 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         if (idle != ATTACH_IDLE) {
             ahead->kind = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
             ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : run.reason;
-            ahead->works = stop == LOOKAHEAD_POLL && idle == ATTACH_WORKS;
             return;
         }
         ahead->outside = ahead->outside || run.asked || run.state.rip == borders->poll_call;
@@ -243,6 +259,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
         if (count == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = ATTACH_AHEAD_REPEATS;
+            ahead->iterations = iterations_idle(ahead, began_ps, passed_ps);
             return;
         }
         if (count <= LOOKAHEAD_COUNTERS) {

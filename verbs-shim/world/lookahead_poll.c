@@ -100,7 +100,7 @@ struct lookahead_run lookahead_begin(const struct attach_caller *caller, const s
                                 .reason = ""};
     if (borders->clock.form != 0) {
         (void)lookahead_clock_put(&run, &borders->clock);
-        run.readings = WORLD_CLOCK_READS + 1;
+        run.readings = WORLD_CLOCK_READS + 2;
         run.read_ps = now_ps;
     }
     return run;
@@ -213,8 +213,8 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
     const uint64_t *registers = run->state.registers;
     const uint64_t arguments[3] = {registers[INTERPRET_RDI], registers[INTERPRET_RSI], registers[INTERPRET_RDX]};
     uint64_t tail_ps = interpret_load((uintptr_t)borders->tail_ps, 8);
-    unsigned calls = 0, loads = 0;
-    *poll_out = (struct attach_ahead_poll){.own_ps = tail_ps, .function = ATTACH_POLL_FUNCTIONS};
+    *poll_out = (struct attach_ahead_poll){
+        .own_ps = tail_ps, .function = ATTACH_POLL_FUNCTIONS, .until_ps = UINT64_MAX};
     if (interpret_load((uintptr_t)borders->found, 1) != 0) {
         return ATTACH_FINDS;
     }
@@ -231,17 +231,20 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
     if (lookahead_clock_form(run->state.rip) != 0) {
         poll_out->key = interpret_load(registers[INTERPRET_RSP], 8);
         poll_out->own_ps += attach_environment()->clock_read_ps;
-        return ATTACH_IDLE;
+        return borders->clocks_serve && run->readings == WORLD_CLOCK_READS + 1 ? ATTACH_FINDS : ATTACH_IDLE;
     }
     for (unsigned i = 0; i < borders->function_count; i++) {
         if (run->state.rip == borders->functions[i].entry) {
             const struct attach_caller caller = caller_of(&run->state);
-            enum attach_idle idle = borders->functions[i].is_idle(arguments, &caller, poll_out, &calls, &loads);
+            enum attach_idle idle = borders->functions[i].is_idle(arguments, &caller, &borders->costs, poll_out);
             poll_out->function = i;
-            poll_out->function_ps = calls * borders->call_ps + loads * borders->load_ps;
             memcpy(poll_out->arguments, arguments, sizeof arguments);
             poll_out->own_ps = tail_ps + poll_out->function_ps;
-            return idle;
+            if (idle == ATTACH_IDLE && poll_out->state != 0) {
+                (void)interpret_load(poll_out->state, sizeof(uint64_t)); // the loop depends on it
+            }
+            bool ends = interpret_now((uintptr_t)borders->now_ps) + poll_out->own_ps >= poll_out->until_ps;
+            return idle == ATTACH_IDLE && ends ? ATTACH_FINDS : idle;
         }
     }
     return ATTACH_FINDS;
@@ -251,14 +254,14 @@ bool lookahead_still_idle(const struct attach_caller *caller, const struct attac
                           struct attach_ahead_poll *poll)
 {
     struct attach_ahead_poll now;
-    unsigned calls = 0, loads = 0;
     if (poll->function >= borders->function_count) {
         return true;
     }
     bool idle =
-        borders->functions[poll->function].is_idle(poll->arguments, caller, &now, &calls, &loads) == ATTACH_IDLE;
+        borders->functions[poll->function].is_idle(poll->arguments, caller, &borders->costs, &now) == ATTACH_IDLE;
     poll->word = idle ? now.word : 0;
-    return idle && calls * borders->call_ps + loads * borders->load_ps == poll->function_ps;
+    poll->until_ps = idle ? now.until_ps : 0;
+    return idle && now.function_ps == poll->function_ps;
 }
 
 void lookahead_pass(struct lookahead_run *run, uint64_t own_ps)
@@ -267,6 +270,9 @@ void lookahead_pass(struct lookahead_run *run, uint64_t own_ps)
     interpret_store((uintptr_t)borders->tail_ps, 8, 0);
     uint64_t now_ps = interpret_now((uintptr_t)borders->now_ps) + own_ps;
     interpret_change((uintptr_t)borders->now_ps, now_ps);
-    run->read_ps = lookahead_clock_form(run->state.rip) != 0 ? now_ps : run->read_ps;
+    if (lookahead_clock_form(run->state.rip) != 0) {
+        run->read_ps = now_ps;
+        run->readings++;
+    }
     lookahead_return(run);
 }

@@ -1,0 +1,71 @@
+// What an empty poll does: a pass that finds nothing. A program that waits makes millions of them; those who know that it
+// would (verbs-shim/attach/ahead.h) need not carry them out.
+#include "verbs-shim/tca-verbs/internal.h"
+
+// Of words that boards write: have any come? Else *polls counts those that a pass polls.
+static bool peers_have_written(const struct tcav_context *context, unsigned *polls)
+{
+    uint32_t message;
+    bool came = false;
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        const struct tcav_peer *peer = context->peers[node];
+        if (peer != NULL && peer->state == TCAV_PEER_CONNECTED) {
+            came = came || peer->area->pair != 0;
+            ++*polls;
+        }
+    }
+    for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
+        if (qp->peer != NULL && qp->peer->area != NULL && qp->sent != 0) {
+            came = came || tcav_acked(qp, &message);
+            ++*polls;
+        }
+    }
+    return came;
+}
+
+// Does a pass do what is not told of here?
+static bool is_special(const struct tcav_context *context)
+{
+    bool special = context->units_due || context->abandoned;
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        special = special || (context->peers[node] != NULL && context->peers[node]->state == TCAV_PEER_CONNECTING);
+    }
+    for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
+        special = special || (qp->type == IBV_QPT_UD && qp->count != 0); // it waits for a connection, or for room
+    }
+    return special;
+}
+
+// The other thread makes a pass only if a board has written, or the program has called.
+static bool thread_may_run(const struct tcav_context *context)
+{
+    const struct backend_thread_ops *thread = tcav_thread_ops(context);
+    return thread != NULL &&
+           (!tcav_is_idle(context) || thread->is_locked(context->backend.ctx, BACKEND_THREAD_TCA_VERBS));
+}
+
+enum ibverbs_idle tcav_cq_idle(void *object, struct ibverbs_idle_poll *poll_out)
+{
+    const struct tcav_cq *cq = object;
+    const struct tcav_context *context = cq->context;
+    unsigned polls = 0;
+    if (is_special(context) || thread_may_run(context)) {
+        return IBVERBS_IDLE_UNKNOWN;
+    }
+    bool came = peers_have_written(context, &polls) || tcav_channels_have_ended(context, &polls);
+    if (context->datagrams) {
+        came = came || *peach2_interrupt_word(context->board) != 0;
+        polls++;
+    }
+    if (cq->count != 0 || came || context->settled != context->stirred) {
+        return IBVERBS_FINDS;
+    }
+    unsigned locking = tcav_thread_ops(context) != NULL ? BACKEND_LOCK_LOADS + BACKEND_UNLOCK_LOADS : 0;
+    *poll_out = (struct ibverbs_idle_poll){
+        .state = &context->stirred, .calls = 1, .locks = 1, .loads = polls + locking, .until_ps = UINT64_MAX};
+    for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
+        uint64_t timer_ps = qp->peer != NULL ? tcav_timer_ps(qp) : UINT64_MAX;
+        poll_out->until_ps = timer_ps < poll_out->until_ps ? timer_ps : poll_out->until_ps;
+    }
+    return IBVERBS_IDLE;
+}
