@@ -163,6 +163,7 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
         to.rax = by == ATTACH_LEFT_POLL ? left.woken == ATTACH_WOKEN_MEMORY : to.rax;
         attach_own.tail_ps = left.tail_ps;
         attach_own.left.resumed = by == ATTACH_LEFT_FUNCTION;
+        attach_own.calls += by != ATTACH_LEFT_CLOCK; // of a poll that ends a run of readings
         bool serves = left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes();
         attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK && !serves ? attach_own.slot->now_ps + left.tail_ps : 0;
         if (by == ATTACH_LEFT_CLOCK && serves) {

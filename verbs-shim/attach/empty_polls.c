@@ -148,38 +148,47 @@ static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_p
     return poll_call(slot, 0, iteration_ps, flags, what);
 }
 
-// With --every-poll each reading of a clock would be an attach call. Those of a loop that reads nothing but clocks and memory
-// that nobody else writes are made without one, up to the last few: after these the thread sees what happened meanwhile.
-static bool clock_alone(struct attach_slot *slot, const struct loop_poll *poll, struct attach_caller *caller)
+// Does the loop read nothing but clocks, and memory that nobody else writes?
+static bool reads_clocks_alone(const struct attach_ahead *ahead)
+{
+    bool alone = ahead->kind == ATTACH_AHEAD_REPEATS && !ahead->outside;
+    for (unsigned i = 0; i < ahead->count; i++) {
+        alone = alone && ahead->polls[i].word == 0 && ahead->polls[i].function == ATTACH_POLL_FUNCTIONS;
+    }
+    for (unsigned i = 0; i < ahead->word_count; i++) {
+        uint64_t bus_address;
+        const void *word = (const void *)(uintptr_t)ahead->words[i].address;
+        alone = alone && !attach_pinned_find(word, 1, &bus_address);
+    }
+    return alone;
+}
+
+// With --every-poll each reading of a clock would be an attach call. Those of a loop that reads clocks alone are made without
+// one, up to the last few: after these the thread sees what happened meanwhile. If what devices write is work for a library,
+// the loop ends there.
+static enum attach_woken poll_reference(struct attach_slot *slot, const struct loop_poll *poll, unsigned flags,
+                                        unsigned what, struct attach_caller *caller)
 {
     enum { LAST = 8 };
     struct attach_ahead ahead;
-    if (attach_own.calls != attach_own.readings_calls) {
-        attach_own.readings = 0;
-    }
-    if (attach_own.readings > 0) {
+    attach_own.readings = attach_own.calls == attach_own.readings_calls ? attach_own.readings : 0;
+    if (poll->clock && attach_own.readings > 0) {
         attach_own.readings--;
-        return true;
+        return ATTACH_WOKEN_OUTSIDE;
     }
-    if (!attach_is_alone() || atomic_load(&slot->entry_count) != 0 ||
-        !attach_look_ahead(caller, poll->key, slot, &ahead)) {
-        return false;
+    if (!poll->clock || !attach_is_alone() || atomic_load(&slot->entry_count) != 0 ||
+        !attach_look_ahead(caller, poll->key, slot, &ahead) || !is_known(&ahead)) {
+        return poll_once(slot, poll, flags, what);
     }
-    bool alone = is_known(&ahead) && ahead.kind == ATTACH_AHEAD_REPEATS && !ahead.outside && ahead.iterations > LAST;
-    for (unsigned i = 0; is_known(&ahead) && i < ahead.count; i++) {
-        alone = alone && ahead.polls[i].word == 0 && ahead.polls[i].function == ATTACH_POLL_FUNCTIONS;
+    bool alone = reads_clocks_alone(&ahead) && ahead.iterations > LAST;
+    ahead.iterations -= alone ? LAST : 0;
+    if (alone && attach_progress_on_writes()) {
+        return poll_known(slot, &ahead, poll, flags, what, caller);
     }
-    for (unsigned i = 0; is_known(&ahead) && i < ahead.word_count; i++) {
-        uint64_t bus_address;
-        const void *word = (const void *)(uintptr_t)ahead.words[i].address;
-        alone = alone && !attach_pinned_find(word, 1, &bus_address);
-    }
-    if (is_known(&ahead)) {
-        attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
-    }
-    attach_own.readings = alone ? (ahead.iterations - LAST) * ahead.count : 0;
+    attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
+    attach_own.readings = alone ? ahead.iterations * ahead.count : 0;
     attach_own.readings_calls = attach_own.calls;
-    return alone;
+    return alone ? ATTACH_WOKEN_OUTSIDE : poll_once(slot, poll, flags, what);
 }
 
 // So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
@@ -196,8 +205,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     (void)attach_window_possible(); // so that the simulator knows who shares memory
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) | (poll->clock ? (unsigned)ATTACH_POLL_CLOCK : 0);
     if (attach_greeting()->every_poll != 0) {
-        bool alone = poll->clock && clock_alone(slot, poll, caller);
-        return alone ? ATTACH_WOKEN_OUTSIDE : poll_once(slot, poll, flags, what);
+        return poll_reference(slot, poll, flags, what, caller);
     }
     if (attach_own.stored && !attach_own.found && attach_own.did && !repeats) {
         loop_pages_doubt(&attach_own.loop);

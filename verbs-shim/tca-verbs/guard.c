@@ -1,11 +1,12 @@
 // The device's table: every operation of the program holds the lock of its context, so the program and the progress
-// thread alternate. An operation waits without the lock (tcav_progress_wait).
+// thread alternate. An operation waits without the lock (tcav_progress_wait). Polls, and looks for events, change what the
+// next pass does only by their passes.
 #include "verbs-shim/tca-verbs/internal.h"
 
 static int event_get(void *object, uint64_t timeout_ns, struct ibverbs_event *event_out)
 {
     struct tcav_context *context = object;
-    tcav_enter(context);
+    tcav_lock(context);
     int result = tcav_event_get(object, timeout_ns, event_out);
     tcav_unlock(context);
     return result;
@@ -78,7 +79,7 @@ static int cq_resize(void *object, unsigned *entries)
 static int cq_poll(void *object, int max, struct ibv_wc *wc_out)
 {
     struct tcav_context *context = ((struct tcav_cq *)object)->context;
-    tcav_lock(context); // only its pass may change what the next pass does
+    tcav_lock(context);
     int result = tcav_cq_poll(object, max, wc_out);
     tcav_unlock(context);
     return result;

@@ -114,7 +114,8 @@ static struct attach_known *loop_find(const struct attach_caller *caller, uint64
     for (unsigned i = 0; i < LOOPS; i++) {
         struct attach_known *loop = &loops[i];
         bool may = loop->ahead.count != 0 && loop->key == key && memcmp(&loop->caller, caller, sizeof *caller) == 0 &&
-                   (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked;
+                   (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
+                   (!loop->timed || lookahead_time_is_known(borders));
         *iterations_out = may ? iterations_left(loop, borders, now_ps) : 0;
         if (*iterations_out != 0) {
             return loop;
@@ -270,6 +271,9 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     }
     known->ahead.count = 0;
     cycle_find(caller, key, borders, ahead_out, known);
+    if (known->timed && !lookahead_time_is_known(borders)) { // the next poll will tell
+        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS};
+    }
     if (ahead_out->kind == ATTACH_AHEAD_REPEATS || ahead_out->kind == ATTACH_AHEAD_MAKES) {
         if (loop_keep(known, caller, key, ahead_out, borders)) {
             known->users++;

@@ -7,6 +7,8 @@
 #include "verbs-shim/world/tsc_jump.h"
 #include "verbs-shim/world/world.h"
 
+#define STORES_MAX_PS (1000 * (uint64_t)WORLD_PS_PER_US) // of a list
+
 // What functions preserve, and the result of a poll that found nothing.
 static const uint16_t preserved = 1u << INTERPRET_RBX | 1u << INTERPRET_RBP | 1u << INTERPRET_RSP |
                                   1u << INTERPRET_R12 | 1u << INTERPRET_R13 | 1u << INTERPRET_R14 | 1u << INTERPRET_R15;
@@ -79,6 +81,11 @@ bool lookahead_is_own(const struct attach_borders *borders, uint64_t address)
     return address == (uintptr_t)borders->now_ps || address == (uintptr_t)borders->tail_ps ||
            address == ((uintptr_t)borders->found & ~UINT64_C(7)) ||
            address == ((uintptr_t)borders->entry_count & ~UINT64_C(7));
+}
+
+bool lookahead_time_is_known(const struct attach_borders *borders)
+{
+    return atomic_load_explicit(borders->entry_count, memory_order_relaxed) == 0;
 }
 
 bool lookahead_reads_clocks(const struct lookahead_run *run)
@@ -207,6 +214,14 @@ enum attach_left_by lookahead_at(const struct lookahead_run *run)
                                            : ATTACH_LEFT_FUNCTION;
 }
 
+// How long the stores take that are in the list is not known: in the meantime nothing is told.
+static uint64_t until_known(const struct attach_borders *borders, uint64_t until_ps)
+{
+    return lookahead_time_is_known(borders) || until_ps == UINT64_MAX ? until_ps
+           : until_ps > STORES_MAX_PS                                 ? until_ps - STORES_MAX_PS
+                                                                      : 0;
+}
+
 enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out)
 {
     const struct attach_borders *borders = run->borders;
@@ -243,6 +258,7 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
             if (idle == ATTACH_IDLE && poll_out->state != 0) {
                 (void)interpret_load(poll_out->state, sizeof(uint64_t)); // the loop depends on it
             }
+            poll_out->until_ps = until_known(borders, poll_out->until_ps);
             bool ends = interpret_now((uintptr_t)borders->now_ps) + poll_out->own_ps >= poll_out->until_ps;
             return idle == ATTACH_IDLE && ends ? ATTACH_FINDS : idle;
         }
@@ -260,7 +276,7 @@ bool lookahead_still_idle(const struct attach_caller *caller, const struct attac
     bool idle =
         borders->functions[poll->function].is_idle(poll->arguments, caller, &borders->costs, &now) == ATTACH_IDLE;
     poll->word = idle ? now.word : 0;
-    poll->until_ps = idle ? now.until_ps : 0;
+    poll->until_ps = idle ? until_known(borders, now.until_ps) : 0;
     return idle && now.function_ps == poll->function_ps;
 }
 

@@ -169,8 +169,9 @@ static bool same(const greg_t *registers, const greg_t *before)
 
 static void wait_for_write(const struct reads *reads)
 {
-    (void)attach_poll_words(spin.ranges, reads->count <= READS_MAX ? reads->count : 0);
-    attach_progress();
+    if (attach_poll_words(spin.ranges, reads->count <= READS_MAX ? reads->count : 0) != ATTACH_WOKEN_DEADLINE) {
+        attach_progress(); // else it was one of many polls (--every-poll)
+    }
 }
 
 static void start_stepping(greg_t *registers)

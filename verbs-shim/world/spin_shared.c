@@ -138,8 +138,9 @@ bool world_spin_shared_access(greg_t *registers, const uint64_t *pages, unsigned
     for (unsigned i = 0; i < SITES; i++) {
         spin.sites[i].known = spin.sites[i].count > 1;
     }
-    (void)attach_poll_pages(pages, page_count);
-    attach_progress();
+    if (attach_poll_pages(pages, page_count) != ATTACH_WOKEN_DEADLINE) {
+        attach_progress();
+    }
     (void)begin(FOLLOWED_MAX);
     return false;
 }
