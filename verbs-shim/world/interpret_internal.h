@@ -26,7 +26,7 @@ struct interpret_instruction {
     uint16_t mnemonic;  // of Zydis
     uint16_t category;  // of Zydis
     uint8_t length, count, condition;
-    bool known, repeats;
+    bool known, repeats, atomic;
     struct interpret_operand operands[INTERPRET_OPERANDS];
 };
 
@@ -49,6 +49,7 @@ bool interpret_get(const struct interpret_state *state, const struct interpret_i
                    const struct interpret_operand *operand, uint64_t *value_out);
 bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
                    const struct interpret_operand *operand, uint64_t value);
+void interpret_memory_atomic(bool atomic); // what is written next is written by such an instruction
 bool interpret_condition(uint32_t flags, unsigned condition); // its number in instructions
 
 // One instruction; `rip` is already that of the next one. false: not known.

@@ -18,6 +18,7 @@ static struct {
     unsigned count;
     uint64_t lowest_stack;
     bool failed; // no room, or memory that cannot be read
+    bool atomic; // interpret_memory_atomic
 } memory;
 
 void interpret_begin(void)
@@ -31,6 +32,11 @@ void interpret_begin(void)
 void interpret_stack_note(uint64_t stack)
 {
     memory.lowest_stack = stack < memory.lowest_stack ? stack : memory.lowest_stack;
+}
+
+void interpret_memory_atomic(bool atomic)
+{
+    memory.atomic = atomic;
 }
 
 uint64_t interpret_lowest_stack(void)
@@ -145,6 +151,7 @@ static void read_note(struct interpret_word *word, uint8_t bytes)
 
 static void written_note(struct interpret_word *word, uint8_t bytes)
 {
+    word->atomic = word->atomic || memory.atomic;
     for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
         word->since[i].written |= bytes;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "verbs-shim/world/lookahead_internal.h"
+#include "verbs-shim/world/world.h"
 
 enum {
     STACK_BYTES = 1 << 20,
@@ -97,7 +98,14 @@ static uint64_t iterations_idle(const struct attach_ahead *ahead, uint64_t now_p
     return lookahead_iterations(now_ps, until_ps, iteration_ps);
 }
 
-// Is what was written as it was in the beginning, but what is the thread's alone? Counters are left out.
+// Others may look at it to know what the thread does: a lock, or memory that processes share. Of a word that is written by
+// plain instructions the threads of a process know only what a lock orders.
+static bool is_for_others(const struct interpret_word *word)
+{
+    return word->atomic || world_shared_has(word->address);
+}
+
+// Is what was written for others as it was in the beginning? Counters are left out.
 static bool is_steady(const struct attach_borders *borders, uint64_t stack)
 {
     unsigned count;
@@ -107,7 +115,8 @@ static bool is_steady(const struct attach_borders *borders, uint64_t stack)
         bool counts = interpret_vary_is_on() && (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
                                                  interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
         if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 && !counts &&
-            !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
+            !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address) &&
+            is_for_others(&words[i])) {
             return false;
         }
     }
@@ -325,6 +334,7 @@ enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_
 {
     static struct candidates candidates; // one thread of the process runs at a time
     known->counter_count = 0;
+    world_shared_look();
     interpret_begin();
     search(caller, key, borders, wanted, ahead, &candidates, known);
     if (ahead->kind == ATTACH_AHEAD_REPEATS) {

@@ -18,6 +18,7 @@ enum { PAGES_MAX = 32, PAGE_BYTES = 4096 };
 static struct {
     struct world_mappings mapped; // at the time when the window was opened
     bool open, busy;
+    bool looked, some; // since world_shared_look; some: too many to know which
     bool overflown; // there were more pages
     uint64_t pages[PAGES_MAX];
     unsigned page_count;
@@ -40,17 +41,37 @@ static bool any(void)
     return is;
 }
 
-static bool has(uint64_t address)
+static bool is_mapped(uint64_t address)
 {
     bool is = false;
-    shared.busy = true;
-    if (!shared.open && world_mappings_find(&shared.mapped)) {
-        for (unsigned i = 0; i < shared.mapped.count; i++) {
-            is = is || (address >= shared.mapped.list[i].begin && address < shared.mapped.list[i].end);
-        }
+    for (unsigned i = 0; i < shared.mapped.count; i++) {
+        is = is || (address >= shared.mapped.list[i].begin && address < shared.mapped.list[i].end);
     }
+    return is;
+}
+
+static bool has(uint64_t address)
+{
+    shared.busy = true;
+    bool is = !shared.open && world_mappings_find(&shared.mapped) && is_mapped(address);
     shared.busy = false;
     return is;
+}
+
+void world_shared_look(void)
+{
+    shared.looked = false;
+}
+
+bool world_shared_has(uint64_t address)
+{
+    if (!shared.looked) {
+        shared.busy = true; // no window opens meanwhile
+        shared.some = !shared.open && !world_mappings_find(&shared.mapped) && shared.mapped.count != 0;
+        shared.busy = false;
+        shared.looked = true;
+    }
+    return shared.some || is_mapped(address);
 }
 
 bool world_shared_busy(void)
