@@ -13,12 +13,14 @@
 
 enum {
     LOOPS = 64,
-    SITES = 64,
+    SITES = 256,
+    SITE_PLACES = 4,
     RED_ZONE_BYTES = 128,
     POLLS_FIRST = 8,
     POLLS_MAX = 1 << 30,
     UNKNOWN_FIRST = 4,
-    BACKOFF_MAX = 1023
+    BACKOFF_MAX = 1023,
+    ENOUGH_POLLS = 256
 };
 
 // One thread of the process runs at a time.
@@ -180,13 +182,18 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
 static struct site {
     uint64_t key, wanted;
     unsigned cycle; // polls of the last loop; 0: not known
+    uint64_t told;  // of how many polls the last search told
     unsigned unknown, backoff, skips;
     unsigned vain_backoff, vain_skips; // the same of looks that told nothing of use
 } sites[SITES];
 
 static struct site *site_of(uint64_t key)
 {
-    struct site *site = &sites[(key ^ key >> 8) % SITES];
+    unsigned first = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+    struct site *site = NULL;
+    for (unsigned i = 0; i < SITE_PLACES && (site == NULL || (site->key != key && site->key != 0)); i++) {
+        site = &sites[(first + i) % SITES];
+    }
     if (site->key != key) {
         *site = (struct site){.key = key, .wanted = POLLS_FIRST};
     }
@@ -215,18 +222,31 @@ static void polls_were(struct site *site, uint64_t made, uint64_t known)
     }
 }
 
+static uint64_t polls_told(const struct attach_ahead *ahead)
+{
+    return ahead->iterations > POLLS_MAX ? POLLS_MAX : ahead->iterations * ahead->count;
+}
+
+// Of a loop that does something else every eighth time, a short cycle tells little, and a longer one all.
+static bool is_enough(const struct site *site, uint64_t polls)
+{
+    return polls >= site->wanted || polls >= ENOUGH_POLLS || polls >= site->told / 2;
+}
+
 static void cycle_find(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                        struct attach_ahead *ahead, struct attach_known *known)
 {
     struct site *site = site_of(key);
     if (site->cycle != 0 && site->cycle < site->wanted &&
-        lookahead_cycle(caller, key, borders, site->cycle, true, ahead, known) == LOOKAHEAD_CYCLE) {
+        lookahead_cycle(caller, key, borders, site->cycle, true, ahead, known) == LOOKAHEAD_CYCLE &&
+        is_enough(site, polls_told(ahead))) {
         return;
     }
     bool counters = site->skips == 0;
     site->skips -= !counters;
     enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, counters, ahead, known);
     site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : 0;
+    site->told = polls_told(ahead);
     if (found == LOOKAHEAD_CYCLE) {
         site->backoff = 0;
     } else if (found == LOOKAHEAD_NO_CYCLE) {

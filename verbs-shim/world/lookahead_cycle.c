@@ -334,7 +334,6 @@ enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_
 {
     static struct candidates candidates; // one thread of the process runs at a time
     known->counter_count = 0;
-    world_shared_look();
     interpret_begin();
     search(caller, key, borders, wanted, ahead, &candidates, known);
     if (ahead->kind == ATTACH_AHEAD_REPEATS) {

@@ -135,7 +135,6 @@ void world_connected(int fd);
 bool world_shared_fault(uintptr_t address, greg_t *registers);
 void world_shared_page_close(void);    // the page that was opened for a single access
 void world_shared_pages_restart(void); // the loop does not read the pages noted so far
-void world_shared_look(void); // world_shared_has looks at the mappings anew
 bool world_shared_has(uint64_t address); // perhaps
 bool world_shared_busy(void);          // it is reading the mappings, or changing their protection
 void world_shared_start(void);
