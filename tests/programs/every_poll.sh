@@ -67,6 +67,11 @@ for program in "$@"; do
             pair "$tca0" "$test"
         done
         ;;
+    rsockets) # the server polls from its start on: the client starts with it
+        needed rstream
+        both "$ibsim0" --together --on node0 'rstream -I 20 -C 20' \
+            --on node1 "sh -c 'sleep 0.0003; exec rstream -s node0 -I 20 -C 20'"
+        ;;
     openib)
         compiled mpicc.openmpi "$source/scenarios/workloads/mpi_pingpong.c"
         both "$ibsim0" --on node0 "$openib $made"
