@@ -73,13 +73,14 @@ on() {
     user) unshare -U --map-user=1234 --map-group=1234 "$@" ;;
     lonely) unshare -Urn sh -c 'ip link set lo up; exec "$@"' sh "$@" ;;
     terminal) script -qec "$(printf "'%s' " "$@")" "$folder/typescript" </dev/null | tr -d '\r' ;;
+    pipe) "$@" 2>&1 | cat ;;
     *) unshare -Urm "$folder/machine_$machine" "$@" ;;
     esac
 }
 
 case $machines in
-few) set_of_machines="as_it_is slow bare" ;;
-all) set_of_machines="as_it_is slow fast named one sixteen nameless six lonely bare memory user terminal" ;;
+few) set_of_machines="as_it_is slow bare pipe" ;;
+all) set_of_machines="as_it_is slow fast named one sixteen nameless six lonely bare memory user terminal pipe" ;;
 esac
 
 # run <machine>: prints what the programs print, and what exec.yaml has apart from the machine. On a terminal, which

@@ -270,8 +270,8 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     }
 }
 
-static void look_ahead(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
-                       struct attach_ahead *ahead_out)
+static void look(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                 struct attach_ahead *ahead_out)
 {
     uint64_t iterations;
     struct attach_known *known = loop_find(caller, key, borders, &iterations);
@@ -436,7 +436,7 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
 }
 
 // The last iteration is interpreted, too, if there was one: what it writes may be read later.
-static bool left(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
+static bool leave(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
                  const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out)
 {
     known->users--;
@@ -451,6 +451,33 @@ static bool left(struct attach_known *known, struct attach_caller *caller, const
     counters_advance(known, caller, at->iterations - again);
     return polls != 0 &&
            left_at(known, caller, borders, at->iterations - again, polls, at->at_ps, resume_out, by_out);
+}
+
+// --- from outside ---------------------------------------------------------------------------------------------------------
+
+// A thread that computes for long is examined (spin.c): not while it looks ahead, as it takes the time of the machine.
+static bool runs;
+
+bool world_lookahead_runs(void)
+{
+    return runs;
+}
+
+static void look_ahead(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                       struct attach_ahead *ahead_out)
+{
+    runs = true;
+    look(caller, key, borders, ahead_out);
+    runs = false;
+}
+
+static bool left(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
+                 const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out)
+{
+    runs = true;
+    bool elsewhere = leave(known, caller, borders, at, resume_out, by_out);
+    runs = false;
+    return elsewhere;
 }
 
 // The child has none of the threads that were in a loop.

@@ -58,15 +58,14 @@ static bool has(uint64_t address)
     return is;
 }
 
-// Programs share memory by functions that are seen (`note`), or rarely by a system call of their own.
+// In a look ahead, in which no window opens. Programs share memory by functions that are seen (`note`), or rarely by a system
+// call of their own.
 bool world_shared_has(uint64_t address)
 {
     enum { ANEW = 1 << 16 };
     static unsigned questions;
     if (!shared.looked || ++questions % ANEW == 0) {
-        shared.busy = true; // no window opens meanwhile
-        shared.some = !shared.open && !world_mappings_find(&shared.mapped) && shared.mapped.count != 0;
-        shared.busy = false;
+        shared.some = !world_mappings_find(&shared.mapped) && shared.mapped.count != 0;
         shared.looked = true;
     }
     return shared.some || is_mapped(address);

@@ -2,7 +2,10 @@
 // output are: programs do other things on a terminal (mpirun watches whether it is in the foreground, others print
 // progress), and a run would depend on it. Terminals that programs make themselves are terminals.
 //
-// Leaves out: /dev/tty, and whether the C library writes line by line, which costs nothing and wakes nobody
+// For the same reason a pipe or a socket to which the user sends the output is a device, as /dev/null is one: mpirun writes to
+// a pipe when its event loop finds room, and to others at once.
+//
+// Leaves out: /dev/tty, whether such a file can be polled, and whether the C library writes line by line, which costs nothing and wakes nobody
 // (descriptors.c).
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -65,6 +68,30 @@ int tcgetattr(int fd, struct termios *settings)
 int tcsetattr(int fd, int when, const struct termios *settings)
 {
     return world_is_users_terminal(fd) ? no_terminal() : WORLD_REAL(tcsetattr)(fd, when, settings);
+}
+
+static mode_t mode_seen(int fd, mode_t mode)
+{
+    bool is_pipe = S_ISFIFO(mode) || S_ISSOCK(mode);
+    return is_pipe && world_timed() && world_is_users(fd) ? (mode & ~(mode_t)S_IFMT) | S_IFCHR : mode;
+}
+
+int fstat(int fd, struct stat *about)
+{
+    int result = WORLD_REAL(fstat)(fd, about);
+    if (result == 0) {
+        about->st_mode = mode_seen(fd, about->st_mode);
+    }
+    return result;
+}
+
+int fstat64(int fd, struct stat64 *about)
+{
+    int result = WORLD_REAL(fstat64)(fd, about);
+    if (result == 0) {
+        about->st_mode = mode_seen(fd, about->st_mode);
+    }
+    return result;
 }
 
 pid_t tcgetpgrp(int fd)
