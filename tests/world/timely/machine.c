@@ -409,6 +409,20 @@ USER_ROW(getpwnam_r, passwd, "root")
 USER_ROW(getgrgid_r, group, 0)
 USER_ROW(getgrnam_r, group, "root")
 
+// A pipe that takes the run's output is a device; the program's own pipes are pipes.
+#define FSTAT_ROW(function, type)                                                                                      \
+    static long by_##function(struct timely_scene *scene)                                                              \
+    {                                                                                                                  \
+        struct type own, output;                                                                                       \
+        int ends[2];                                                                                                   \
+        (void)scene;                                                                                                   \
+        bool seen = pipe(ends) == 0 && function(ends[0], &own) == 0 && function(STDOUT_FILENO, &output) == 0;          \
+        return seen && close(ends[0]) == 0 && close(ends[1]) == 0 && S_ISFIFO(own.st_mode) &&                          \
+               !S_ISFIFO(output.st_mode);                                                                              \
+    }
+FSTAT_ROW(fstat, stat)
+FSTAT_ROW(fstat64, stat64)
+
 // The run's own input is not a terminal, nor is its output.
 ROW(isatty, isatty(STDIN_FILENO) + isatty(STDOUT_FILENO))
 ROW(tcgetattr, tcgetattr(STDIN_FILENO, &(struct termios){0}))
@@ -466,6 +480,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "getpwnam_r", by_getpwnam_r, TRUE),
     TIMELY_ROW(FUNCTION, "getpwuid", by_getpwuid, TRUE),
     TIMELY_ROW(FUNCTION, "getpwuid_r", by_getpwuid_r, TRUE),
+    TIMELY_ROW(FUNCTION, "fstat", by_fstat, TRUE),
+    TIMELY_ROW(FUNCTION, "fstat64", by_fstat64, TRUE),
     TIMELY_ROW(FUNCTION, "isatty", by_isatty, 0),
     TIMELY_ROW(FUNCTION, "tcgetattr", by_tcgetattr, -ENOTTY),
     TIMELY_ROW(FUNCTION, "tcsetattr", by_tcsetattr, -ENOTTY),
