@@ -328,7 +328,9 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_
     bool polled = others || attach_own.only_if_known;
     attach_own.only_if_known = false;
     attach_own.tail_ps = polled ? attach_own.tail_ps : before_ps;
-    *now_ps_out = polled ? attach_now_ps() : *now_ps_out;
+    if (polled) {
+        *now_ps_out = attach_now_ps();
+    }
     if (polled && woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes()) {
         attach_progress();
     }

@@ -217,7 +217,6 @@ static bool entry_take(hca_cq_t *cq, const struct hca_cqe *cqe, struct hca_wc *w
     return true;
 }
 
-// What a poll costs that finds nothing.
 bool hca_cq_is_empty(const hca_cq_t *cq)
 {
     return !entry_is_there(cq, cq->consumer);

@@ -96,16 +96,15 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_b
     if (!words_same(loop, &passed) || passed >= most) {
         return 0;
     }
-    uint64_t left = most - passed, until_ps = loop->timed ? loop->until_ps : UINT64_MAX;
+    uint64_t left = most - passed;
     for (unsigned i = 0; i < loop->ahead.count; i++) {
         iteration_ps += loop->ahead.polls[i].own_ps;
         if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
             return 0;
         }
-        uint64_t poll_until_ps = loop->ahead.polls[i].until_ps;
-        until_ps = poll_until_ps < until_ps ? poll_until_ps : until_ps;
     }
-    uint64_t in_time = until_ps > now_ps ? lookahead_iterations(now_ps, until_ps, iteration_ps) : 0;
+    uint64_t until_ps = loop->timed ? loop->until_ps : UINT64_MAX;
+    uint64_t in_time = lookahead_iterations(&loop->ahead, now_ps, until_ps, iteration_ps);
     return in_time < left ? in_time : left;
 }
 

@@ -83,19 +83,16 @@ static unsigned differs(const struct lookahead_run *run, const struct interpret_
     return count;
 }
 
-uint64_t lookahead_iterations(uint64_t now_ps, uint64_t until_ps, uint64_t iteration_ps)
+uint64_t lookahead_iterations(const struct attach_ahead *ahead, uint64_t now_ps, uint64_t until_ps,
+                              uint64_t iteration_ps)
 {
-    return until_ps == UINT64_MAX || iteration_ps == 0 ? UINT64_MAX : (until_ps - now_ps) / iteration_ps;
-}
-
-// How many iterations all polls of the loop find nothing.
-static uint64_t iterations_idle(const struct attach_ahead *ahead, uint64_t now_ps, uint64_t iteration_ps)
-{
-    uint64_t until_ps = UINT64_MAX;
     for (unsigned i = 0; i < ahead->count; i++) {
         until_ps = ahead->polls[i].until_ps < until_ps ? ahead->polls[i].until_ps : until_ps;
     }
-    return lookahead_iterations(now_ps, until_ps, iteration_ps);
+    if (until_ps <= now_ps) {
+        return 0;
+    }
+    return until_ps == UINT64_MAX || iteration_ps == 0 ? UINT64_MAX : (until_ps - now_ps) / iteration_ps;
 }
 
 // Others may look at it to know what the thread does: a lock, or memory that processes share. Of a word that is written by
@@ -207,7 +204,8 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
     ahead->reason = run.reason;
     bool repeats =
         idle && passed_ps == run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
-    uint64_t known_iterations = interpret_vary_iterations(), idle_iterations = iterations_idle(ahead, began_ps, passed_ps);
+    uint64_t known_iterations = interpret_vary_iterations();
+    uint64_t idle_iterations = lookahead_iterations(ahead, began_ps, UINT64_MAX, passed_ps);
     ahead->iterations = idle_iterations < known_iterations ? idle_iterations : known_iterations;
     known->timed = lookahead_reads_clocks(&run);
     known->asked = run.asked;
@@ -268,7 +266,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
         if (count == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = ATTACH_AHEAD_REPEATS;
-            ahead->iterations = iterations_idle(ahead, began_ps, passed_ps);
+            ahead->iterations = lookahead_iterations(ahead, began_ps, UINT64_MAX, passed_ps);
             return;
         }
         if (count <= LOOKAHEAD_COUNTERS) {

@@ -71,8 +71,9 @@ bool lookahead_still_idle(const struct attach_caller *caller, const struct attac
 enum attach_left_by lookahead_at(const struct lookahead_run *run);             // what the poll is
 void lookahead_return(struct lookahead_run *run);                              // the function that was reached returns
 void lookahead_return_with(struct lookahead_run *run, uint64_t result);
-// How many of them end until then.
-uint64_t lookahead_iterations(uint64_t now_ps, uint64_t until_ps, uint64_t iteration_ps);
+// How many iterations end until then, and before one of the loop's polls does something.
+uint64_t lookahead_iterations(const struct attach_ahead *ahead, uint64_t now_ps, uint64_t until_ps,
+                              uint64_t iteration_ps);
 bool lookahead_time_is_known(const struct attach_borders *borders); // the thread's: it has no stores in its list
 bool lookahead_is_own(const struct attach_borders *borders, uint64_t address); // a variable of the shim
 uint64_t lookahead_mask(uint8_t bytes);

@@ -5,8 +5,8 @@
 // For the same reason a pipe or a socket to which the user sends the output is a device, as /dev/null is one: mpirun writes to
 // a pipe when its event loop finds room, and to others at once.
 //
-// Leaves out: /dev/tty, whether such a file can be polled, and whether the C library writes line by line, which costs nothing and wakes nobody
-// (descriptors.c).
+// Leaves out: /dev/tty, whether such a file can be polled, and whether the C library writes line by line, which costs
+// nothing and wakes nobody (descriptors.c).
 #include <errno.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>

@@ -136,7 +136,6 @@ bool world_shared_fault(uintptr_t address, greg_t *registers);
 void world_shared_page_close(void);    // the page that was opened for a single access
 void world_shared_pages_restart(void); // the loop does not read the pages noted so far
 bool world_shared_has(uint64_t address); // perhaps
-bool world_lookahead_runs(void); // what the thread does now is not the program's (lookahead.c)
 bool world_shared_busy(void);          // it is reading the mappings, or changing their protection
 void world_shared_start(void);
 
@@ -153,6 +152,7 @@ bool world_spin_shared_stepped(greg_t *registers);
 
 // --- what a program does next (lookahead.c) -------------------------------------------------------------------------
 
+bool world_lookahead_runs(void); // what the thread does now is not the program's
 void world_lookahead_start(void);
 void world_lookahead_forked(void); // in the child
 
