@@ -4,7 +4,8 @@
 
 #include "sim/attach/poll_policy.h"
 
-static const uint64_t iteration_max_ps = UINT64_C(1000000000), ahead_max_ps = UINT64_C(1000000000000);
+// Of an iteration, far above what costs of a scenario make of one; nothing overflows with it.
+static const uint64_t iteration_max_ps = UINT64_C(1000000000000), ahead_max_ps = UINT64_C(1000000000000);
 // A program of the outside changes what the kernel answers without a word: it is asked again after this time.
 static const uint64_t outside_max_ps = UINT64_C(1000000000);
 

@@ -58,7 +58,7 @@ passes register cosim 'Router.DiscardsAndCounts*' 3
 grep -q 'DISCARDED' docs/registers.md || fail 'register: the documentation does not have it'
 "$tcasim" crosscheck scenarios/smoke/pair-pio.yaml >log 2>&1 || { cat log; fail 'register: RTL and twin differ'; }
 passes verbs_opcode conformance 'TransferOnIbsim0.AtomicWrite*' 2
-grep -q 'getloadavg' docs/interposed.md || fail 'interposed_function: the documentation does not have it'
+grep -q 'getlogin' docs/interposed.md || fail 'interposed_function: the documentation does not have it'
 if command -v python3 >/dev/null; then
     expect interposed_function
 fi

@@ -45,6 +45,16 @@ SUBJECT(real_negative, int32_t, return c * -scale / 4 > -0.2 ? 1 : 2;)
 SUBJECT(real_whole, int32_t, return (int64_t)(c * scale * 10) > 7 ? 1 : 2;)
 SUBJECT(real_sum, int32_t, return c * scale + c / 2.0 <= 600 ? 1 : 2;)
 SUBJECT(real_square, int32_t, double d = c * scale; return d * d < 2 ? 1 : 2;)
+static volatile double epoch = 1.39e9; // seconds; the next number is 238 ns away
+SUBJECT(real_epoch, int32_t, return c * 1e-9 + epoch - epoch < 2e-6 ? 1 : 2;)
+SUBJECT(long_tenth, uint64_t, return c / 10 == 50 ? 1 : 2;)
+SUBJECT(long_hundredth, uint64_t, return c / 129 == 3 ? 1 : 2;)
+SUBJECT(long_part, uint64_t, return c / 257 == 1 ? 1 : 2;)
+SUBJECT(carried, uint32_t, uint64_t way; __asm__("cmp $100, %1; inc %1; sbb %0, %0; neg %0" : "=&r"(way), "+r"(c)::"cc");
+        return way;)
+SUBJECT(copied, uint32_t, uint32_t from[4] = {0}, to[4]; from[3] = c; const void *source = from; void *target = to;
+        uint64_t count = 4;
+        __asm__ volatile("rep movsl" : "+S"(source), "+D"(target), "+c"(count) : : "memory"); return to[3] < 100 ? 1 : 2;)
 SUBJECT(indexed, uint32_t, return table[c % sizeof table] + 1;)
 
 const struct vary_subject vary_subjects[] = {
@@ -80,6 +90,12 @@ const struct vary_subject vary_subjects[] = {
     {"widened", widened, 4, false},
     {"small", small, 4, false},
     {"chosen", chosen, 4, true},
+    {"real_epoch", real_epoch, 4, false},
+    {"long_tenth", long_tenth, 8, false},
+    {"long_hundredth", long_hundredth, 8, false},
+    {"long_part", long_part, 8, false},
+    {"carried", carried, 4, false},
+    {"copied", copied, 4, false},
     {"indexed", indexed, 4, false},
     {NULL, NULL, 0, false},
 };

@@ -151,7 +151,7 @@ void attach_loop_forget(void)
 
 __attribute__((visibility("default"))) void attach_resume(struct attach_caller *caller)
 {
-    static struct attach_resume to; // one thread of the process runs at a time
+    static struct attach_resume to; // one thread of the process runs at a time, and none of the others before the jump
     const struct attach_left_loop left = attach_own.left;
     enum attach_left_by by;
     if (left.caller != caller || left.caller == NULL) {
@@ -166,10 +166,16 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
         attach_own.calls += by != ATTACH_LEFT_CLOCK; // of a poll that ends a run of readings
         bool serves = left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes();
         attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK && !serves ? attach_own.slot->now_ps + left.tail_ps : 0;
-        if (by == ATTACH_LEFT_CLOCK && serves) {
-            attach_progress();
-        }
+        attach_own.left.serves = by == ATTACH_LEFT_CLOCK && serves;
         attach_resume_jump(&to);
+    }
+}
+
+__attribute__((visibility("default"))) void attach_resumed_serve(void)
+{
+    if (attach_own.left.serves) {
+        attach_own.left.serves = false;
+        attach_progress();
     }
 }
 

@@ -96,7 +96,7 @@ struct attach_ahead {
 };
 
 // Where a program goes on, and what it has written until then.
-#define ATTACH_RESUME_WORDS 1024u
+#define ATTACH_RESUME_WORDS 4096u // no fewer than an interpretation has (INTERPRET_WORDS_MAX)
 struct attach_resume {
     uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip, rdi, rsi, rdx, rax;
     uint64_t count;
@@ -106,6 +106,8 @@ struct attach_resume {
 };
 // If the calling thread is to go on elsewhere than where this caller was, it does so.
 void attach_resume(struct attach_caller *caller);
+// A reading of a clock: if the thread went on there because a device had written, its library looks first.
+void attach_resumed_serve(void);
 uint64_t attach_resumed_ps(void); // the thread's time when it went on at another reading of a clock the last time
 // For a library's function that polls: has the program gone on here, with this poll carried out already? *again_out: it
 // is worth repeating.

@@ -36,6 +36,7 @@ struct attach_left_loop {
     uint64_t tail_ps; // what the thread had spent then
     enum attach_woken woken;
     bool resumed; // a library's function begins with its poll carried out
+    bool serves;  // a reading of a clock begins with what a device has written for its library
 };
 
 extern _Thread_local struct attach_own {

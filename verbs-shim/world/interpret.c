@@ -107,10 +107,15 @@ static const struct interpret_instruction *instruction_at(uint64_t rip)
     enum { INSTRUCTIONS = 4096 };
     static struct interpret_instruction cache[INSTRUCTIONS];
     struct interpret_instruction *instruction = &cache[(rip ^ rip >> 12) % INSTRUCTIONS];
-    uint64_t code = 0;
+    uint64_t code = 0, rest = 0;
     (void)interpret_peek(rip, &code);
-    if (instruction->rip != rip || instruction->code != code) {
-        decode(rip, instruction);
+    bool same = instruction->rip == rip && instruction->code == code;
+    if (!same || instruction->length > sizeof code) {
+        (void)interpret_peek(rip + sizeof code, &rest);
+        if (!same || instruction->rest != rest) {
+            decode(rip, instruction);
+            instruction->rest = rest;
+        }
     }
     return instruction;
 }

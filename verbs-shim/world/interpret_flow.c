@@ -78,7 +78,8 @@ static bool stack_or_jump(state_t *state, const instruction_t *instruction)
 static bool jump_conditional(state_t *state, const instruction_t *instruction)
 {
     if (!state->flags_known || instruction->mnemonic == ZYDIS_MNEMONIC_JRCXZ ||
-        instruction->mnemonic == ZYDIS_MNEMONIC_JECXZ || instruction->mnemonic == ZYDIS_MNEMONIC_LOOP) {
+        instruction->mnemonic == ZYDIS_MNEMONIC_JECXZ || instruction->mnemonic == ZYDIS_MNEMONIC_LOOP ||
+        instruction->mnemonic == ZYDIS_MNEMONIC_LOOPE || instruction->mnemonic == ZYDIS_MNEMONIC_LOOPNE) {
         return false;
     }
     state->rip +=

@@ -22,7 +22,7 @@ struct interpret_operand {
 
 // An instruction, decoded once.
 struct interpret_instruction {
-    uint64_t rip, code; // its first bytes: it is decoded again when they have changed
+    uint64_t rip, code, rest; // its first 8 bytes, and the next if it is longer: decoded again when they have changed
     uint16_t mnemonic;  // of Zydis
     uint16_t category;  // of Zydis
     uint8_t length, count, condition;

@@ -371,6 +371,10 @@ void vary_condition_bound(unsigned condition)
 {
     const struct vary_flags *flags = &vary_now.flags;
     unsigned kind = condition >> 1;
+    if (flags->carry_varies && (kind == VARY_BELOW || kind == VARY_BELOW_OR_EQUAL)) {
+        vary_now.failed = true;
+        return;
+    }
     if (flags->of.kind == INTERPRET_STEADY) {
         return;
     }

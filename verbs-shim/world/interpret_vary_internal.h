@@ -27,6 +27,7 @@ enum {
 struct vary_flags {
     vary_t of;                 // of a, or if `swapped` of b
     bool swapped, only_result; // only_result: carry and overflow are not those of a comparison
+    bool carry_varies;         // the carry is older than the other flags, and not steady
     uint64_t a, b;
     unsigned bytes;
 };

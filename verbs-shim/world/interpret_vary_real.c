@@ -6,12 +6,12 @@
 #include "verbs-shim/world/interpret_vary_internal.h"
 
 // A REAL has in `step`: bit 0: it falls; above: iterations by which it may be ahead of its rate, as whole numbers of which it was
-// made are.
+// made are, and rounded ones, in parts of INTERPRET_ROUNDING.
 static vary_t real_of(double rate, bool falls, double ahead)
 {
-    uint64_t whole = (uint64_t)ahead;
-    whole += (double)whole < ahead;
-    return (vary_t){INTERPRET_REAL, 8, whole << 1 | falls, rate};
+    static const double ahead_max = 1e12;
+    uint64_t parts = ahead < ahead_max ? (uint64_t)(ahead * INTERPRET_ROUNDING) + 1 : 0;
+    return parts != 0 ? (vary_t){INTERPRET_REAL, 8, parts << 1 | falls, rate} : any;
 }
 
 static double greater(double a, double b)
@@ -26,7 +26,7 @@ static bool falls(vary_t vary)
 
 static double ahead_of(vary_t vary)
 {
-    return (double)(vary.step >> 1);
+    return (double)(vary.step >> 1) / INTERPRET_ROUNDING;
 }
 
 static vary_t operand_vary(const state_t *state, const instruction_t *instruction, const operand_t *operand)
@@ -51,7 +51,8 @@ static vary_t converted(vary_t vary, uint64_t value, unsigned bytes)
         return vary;
     }
     vary_bound_sign(vary, value, bytes);
-    return vary.rate > 0 ? real_of(vary.rate, down, vary_rounding(vary) / vary.rate) : any;
+    double rounding = 2 * DBL_EPSILON * (double)value; // 0: it has a sign, which vary_bound_sign has refused
+    return vary.rate > 0 ? real_of(vary.rate, down, (vary_rounding(vary) + rounding) / vary.rate) : any;
 }
 
 static vary_t sum(vary_t a, vary_t b, bool minus)
@@ -77,6 +78,16 @@ static vary_t scaled(vary_t vary, double by)
     return by != 0 && __builtin_isfinite(by) ? real_of(vary.rate * __builtin_fabs(by), falls(vary) != (by < 0), ahead_of(vary)) : any;
 }
 
+// What is computed is rounded, now and in later iterations.
+static vary_t rounded(vary_t vary, double a, double b, int mnemonic)
+{
+    double value = mnemonic == ZYDIS_MNEMONIC_MULSD   ? a * b
+                   : mnemonic == ZYDIS_MNEMONIC_DIVSD ? a / b
+                                                      : greater(__builtin_fabs(a), __builtin_fabs(b));
+    double rounding = 2 * DBL_EPSILON * __builtin_fabs(value); // also if it grows to twice of this
+    return vary.kind == INTERPRET_REAL ? real_of(vary.rate, falls(vary), ahead_of(vary) + rounding / vary.rate) : vary;
+}
+
 static bool compute(const state_t *state, const instruction_t *instruction)
 {
     const operand_t *to = &instruction->operands[0], *from = &instruction->operands[1];
@@ -98,7 +109,7 @@ static bool compute(const state_t *state, const instruction_t *instruction)
         result = b.kind == INTERPRET_STEADY ? scaled(a, 1 / b_value) : any;
         break;
     }
-    vary_now.vectors[to->number] = result;
+    vary_now.vectors[to->number] = rounded(result, a_value, b_value, (int)instruction->mnemonic);
     return known;
 }
 
@@ -196,6 +207,11 @@ bool vary_reals(const state_t *state, const instruction_t *instruction, bool *kn
                      operand_vary(state, instruction, from).kind == INTERPRET_STEADY;
         return true;
     case ZYDIS_MNEMONIC_MOVSD:
+        if (to->kind == INTERPRET_MEMORY && from->kind == INTERPRET_MEMORY) {
+            return false; // of a string
+        }
+        *known_out = move(state, instruction);
+        return true;
     case ZYDIS_MNEMONIC_MOVQ:
     case ZYDIS_MNEMONIC_MOVAPD:
     case ZYDIS_MNEMONIC_MOVAPS:

@@ -74,6 +74,7 @@ static bool unary(const state_t *state, const instruction_t *instruction)
     const operand_t *to = &instruction->operands[0];
     vary_t vary = vary_of(state, instruction, to), result = any;
     uint64_t value = vary_value_of(state, instruction, to);
+    bool carry_varies = vary_now.flags.carry_varies || vary_now.flags.of.kind != INTERPRET_STEADY;
     if (instruction->mnemonic == ZYDIS_MNEMONIC_INC) {
         result = vary;
         vary_flags_of(result, value + 1, steady, 0, to->bytes, true);
@@ -87,6 +88,9 @@ static bool unary(const state_t *state, const instruction_t *instruction)
         if (instruction->mnemonic == ZYDIS_MNEMONIC_NEG) { // the others leave the flags as they are
             vary_flags_of(result, 0, steady, 0, to->bytes, true);
         }
+    }
+    if (instruction->mnemonic == ZYDIS_MNEMONIC_INC || instruction->mnemonic == ZYDIS_MNEMONIC_DEC) {
+        vary_now.flags.carry_varies = carry_varies; // it is that of an earlier instruction
     }
     vary_put(state, instruction, to, result, value);
     return true;
@@ -152,7 +156,8 @@ static bool multiply(const state_t *state, const instruction_t *instruction)
     bool none = a.kind == INTERPRET_STEADY && b.kind == INTERPRET_STEADY;
     if (one && by != 0) {
         high = vary_divided(a, value, 8, 18446744073709551616.0 / (double)by);
-        high = high.kind == INTERPRET_RISING ? vary_quotient((double)~(value * by), vary_times(a, by), high) : high;
+        vary_t product = interpret_rising(a.rate * (double)by, vary_rounding(a) * (double)by);
+        high = high.kind == INTERPRET_RISING ? vary_quotient((double)~(value * by), product, high) : high;
     }
     vary_now.registers[INTERPRET_RDX] = none ? steady : high;
     vary_now.registers[INTERPRET_RAX] = none ? steady : one && a.kind == INTERPRET_LINEAR ? vary_times(a, by) : any;
@@ -342,7 +347,8 @@ bool interpret_vary_is_steady(uint64_t address, uint64_t bytes)
 static bool other(const state_t *state, const instruction_t *instruction)
 {
     static const uint8_t string_registers[] = {INTERPRET_RAX, INTERPRET_RCX, INTERPRET_RSI, INTERPRET_RDI};
-    bool loads = instruction->mnemonic == ZYDIS_MNEMONIC_MOVSB || instruction->mnemonic == ZYDIS_MNEMONIC_MOVSQ;
+    bool loads = instruction->mnemonic == ZYDIS_MNEMONIC_MOVSB || instruction->mnemonic == ZYDIS_MNEMONIC_MOVSD ||
+                 instruction->mnemonic == ZYDIS_MNEMONIC_MOVSQ;
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_NOP:
     case ZYDIS_MNEMONIC_ENDBR64:
@@ -367,6 +373,7 @@ static bool other(const state_t *state, const instruction_t *instruction)
         vary_now.flags = (struct vary_flags){0};
         return is_on_steady_values(state, instruction);
     case ZYDIS_MNEMONIC_MOVSB:
+    case ZYDIS_MNEMONIC_MOVSD:
     case ZYDIS_MNEMONIC_MOVSQ:
     case ZYDIS_MNEMONIC_STOSB:
     case ZYDIS_MNEMONIC_STOSD:

@@ -184,6 +184,7 @@ static struct site {
     uint64_t told;  // of how many polls the last search told
     unsigned unknown, backoff, skips;
     unsigned vain_backoff, vain_skips; // the same of looks that told nothing of use
+    unsigned end_backoff, end_skips;   // and of those that told that this poll is the last one
 } sites[SITES];
 
 static struct site *site_of(uint64_t key)
@@ -262,6 +263,9 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     } else {
         site->vain_backoff = 0;
     }
+    bool last = ahead->kind == ATTACH_AHEAD_ENDS && ahead->count == 0;
+    site->end_skips = last ? site->end_backoff : 0;
+    site->end_backoff = last ? backoff_next(site->end_backoff) : 0;
     // Once only, the dynamic linker may look for a function.
     if (ahead->kind == ATTACH_AHEAD_UNKNOWN && site->unknown < UNKNOWN_FIRST) {
         site->unknown++;
@@ -282,6 +286,11 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         return;
     }
     struct site *site = site_of(key);
+    if (site->end_skips > 0) { // a poll may always stand for itself
+        site->end_skips--;
+        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS};
+        return;
+    }
     known = site->vain_skips == 0 ? loop_free() : NULL;
     site->vain_skips -= site->vain_skips > 0;
     if (known == NULL) {
@@ -341,7 +350,8 @@ static uint64_t counter_moved(const struct lookahead_counter *counter, const str
 }
 
 // What the program has written, but below its stack, and where others have not written since. What was below the stack
-// before are frames of calls that have returned, and of this one. false: too much.
+// before are frames of calls that have returned, and of this one. false: memory that has gone.
+_Static_assert(ATTACH_RESUME_WORDS >= INTERPRET_WORDS_MAX, "all words fit");
 static bool writes_take(const struct attach_known *loop, const struct attach_borders *borders, uint64_t stack_before,
                         struct attach_resume *to)
 {
@@ -356,7 +366,7 @@ static bool writes_take(const struct attach_known *loop, const struct attach_bor
         if (mask == 0 || dead || lookahead_is_own(borders, word->address)) {
             continue;
         }
-        if (to->count == ATTACH_RESUME_WORDS || !interpret_peek(word->address, &now)) {
+        if (!interpret_peek(word->address, &now)) {
             return false;
         }
         bool frame = word->address >= to->rsp && word->address < stack_before;
@@ -418,7 +428,7 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
     }
     interpret_begin();
     words_preset(loop, iterations);
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, 0, LOOKAHEAD_INSTRUCTIONS_LONG);
+    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, 0, 2 * LOOKAHEAD_INSTRUCTIONS_LONG);
     run.replays = true;
     for (unsigned passed = 0; lookahead_run(&run) == LOOKAHEAD_POLL; passed++) {
         if (passed + 1 == polls) {
