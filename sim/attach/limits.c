@@ -4,6 +4,9 @@
 // it as well (--wall-limit), unless programs notify each other through the kernel, which may go on for long. If all
 // programs of the run are over and what they left (a daemon) is still, the same limits end the run well.
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "sim/attach/internal.h"
 
@@ -156,6 +159,47 @@ static void still_fail(struct attach_server *server, const char *who, uint64_t s
                 who, (unsigned long long)seconds, of, waiters);
 }
 
+// Processor time of the simulator and of the programs.
+static uint64_t used_ms(const struct attach_server *server)
+{
+    struct timespec own;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+    uint64_t ms = (uint64_t)own.tv_sec * 1000 + (uint64_t)own.tv_nsec / 1000000;
+    uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
+        char line[1024];
+        unsigned long user = 0, kernel = 0;
+        const char *name_end =
+            attach_proc_read(process->pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+        (void)(name_end != NULL &&
+               sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel));
+        ms += (user + kernel) * tick_ms;
+    }
+    return ms;
+}
+
+// Was the run still for longer than --wall-limit, on a processor that it had for a quarter of this time at least? On a
+// machine that is busy with other work it gets more time.
+static bool is_late(struct attach_server *server, uint64_t elapsed_ms)
+{
+    enum { LOOKS = 64, PATIENCE = 20 };
+    struct attach_still *still = &server->still;
+    uint64_t limit_ms = server->options->wall_limit_ms;
+    if (elapsed_ms <= limit_ms / 2) {
+        return false;
+    }
+    if (still->used_since_ms != still->since_ms) {
+        still->used_since_ms = still->since_ms;
+        still->looked_ms = elapsed_ms;
+        still->used_ms = used_ms(server);
+    }
+    if (elapsed_ms <= limit_ms || elapsed_ms - still->looked_ms < limit_ms / LOOKS) {
+        return false;
+    }
+    still->looked_ms = elapsed_ms;
+    return elapsed_ms / PATIENCE > limit_ms || used_ms(server) - still->used_ms >= limit_ms / 4;
+}
+
 // Notes an attach call that is no progress. sleeps: it is a wait with a deadline. Clocks are checked now and then.
 static void still_note(struct attach_server *server, bool sleeps)
 {
@@ -168,7 +212,7 @@ static void still_note(struct attach_server *server, bool sleeps)
     uint64_t now_ms = attach_real_ms(), elapsed_ps = sim_now_ps(server->sim) - still->since_ps;
     still->since_ms = still->silent <= CLOCK_CALLS ? now_ms : still->since_ms;
     uint64_t elapsed_ms = now_ms - still->since_ms;
-    bool late = still->silent >= MANY_CALLS && elapsed_ms > server->options->wall_limit_ms;
+    bool late = still->silent >= MANY_CALLS && is_late(server, elapsed_ms);
     bool ends = (elapsed_ps > POLLS_LIMIT_PS && (attach_programs_over(server) || all_endless(server))) ||
                 (elapsed_ps > SLEEPS_LIMIT_PS && still->sleeps >= MANY_CALLS) ||
                 (elapsed_ps > SHORT_SLEEPS_LIMIT_PS && still->sleeps >= SHORT_SLEEPS &&

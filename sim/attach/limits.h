@@ -26,6 +26,9 @@ struct attach_still {
     uint64_t calls, sleeps, since_ps; // since anything else happened; sleeps: waits with a deadline
     // silent: also since a program last notified another one. since_ms: real time of the first few such calls.
     uint64_t silent, since_ms;
+    // used_ms: processor time of the run after half of --wall-limit. used_since_ms: `since_ms` then; looked_ms: how long the
+    // run was still when that time was last read.
+    uint64_t used_ms, used_since_ms, looked_ms;
 };
 
 // How a process ended that was killed, that left queue pairs, or that is a program with another status than 0.
