@@ -163,8 +163,13 @@ static bool reads_clocks_alone(const struct attach_ahead *ahead)
     return alone;
 }
 
+static bool is_before_alarm(const struct attach_slot *slot)
+{
+    return slot->now_ps + attach_own.tail_ps < atomic_load_explicit(&attach_client.segment->alarm_ps, memory_order_relaxed);
+}
+
 // With --every-poll each reading of a clock would be an attach call. Those of a loop that reads clocks alone are made without
-// one, up to the last few: after these the thread sees what happened meanwhile. If what devices write is work for a library,
+// one, up to the last few or to an alarm: after these the thread sees what happened meanwhile. If what devices write is work for a library,
 // the loop ends there.
 static enum attach_woken poll_reference(struct attach_slot *slot, const struct loop_poll *poll, unsigned flags,
                                         unsigned what, struct attach_caller *caller)
@@ -172,7 +177,7 @@ static enum attach_woken poll_reference(struct attach_slot *slot, const struct l
     enum { LAST = 8 };
     struct attach_ahead ahead;
     attach_own.readings = attach_own.calls == attach_own.readings_calls ? attach_own.readings : 0;
-    if (poll->clock && attach_own.readings > 0) {
+    if (poll->clock && attach_own.readings > 0 && is_before_alarm(slot)) {
         attach_own.readings--;
         return ATTACH_WOKEN_OUTSIDE;
     }

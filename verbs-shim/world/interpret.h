@@ -4,7 +4,7 @@
 // learns which words the program reads (the words of its state on which what it does next depends), and what they
 // would be afterwards. The program itself, its memory and its devices are untouched.
 //
-// Leaves out: instructions of floating point, of AVX, system calls, anything with a segment but thread-local memory (fs).
+// Leaves out: floating point but scalar numbers of double precision, AVX, system calls, anything with a segment but thread-local memory (fs).
 // At those it stops and says so; what it has interpreted until then is right. The decoder is Zydis. Intel 64 SDM volume 2.
 //
 // No allocation and no call of the C library: it runs within calls of the program. State of one thread at a time.
