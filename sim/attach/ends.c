@@ -62,6 +62,17 @@ void attach_name_read(struct attach_process *process)
     name_keep(process->name, sizeof process->name, line);
 }
 
+unsigned long attach_processor_ticks(pid_t pid)
+{
+    char line[1024];
+    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    unsigned long user = 0, system = 0;
+    return name_end != NULL &&
+                   sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2
+               ? user + system
+               : 0;
+}
+
 // --- how it ended ---------------------------------------------------------------------------------------------------
 
 // As wait(2) reports it, for a process that its parent has not waited for yet. -1: the parent was faster.

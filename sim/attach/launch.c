@@ -167,18 +167,6 @@ bool attach_is_child(const struct attach_process *process, uint64_t pid)
     return pid != 0 && pid <= INT32_MAX && attach_parent_of((pid_t)pid) == process->pid;
 }
 
-// In clock ticks. 0: it is gone.
-static unsigned long processor_ticks(pid_t pid)
-{
-    char line[512];
-    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    unsigned long user = 0, system = 0;
-    return name_end != NULL &&
-                   sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2
-               ? user + system
-               : 0;
-}
-
 struct arrival {
     pid_t pid;
     int pidfd;
@@ -195,7 +183,7 @@ static bool is_stranger(const struct attach_server *server, struct arrival *arri
         arrival->awake_ms = now_ms;
     }
     return now_ms - arrival->awake_ms > attach_real_time(server->real_percent, ATTACH_REAL_CHILD_SLEEPS_MS) ||
-           processor_ticks(arrival->pid) > computes_ticks;
+           attach_processor_ticks(arrival->pid) > computes_ticks;
 }
 
 enum awaited { AWAITED_HERE, AWAITED_OVER, AWAITED_MISSING };

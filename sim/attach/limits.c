@@ -4,7 +4,6 @@
 // it as well (--wall-limit), unless programs notify each other through the kernel, which may go on for long. If all
 // programs of the run are over and what they left (a daemon) is still, the same limits end the run well.
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -165,17 +164,11 @@ static uint64_t used_ms(const struct attach_server *server)
     struct timespec own;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
     uint64_t ms = (uint64_t)own.tv_sec * 1000 + (uint64_t)own.tv_nsec / 1000000;
-    uint64_t tick_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    uint64_t ticks = 0;
     for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        char line[1024];
-        unsigned long user = 0, kernel = 0;
-        const char *name_end =
-            attach_proc_read(process->pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-        (void)(name_end != NULL &&
-               sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel));
-        ms += (user + kernel) * tick_ms;
+        ticks += attach_processor_ticks(process->pid);
     }
-    return ms;
+    return ms + ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 // Was the run still for longer than --wall-limit, on a processor that it had for a quarter of this time at least? On a

@@ -51,6 +51,7 @@ struct attach_ends {
 
 // Reads a file of /proc/<pid> as text. Returns its length; -1: it does not exist.
 ssize_t attach_proc_read(pid_t pid, const char *name, char *text_out, size_t bytes);
+unsigned long attach_processor_ticks(pid_t pid); // processor time of a process, in ticks of _SC_CLK_TCK; 0: it is gone
 char attach_state(pid_t pid, pid_t tid); // proc(5), /proc/<pid>/stat; 'X': the thread does not exist
 // Does the thread compute, wait for a disk, or was it stopped by a tracer? false: it sleeps, or does not exist.
 bool attach_state_runs(char state);

@@ -1,10 +1,9 @@
 // Empty polls. The thread pays for a poll and is scheduled again; the simulator does not know what it does next. If the
 // library in the program knows that the thread is in a loop of polls, computed (known_loop.h) or learned
 // (verbs-shim/attach/loop.c), the thread may be fast-forwarded over several iterations: until something is written that
-// the loop reads. It continues at the poll of
-// the iteration that sees the write in the program's own loop. Simulated time may then be ahead of that poll by less
-// than an iteration; the thread's next costs are taken from that difference. The poll policy says which memory counts
-// as read (poll_policy.h).
+// the loop reads. It continues at the poll of the iteration that sees the write in the program's own loop. Simulated
+// time may then be ahead of that poll by less than an iteration; the thread's next costs are taken from that
+// difference. The poll policy says which memory counts as read (poll_policy.h).
 #include <stdlib.h>
 
 #include "sim/attach/internal.h"

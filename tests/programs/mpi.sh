@@ -1,8 +1,8 @@
 #!/bin/sh
 # mpi.sh <tcasim> <scenario> <launcher> <source [argument ...]> <hosts or alone> <from us> <to us> <launcher's argument
 # ...>: compiles the program and runs it twice with a rank on each host, or without a launcher. It succeeds, finds
-# nothing wrong, within LIMIT seconds (120), and prints the same twice; if it prints times, 8 B is in the range. launcher: openmpi (mpirun), mpich
-# (mpiexec), shmem (oshrun). 77: it is not installed.
+# nothing wrong, within LIMIT seconds (120), and prints the same twice; if it prints times, 8 B is in the range.
+# launcher: openmpi (mpirun), mpich (mpiexec), shmem (oshrun). 77: it is not installed.
 set -eu
 tcasim=$1 scenario=$2 launcher=$3 source=$4 hosts=$5 from=$6 to=$7
 shift 7
@@ -61,7 +61,8 @@ esac
 program="$program $arguments"
 [ "$hosts" = alone ] || program="$start $program"
 for run in 1 2; do
-    timeout "${LIMIT:-120}" "$tcasim" exec "$scenario" $option ${LIMIT:+--wall-limit "$LIMIT"} --on node0 "$program" >"$folder/output$run"
+    timeout "${LIMIT:-120}" "$tcasim" exec "$scenario" $option ${LIMIT:+--wall-limit "$LIMIT"} \
+        --on node0 "$program" >"$folder/output$run"
 done
 cat "$folder/output1"
 diff "$folder/output1" "$folder/output2"

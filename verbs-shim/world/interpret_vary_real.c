@@ -210,8 +210,7 @@ bool vary_reals(const state_t *state, const instruction_t *instruction, bool *kn
         if (to->kind == INTERPRET_MEMORY && from->kind == INTERPRET_MEMORY) {
             return false; // of a string
         }
-        *known_out = move(state, instruction);
-        return true;
+        __attribute__((fallthrough));
     case ZYDIS_MNEMONIC_MOVQ:
     case ZYDIS_MNEMONIC_MOVAPD:
     case ZYDIS_MNEMONIC_MOVAPS:

@@ -74,23 +74,17 @@ static bool unary(const state_t *state, const instruction_t *instruction)
     const operand_t *to = &instruction->operands[0];
     vary_t vary = vary_of(state, instruction, to), result = any;
     uint64_t value = vary_value_of(state, instruction, to);
-    bool carry_varies = vary_now.flags.carry_varies || vary_now.flags.of.kind != INTERPRET_STEADY;
-    if (instruction->mnemonic == ZYDIS_MNEMONIC_INC) {
+    if (instruction->mnemonic == ZYDIS_MNEMONIC_INC || instruction->mnemonic == ZYDIS_MNEMONIC_DEC) {
+        bool carry_varies = vary_now.flags.carry_varies || vary_now.flags.of.kind != INTERPRET_STEADY;
         result = vary;
-        vary_flags_of(result, value + 1, steady, 0, to->bytes, true);
-        value++;
-    } else if (instruction->mnemonic == ZYDIS_MNEMONIC_DEC) {
-        result = vary;
-        vary_flags_of(result, value - 1, steady, 0, to->bytes, true);
-        value--;
+        value += instruction->mnemonic == ZYDIS_MNEMONIC_INC ? 1 : UINT64_MAX;
+        vary_flags_of(result, value, steady, 0, to->bytes, true);
+        vary_now.flags.carry_varies = carry_varies; // the carry stays that of an earlier instruction
     } else {
         result = vary.kind == INTERPRET_STEADY ? steady : any;
         if (instruction->mnemonic == ZYDIS_MNEMONIC_NEG) { // the others leave the flags as they are
             vary_flags_of(result, 0, steady, 0, to->bytes, true);
         }
-    }
-    if (instruction->mnemonic == ZYDIS_MNEMONIC_INC || instruction->mnemonic == ZYDIS_MNEMONIC_DEC) {
-        vary_now.flags.carry_varies = carry_varies; // it is that of an earlier instruction
     }
     vary_put(state, instruction, to, result, value);
     return true;

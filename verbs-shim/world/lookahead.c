@@ -178,13 +178,17 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
 // What is known of a poll. wanted: how many polls are worth looking ahead of: four times as many if it came to them without
 // an event, half as many if an event came soon. Whether only counters differ is tried more and more rarely where it did not
 // help (exponential backoff).
+struct backoff {
+    unsigned length, skips;
+};
 static struct site {
     uint64_t key, wanted;
     unsigned cycle; // polls of the last loop; 0: not known
     uint64_t told;  // of how many polls the last search told
-    unsigned unknown, backoff, skips;
-    unsigned vain_backoff, vain_skips; // the same of looks that told nothing of use
-    unsigned end_backoff, end_skips;   // and of those that told that this poll is the last one
+    unsigned unknown;
+    struct backoff counters; // of trying whether only counters differ
+    struct backoff vain;     // of looks that told nothing of use
+    struct backoff ends;     // and of those that told that this poll is the last one
 } sites[SITES];
 
 static struct site *site_of(uint64_t key)
@@ -200,16 +204,25 @@ static struct site *site_of(uint64_t key)
     return site;
 }
 
-static unsigned backoff_next(unsigned backoff)
+static bool skips(struct backoff *backoff)
 {
-    return backoff < BACKOFF_MAX ? 2 * backoff + 1 : backoff;
+    bool any = backoff->skips > 0;
+    backoff->skips -= any;
+    return any;
+}
+
+// The next time it skips twice as many. None at first: the first time in vain may be the end of a loop.
+static void backs_off(struct backoff *backoff)
+{
+    backoff->skips = backoff->length;
+    backoff->length = backoff->length < BACKOFF_MAX ? 2 * backoff->length + 1 : backoff->length;
 }
 
 static void polls_more(struct site *site)
 {
     if (site->wanted < POLLS_MAX) {
         site->wanted *= 4;
-        site->backoff = site->skips = 0;
+        site->counters = (struct backoff){0};
     }
 }
 
@@ -242,16 +255,14 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         is_enough(site, polls_told(ahead))) {
         return;
     }
-    bool counters = site->skips == 0;
-    site->skips -= !counters;
+    bool counters = !skips(&site->counters);
     enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, counters, ahead, known);
     site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : 0;
     site->told = polls_told(ahead);
     if (found == LOOKAHEAD_CYCLE) {
-        site->backoff = 0;
+        site->counters.length = 0;
     } else if (found == LOOKAHEAD_NO_CYCLE) {
-        site->skips = site->backoff; // the first time in vain may be the end of a loop
-        site->backoff = backoff_next(site->backoff);
+        backs_off(&site->counters);
     }
     bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
     bool unsteady = !borders->alone && known_to_it && !ahead->steady;
@@ -259,13 +270,16 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
         polls_more(site); // of more polls more may be known
     } else if (in_vain) {
-        site->vain_skips = site->vain_backoff = backoff_next(site->vain_backoff);
+        backs_off(&site->vain);
+        site->vain.skips = site->vain.length; // also the first time
     } else {
-        site->vain_backoff = 0;
+        site->vain.length = 0;
     }
-    bool last = ahead->kind == ATTACH_AHEAD_ENDS && ahead->count == 0;
-    site->end_skips = last ? site->end_backoff : 0;
-    site->end_backoff = last ? backoff_next(site->end_backoff) : 0;
+    if (ahead->kind == ATTACH_AHEAD_ENDS && ahead->count == 0) {
+        backs_off(&site->ends);
+    } else {
+        site->ends.length = 0;
+    }
     // Once only, the dynamic linker may look for a function.
     if (ahead->kind == ATTACH_AHEAD_UNKNOWN && site->unknown < UNKNOWN_FIRST) {
         site->unknown++;
@@ -286,13 +300,11 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         return;
     }
     struct site *site = site_of(key);
-    if (site->end_skips > 0) { // a poll may always stand for itself
-        site->end_skips--;
+    if (skips(&site->ends)) { // a poll may always stand for itself
         *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS};
         return;
     }
-    known = site->vain_skips == 0 ? loop_free() : NULL;
-    site->vain_skips -= site->vain_skips > 0;
+    known = skips(&site->vain) ? NULL : loop_free();
     if (known == NULL) {
         *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
         return;
@@ -333,6 +345,8 @@ static void resume_take(const struct interpret_state *state, struct attach_resum
     to->rax = registers[INTERPRET_RAX];
 }
 
+_Static_assert(ATTACH_RESUME_WORDS >= INTERPRET_WORDS_MAX, "all words fit");
+
 static uint64_t changed_bytes(uint64_t a, uint64_t b)
 {
     uint64_t mask = 0;
@@ -351,7 +365,6 @@ static uint64_t counter_moved(const struct lookahead_counter *counter, const str
 
 // What the program has written, but below its stack, and where others have not written since. What was below the stack
 // before are frames of calls that have returned, and of this one. false: memory that has gone.
-_Static_assert(ATTACH_RESUME_WORDS >= INTERPRET_WORDS_MAX, "all words fit");
 static bool writes_take(const struct attach_known *loop, const struct attach_borders *borders, uint64_t stack_before,
                         struct attach_resume *to)
 {
