@@ -42,5 +42,6 @@ enum sim_status hca_cmd_uar_free(hca_t *hca, struct hca_command *command)
     }
     hca->uars &= ~(UINT64_C(1) << command->number);
     memset(hca->blueflame[command->number], 0, sizeof hca->blueflame[command->number]); // a request that never ended
+    hca_doorbells_drop(hca, command->number);
     return SIM_OK;
 }

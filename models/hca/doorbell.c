@@ -40,13 +40,13 @@ static void ring(hca_t *hca, const struct hca_doorbell *doorbell)
     sim_trace(hca->sim, hca->name, &hca_trace_doorbell, (const uint64_t[]){doorbell->qpn, doorbell->producer});
     uint32_t before = qp->sq.producer;
     qp->sq.producer += ahead;
+    if (qp->state == HCA_ERROR || qp->state == HCA_SQE) { // what they contain does not matter, nor their path
+        hca_flush_sends(qp);
+        return;
+    }
     // Only the next request in order can be used directly; others are fetched like any request.
     if (doorbell->whole && ahead == 1 && qp->sq.fetched == before && !qp->sq.fetching) {
         hca_wqe_store(qp, before, doorbell->data, doorbell->bytes);
-    }
-    if (qp->state == HCA_ERROR || qp->state == HCA_SQE) {
-        hca_flush_sends(qp);
-        return;
     }
     hca_wqe_fetch(qp);
     hca_sender_kick(qp);
@@ -99,6 +99,13 @@ static void doorbell_push(hca_t *hca, uint32_t uar, uint32_t qpn, uint16_t produ
         hca->doorbell_last->next = doorbell;
     }
     hca->doorbell_last = doorbell;
+}
+
+void hca_doorbells_drop(hca_t *hca, uint32_t uar)
+{
+    for (struct hca_doorbell *doorbell = hca->doorbell_first; doorbell != NULL; doorbell = doorbell->next) {
+        doorbell->uar = doorbell->uar == uar ? HCA_UAR_PAGES : doorbell->uar;
+    }
 }
 
 // --- arrival ---------------------------------------------------------------------------------------------------------

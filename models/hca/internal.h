@@ -203,6 +203,7 @@ void hca_dma_host_down(hca_t *hca);
 
 void hca_doorbell_init(hca_t *hca);
 void hca_doorbell_fini(hca_t *hca);
+void hca_doorbells_drop(hca_t *hca, uint32_t uar); // of a page that ends: those that have arrived ring nothing
 void hca_doorbell_write(hca_t *hca, uint64_t offset, const uint8_t *data, uint32_t bytes);
 
 // --- hca.c ----------------------------------------------------------------------------------------------------------

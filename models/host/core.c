@@ -63,7 +63,8 @@ struct host_core {
     unsigned first, count;
     bool refused; // the root complex has no room and will call back
     sim_event_t arrival;
-    sim_condition_t arrived; // one has reached the root complex
+    sim_condition_t arrived; // one has reached the root complex, or a call that stores has ended
+    uint64_t begun, ended;   // calls that store
     uint64_t loaded;         // the address of the last access, if that was an uncached load
     unsigned loaded_bytes;   // 0: it was not
     uint64_t polled;         // address of the word while a poll waits for it; 0: none does
@@ -194,6 +195,7 @@ const struct host_core_config *host_core_config(const host_core_t *core)
 void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *data, size_t bytes)
 {
     const uint8_t *from = data;
+    core->begun++;
     while (bytes != 0) {
         if (!host_line_holds(&core->line, bus_address)) {
             line_flush(core);
@@ -209,6 +211,18 @@ void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *dat
         from += taken;
         bytes -= taken;
     }
+    core->ended++;
+    sim_condition_signal(core->sim, &core->arrived);
+}
+
+void host_core_drain(host_core_t *core)
+{
+    const struct sim_wait_reason reason = {core->name, "the end of a store", 0, 0};
+    const uint64_t begun = core->begun;
+    while (core->ended < begun) {
+        (void)sim_condition_wait(core->sim, &core->arrived, SIM_NEVER_PS, &reason);
+    }
+    host_core_fence(core);
 }
 
 void host_core_fence(host_core_t *core)
@@ -227,12 +241,15 @@ static void check_alignment(const host_core_t *core, uint64_t bus_address, unsig
 void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes)
 {
     check_alignment(core, bus_address, bytes);
+    core->begun++;
     host_core_fence(core);
     core->counters[UC_STORES]++;
     struct host_run run = {.address = bus_address, .bytes = bytes};
     memcpy(run.data, &value, bytes);
     store_send(core, &run, core->config.store_uc_ps + far_ps(core, bus_address));
     stores_wait(core, 0);
+    core->ended++;
+    sim_condition_signal(core->sim, &core->arrived);
 }
 
 struct load {

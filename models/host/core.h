@@ -46,6 +46,9 @@ void host_core_destroy(host_core_t *core);
 // Charges store_wc_ps for each aligned 8 bytes touched.
 void host_core_store_wc(host_core_t *core, uint64_t bus_address, const void *data, size_t bytes);
 void host_core_fence(host_core_t *core);
+// From any other thread: waits until every store that the core has begun is at the root complex, those in its buffers
+// included, as after an interrupt of the core.
+void host_core_drain(host_core_t *core);
 // Naturally aligned, 1, 2, 4 or 8 bytes.
 void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value, unsigned bytes);
 // The same; false: answered with an error, *value_out is all ones.

@@ -138,6 +138,7 @@ struct attach_process {
     uint64_t alarm_ps;     // no wait goes beyond this time
     uint64_t scheduled;    // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
+    uint64_t stored_bars; // one bit for each BAR that it has stored to
     struct host_watch watch;
     struct host_owner owner;      // owner of memory that is not pinned
     unsigned open_regions;        // number of objects with `open` set

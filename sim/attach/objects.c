@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "models/gpu/gpu.h"
+#include "models/hca/abi/hca_abi.h"
 #include "rtl/peach2_regs.h"
 #include "sim/attach/internal.h"
 #include "sim/platform/gpus.h"
@@ -14,7 +15,31 @@ enum { OBJECTS_MAX = 65536 };
 // Time that devices get to finish the work of a process that has ended, before its memory is used for anything else.
 static const uint64_t grace_ps = 10 * SIM_PS_PER_US;
 
+unsigned attach_object_waits(enum attach_object_kind kind)
+{
+    static const unsigned waits_of[OBJECT_KINDS] = {
+#define OBJECT(ID, title, by, end, waits) [OBJECT_##ID] = (waits),
+#include "sim/attach/objects.def"
+#undef OBJECT
+    };
+    return waits_of[kind];
+}
+
 // --- the list --------------------------------------------------------------------------------------------------------
+
+void attach_owned_init(struct attach_owned *owns)
+{
+    *owns = (struct attach_owned){0};
+    sim_condition_init(&owns->ended);
+}
+
+void attach_owned_fini(struct attach_owned *owns)
+{
+    for (size_t i = 0; i < owns->count; i++) {
+        free(owns->list[i].pages);
+    }
+    free(owns->list);
+}
 
 int attach_object_add(struct attach_process *process, const struct attach_object *object)
 {
@@ -39,6 +64,7 @@ int attach_object_add(struct attach_process *process, const struct attach_object
 static void object_remove(struct attach_process *process, struct attach_object *object)
 {
     *object = process->owns.list[--process->owns.count];
+    sim_condition_signal(process->server->sim, &process->owns.ended);
 }
 
 struct attach_object *attach_object_find(const struct attach_process *process, enum attach_object_kind kind,
@@ -120,7 +146,7 @@ void attach_memory_unname(struct attach_thread *thread, struct attach_object *ob
     for (unsigned i = 0; i < count; i++) {
         struct attach_object *memory = object_of_serial(process, object->names[i]);
         memory->users--;
-        if (memory->users == 0 && memory->leaving) {
+        if (memory->users == 0 && memory->kept) {
             const struct attach_object freed = *memory;
             object_remove(process, memory);
             (void)attach_object_destroy(thread, &freed);
@@ -128,31 +154,93 @@ void attach_memory_unname(struct attach_thread *thread, struct attach_object *ob
     }
 }
 
-// A GPU queue of the process with unfinished work, and its last item; NULL: none.
-static const struct attach_object *busy_queue(const struct attach_thread *thread, uint64_t *last_out)
+// --- what is in flight -----------------------------------------------------------------------------------------------
+
+// Waits until the work of a GPU queue that was submitted by now has ended.
+static void queue_await(struct attach_thread *thread, uint64_t serial)
 {
-    const struct attach_process *process = thread->process;
-    for (size_t i = 0; i < process->owns.count; i++) {
-        const struct attach_object *object = &process->owns.list[i];
-        if (object->kind != OBJECT_GPU_QUEUE || object->leaving) {
-            continue;
-        }
+    struct attach_process *process = thread->process;
+    const struct attach_object *object = object_of_serial(process, serial);
+    if (!object->leaving) {
         const gpu_queue_t *queue = thread->backend.gpus->list[object->gpu]->queues[object->number].queue;
-        *last_out = gpu_queue_submitted(queue);
-        if (gpu_queue_done(queue) < *last_out) {
-            return object;
+        const uint64_t last = gpu_queue_submitted(queue);
+        if (gpu_queue_done(queue) < last) {
+            (void)thread->backend.ops.gpu->wait(&thread->backend, object->gpu, (uint32_t)object->number, last);
         }
+        return;
     }
-    return NULL;
+    const struct sim_wait_reason reason = {thread->name, "the end of a GPU queue", 0, 0};
+    while (object != NULL && object->leaving) {
+        (void)sim_condition_wait(process->server->sim, &process->owns.ended, SIM_NEVER_PS, &reason);
+        object = object_of_serial(process, serial);
+    }
 }
 
-// Waits for the GPU work of the process, which may copy from or to its host memory.
+// Waits for the GPU work of the process that may name what is out of reach by now: that of the queues that it has.
 static void copies_await(struct attach_thread *thread)
 {
-    uint64_t last;
-    const struct attach_object *queue;
-    while ((queue = busy_queue(thread, &last)) != NULL) {
-        (void)thread->backend.ops.gpu->wait(&thread->backend, queue->gpu, (uint32_t)queue->number, last);
+    const struct attach_owned *owns = &thread->process->owns;
+    const uint64_t newest = owns->serials;
+    for (uint64_t done = 0, next; done < newest; done = next) {
+        next = newest;
+        bool found = false;
+        for (size_t i = 0; i < owns->count; i++) {
+            const struct attach_object *object = &owns->list[i];
+            if (object->kind == OBJECT_GPU_QUEUE && object->serial > done && object->serial <= next) {
+                next = object->serial;
+                found = true;
+            }
+        }
+        if (found) {
+            queue_await(thread, next);
+        }
+    }
+}
+
+// Where stores to the object go.
+static uint64_t stores_offset(const struct attach_object *object, enum backend_bar *bar_out)
+{
+    switch (object->kind) {
+    case OBJECT_UAR:
+        *bar_out = BACKEND_BAR_HCA_UAR;
+        return object->number * HCA_UAR_BYTES;
+    case OBJECT_GPU_PIN:
+        *bar_out = (enum backend_bar)(BACKEND_BAR_GPU0 + object->gpu);
+        return object->number & ~UINT64_C(3);
+    default:
+        *bar_out = BACKEND_BAR_REGISTERS;
+        return PEACH2_CHIP_BASE + PEACH2_CHIP_ID;
+    }
+}
+
+// Waits until the stores that threads of the process have made are at the device. The kernel takes the page from all
+// processors of the process (an interrupt, which empties their buffers); a read then pushes what is on the bus (PCI
+// Express, clause 2.4.1).
+static void stores_await(struct attach_thread *thread, const struct attach_object *object)
+{
+    const struct attach_process *process = thread->process;
+    enum backend_bar bar;
+    uint64_t offset = stores_offset(object, &bar), value;
+    if ((process->stored_bars & UINT64_C(1) << bar) == 0) {
+        return;
+    }
+    for (unsigned i = 0; i < ATTACH_SLOTS; i++) {
+        if (process->threads[i] != NULL) {
+            host_core_drain(process->threads[i]->core);
+        }
+    }
+    (void)thread->backend.ops.read(&thread->backend, bar, offset, 4, &value);
+}
+
+// Waits for what is in flight to an object that is out of reach, except for what its driver waits for.
+static void in_flight_await(struct attach_thread *thread, const struct attach_object *object)
+{
+    const struct attach_object copy = *object; // the list changes meanwhile
+    if ((attach_object_waits(copy.kind) & ATTACH_STORES) != 0) {
+        stores_await(thread, &copy);
+    }
+    if ((attach_object_waits(copy.kind) & ATTACH_COPIES) != 0) {
+        copies_await(thread);
     }
 }
 
@@ -169,11 +257,6 @@ int64_t attach_object_keep(struct attach_thread *thread, const struct attach_obj
     return status;
 }
 
-static bool is_memory(enum attach_object_kind kind)
-{
-    return kind == OBJECT_PINNED || kind == OBJECT_GPU_PIN;
-}
-
 int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu, uint64_t number)
 {
     struct attach_process *process = thread->process;
@@ -186,18 +269,18 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
     }
     const uint64_t serial = object->serial;
     object->leaving = true;
-    if (is_memory(kind)) {
-        copies_await(thread);
-        object = object_of_serial(process, serial);
-        if (object->users > 0) {
-            return 0; // attach_memory_unname destroys it
-        }
+    in_flight_await(thread, object);
+    object = object_of_serial(process, serial); // it is still there: only this thread ends it
+    if (object->users > 0) {
+        object->kept = true; // attach_memory_unname destroys it
+        return 0;
     }
     struct attach_object copy = *object;
     int status = attach_object_destroy(thread, &copy);
     object = object_of_serial(process, serial);
     if (status != 0) {
         object->leaving = false;
+        sim_condition_signal(process->server->sim, &process->owns.ended);
         return status;
     }
     object_remove(process, object);
@@ -219,6 +302,7 @@ void attach_objects_clear(struct attach_thread *thread)
         for (size_t i = process->owns.count; i-- > 0;) {
             if (process->owns.list[i].kind == (enum attach_object_kind)kind) {
                 const struct attach_object object = process->owns.list[i];
+                in_flight_await(thread, &object);
                 object_remove(process, &process->owns.list[i]);
                 (void)attach_object_destroy(thread, &object);
             }

@@ -2,38 +2,38 @@
 // internal.h, for the files of the room.
 //
 // - An object belongs to one process, and only the requests of that process find it.
-// - Whoever ends an object takes it out of reach before its driver waits: no second request finds it.
+// - Whoever ends an object takes it out of reach, waits for what is in flight to it (objects.def), and destroys it: no
+//   second request finds it, and nobody else destroys it meanwhile.
 // - Objects that name other objects of the HCA are counted by the HCA itself (-EBUSY). The memory that objects name
 //   (rings, records, regions) is counted here. Pinned host memory that is freed under them is out of reach at once, and
 //   its pages stay until the last of these objects has ended, as pages do under a real kernel. A pin of device memory
 //   cannot end under them (-EBUSY).
-// - Copies of a GPU that are in flight name host memory as well: memory ends when the GPU work of the process has.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/kernel/thread.h"
+
 struct attach_process;
 struct attach_thread;
 
-// In the order in which they are destroyed.
 enum attach_object_kind {
-    OBJECT_QP,
-    OBJECT_SRQ,
-    OBJECT_CQ,
-    OBJECT_EQ,
-    OBJECT_MR,
-    OBJECT_PD,
-    OBJECT_XRCD,
-    OBJECT_UAR,
-    OBJECT_GPU_QUEUE,
-    OBJECT_GPU_PIN,
-    OBJECT_GPU_MEMORY,
-    OBJECT_PINNED,
-    OBJECT_BOARD,
+#define OBJECT(ID, title, by, end, waits) OBJECT_##ID,
+#include "sim/attach/objects.def"
+#undef OBJECT
     OBJECT_KINDS
 };
+
+// What may be in flight to an object.
+enum attach_in_flight {
+    ATTACH_ACCESSES = 1, // of the HCA: its driver waits for them (HCA_SETTLES of models/hca/abi/commands.def)
+    ATTACH_WORK = 2,     // of the queue itself: its driver waits for it
+    ATTACH_COPIES = 4,   // of GPU queues of the process, those that end included
+    ATTACH_STORES = 8,   // of threads of the process: in write-combining buffers, on the bus
+};
+unsigned attach_object_waits(enum attach_object_kind kind);
 
 // A range of memory that devices reach.
 struct attach_bus_range {
@@ -55,6 +55,7 @@ struct attach_object {
     // kept by objects.c
     uint64_t serial;                          // of the process's objects; never given again
     bool leaving;                             // out of reach
+    bool kept;                                // its end was requested: its last user destroys it
     uint32_t users;                           // of memory and pins: objects that name it
     uint64_t names[ATTACH_OBJECT_RANGES_MAX]; // serials of the memory that it names
     unsigned name_count;
@@ -65,7 +66,11 @@ struct attach_owned {
     struct attach_object *list;
     size_t count, room;
     uint64_t serials;
+    sim_condition_t ended; // one has ended, or is within reach again
 };
+
+void attach_owned_init(struct attach_owned *owns);
+void attach_owned_fini(struct attach_owned *owns);
 
 // Adds an object that a driver has created. -ENOMEM: the list is full.
 int attach_object_add(struct attach_process *process, const struct attach_object *object);

@@ -135,6 +135,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .alarm_ps = SIM_NEVER_PS,
         .first_bell = server->tokens.bells_given,
     };
+    attach_owned_init(&process->owns);
     attach_name_read(process);
     process->observed =
         observe_process_begin(server->observe, &(struct observe_identity){.node = server->scenario->nodes[node].name,
@@ -184,10 +185,7 @@ void attach_process_destroy(struct attach_process *process)
     if (process->socket >= 0) {
         close(process->socket);
     }
-    for (size_t i = 0; i < process->owns.count; i++) {
-        free(process->owns.list[i].pages);
-    }
-    free(process->owns.list);
+    attach_owned_fini(&process->owns);
     attach_memory_destroy(process->memory);
     free(process);
 }

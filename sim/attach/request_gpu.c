@@ -56,7 +56,8 @@ static bool device_range_owned(const struct attach_process *process, uint32_t gp
     for (size_t i = 0; i < process->owns.count; i++) {
         const struct attach_object *object = &process->owns.list[i];
         uint64_t offset = address - object->bus_address, whole = gpu_pages_bytes(object->bytes);
-        if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && offset < whole && bytes <= whole - offset) {
+        if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && !object->leaving && offset < whole &&
+            bytes <= whole - offset) {
             return true;
         }
     }

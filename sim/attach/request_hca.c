@@ -22,11 +22,14 @@ static const struct {
     enum attach_object_kind kind;
     enum hca_command_id destroy;
 } objects[HCA_OBJECTS] = {
-    [HCA_OBJECT_DEVICE] = {OBJECT_KINDS, HCA_COMMANDS},   [HCA_OBJECT_UAR] = {OBJECT_UAR, HCA_CMD_UAR_FREE},
-    [HCA_OBJECT_PD] = {OBJECT_PD, HCA_CMD_PD_DESTROY},    [HCA_OBJECT_XRCD] = {OBJECT_XRCD, HCA_CMD_XRCD_DESTROY},
-    [HCA_OBJECT_MR] = {OBJECT_MR, HCA_CMD_MR_DEREGISTER}, [HCA_OBJECT_EQ] = {OBJECT_EQ, HCA_CMD_EQ_DESTROY},
-    [HCA_OBJECT_CQ] = {OBJECT_CQ, HCA_CMD_CQ_DESTROY},    [HCA_OBJECT_SRQ] = {OBJECT_SRQ, HCA_CMD_SRQ_DESTROY},
-    [HCA_OBJECT_QP] = {OBJECT_QP, HCA_CMD_QP_DESTROY},
+    [HCA_OBJECT_DEVICE] = {OBJECT_KINDS, HCA_COMMANDS},
+#define COMMAND(ID, end)                      [HCA_OBJECT_##ID] = {OBJECT_##ID, HCA_CMD_##end},
+#define REQUEST(ID, end)
+#define OBJECT(ID, title, by, end, waits) by(ID, end)
+#include "sim/attach/objects.def"
+#undef OBJECT
+#undef REQUEST
+#undef COMMAND
 };
 
 int attach_hca_object_destroy(struct attach_thread *thread, const struct attach_object *object)
@@ -209,7 +212,8 @@ static void events_note(struct attach_process *process, const struct hca_eq_init
     process->writes.events_to = to > process->writes.events_to ? to : process->writes.events_to;
 }
 
-// The CQ names its new ring instead of the old one.
+// The CQ names its new ring instead of the old one, which stays until no entry is on its way there. The names change
+// before the driver waits: whoever destroys the CQ meanwhile ends the new ring.
 static int64_t ring_replace(struct attach_thread *thread, struct hca_command *command)
 {
     struct attach_object ring = {.kind = OBJECT_CQ};
@@ -218,12 +222,14 @@ static int64_t ring_replace(struct attach_thread *thread, struct hca_command *co
         attach_memory_unname(thread, &ring);
         return -EINVAL;
     }
-    int status = hca_command(thread, command);
     struct attach_object *cq = attach_object_find(thread->process, OBJECT_CQ, 0, command->number);
-    if (status == 0 && cq != NULL) {
-        const uint64_t old = cq->names[1]; // as ranges_of lists them
-        cq->names[1] = ring.names[0];
+    const uint64_t old = cq->names[1], fresh = ring.names[0]; // as ranges_of lists them
+    cq->names[1] = fresh;
+    int status = hca_command(thread, command); // it is refused at once, or carried out at once and then waited for
+    if (status == 0) {
         ring.names[0] = old;
+    } else {
+        cq->names[1] = old;
     }
     attach_memory_unname(thread, &ring);
     return status;

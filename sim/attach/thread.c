@@ -144,6 +144,7 @@ static void entry_replay(struct attach_thread *thread, const struct attach_entry
     const struct backend_ops *ops = &thread->backend.ops;
     enum backend_bar bar = (enum backend_bar)entry->bar;
     bool allowed = attach_bar_allowed(process, entry->bar, entry->offset, entry->bytes);
+    process->stored_bars |= allowed ? UINT64_C(1) << entry->bar : 0;
     switch (entry->kind) {
     case ATTACH_ENTRY_WRITE:
         if (allowed && write_possible(entry)) {

@@ -10,67 +10,22 @@ enum { PAGE = 4096, DEVICE_PAGE = 65536 };
 
 // --- the HCA ---------------------------------------------------------------------------------------------------------
 
-struct queues {
-    uint64_t memory;
-    uint32_t eq, pd, uar, cq;
-};
-
-// A completion queue and what it needs. The second half of the memory is left for a queue pair.
-static struct queues queues_create(struct attach_thread *thread)
-{
-    struct queues queues = {.memory = script_pinned(thread, 2 * PAGE)};
-    queues.pd = script_create(thread, (struct hca_command){.id = HCA_CMD_PD_CREATE});
-    queues.uar = script_create(thread, (struct hca_command){.id = HCA_CMD_UAR_ALLOC});
-    queues.eq = script_create(
-        thread,
-        (struct hca_command){.id = HCA_CMD_EQ_CREATE,
-                             .eq_create = {.base = queues.memory, .record = queues.memory + 1024, .entries = 16}});
-    queues.cq = script_create(thread, (struct hca_command){.id = HCA_CMD_CQ_CREATE,
-                                                           .cq_create = {.eqn = queues.eq,
-                                                                         .uar = queues.uar,
-                                                                         .base = queues.memory + 2048,
-                                                                         .record = queues.memory + 1032,
-                                                                         .entries = 16}});
-    return queues;
-}
-
-static int64_t pair_create(struct attach_thread *thread, const struct queues *own, uint32_t send_cq,
-                           uint32_t receive_cq)
-{
-    struct hca_command command = {.id = HCA_CMD_QP_CREATE,
-                                  .qp_create = {.type = HCA_RC,
-                                                .eqn = own->eq,
-                                                .pdn = own->pd,
-                                                .uar = own->uar,
-                                                .send_cqn = send_cq,
-                                                .receive_cqn = receive_cq,
-                                                .srqn = HCA_NO_SRQ,
-                                                .send_base = own->memory + PAGE,
-                                                .send_entries = 16,
-                                                .send_stride_bytes = 64,
-                                                .receive_base = own->memory + PAGE + 2048,
-                                                .receive_record = own->memory + 1040,
-                                                .receive_entries = 16,
-                                                .receive_stride_bytes = 64}};
-    return script_command(thread, &command);
-}
-
-static struct queues theirs;
+static struct script_queues theirs;
 
 static void queues_lend(struct attach_thread *thread)
 {
-    theirs = queues_create(thread);
+    theirs = script_queues(thread);
     script_sleep_until_us(thread, 100);
 }
 
 static void pairs_try(struct attach_thread *thread)
 {
     script_sleep_until_us(thread, 50);
-    const struct queues own = queues_create(thread);
+    const struct script_queues own = script_queues(thread);
     EXPECT_NE(own.cq, theirs.cq);
-    EXPECT_EQ(pair_create(thread, &own, own.cq, theirs.cq), -EINVAL);
-    EXPECT_EQ(pair_create(thread, &own, theirs.cq, own.cq), -EINVAL);
-    EXPECT_EQ(pair_create(thread, &own, own.cq, own.cq), 0);
+    EXPECT_EQ(script_pair(thread, &own, own.cq, theirs.cq), -EINVAL);
+    EXPECT_EQ(script_pair(thread, &own, theirs.cq, own.cq), -EINVAL);
+    EXPECT_EQ(script_pair(thread, &own, own.cq, own.cq), 0);
 }
 
 TEST(Rights, AQueuePairReportsToNoCompletionQueueOfAnotherProcess)
@@ -80,7 +35,7 @@ TEST(Rights, AQueuePairReportsToNoCompletionQueueOfAnotherProcess)
 
 static void ring_replace(struct attach_thread *thread)
 {
-    const struct queues own = queues_create(thread);
+    const struct script_queues own = script_queues(thread);
     uint64_t old = script_pinned(thread, PAGE), fresh = script_pinned(thread, PAGE);
     uint32_t cq = script_create(
         thread,
@@ -119,39 +74,21 @@ TEST(Rights, AStoreToAPageOfDoorbellsEndsWithinThePage)
 
 // --- GPUs ------------------------------------------------------------------------------------------------------------
 
-static uint64_t device_alloc(struct attach_thread *thread, uint32_t gpu, uint64_t bytes)
-{
-    const union attach_args args = {.gpu_alloc = {gpu, bytes}};
-    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_ALLOC, &args), 0);
-    return thread->slot->reply.gpu_alloc.address;
-}
-
-static uint32_t queue_create(struct attach_thread *thread, uint32_t gpu)
-{
-    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_QUEUE_CREATE, &(union attach_args){.gpu_queue_create.gpu = gpu}), 0);
-    return thread->slot->reply.gpu_queue_create.queue;
-}
-
-static int64_t submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue, const struct backend_gpu_work *work)
-{
-    return script_request(thread, ATTACH_OP_GPU_SUBMIT, &(union attach_args){.gpu_submit = {gpu, queue, *work}});
-}
-
 static void peer_copies_try(struct attach_thread *thread)
 {
-    uint32_t queue = queue_create(thread, 0);
-    uint64_t own = device_alloc(thread, 0, DEVICE_PAGE);
-    (void)device_alloc(thread, 1, DEVICE_PAGE);
-    uint64_t of_peer = device_alloc(thread, 1, DEVICE_PAGE);
+    uint32_t queue = script_gpu_queue(thread, 0);
+    uint64_t own = script_device_memory(thread, 0, DEVICE_PAGE);
+    (void)script_device_memory(thread, 1, DEVICE_PAGE);
+    uint64_t of_peer = script_device_memory(thread, 1, DEVICE_PAGE);
     struct backend_gpu_work copy = {.kind = BACKEND_GPU_TO_PEER,
                                     .device_address = own,
                                     .other_address = of_peer,
                                     .peer = 1,
                                     .bytes = 256,
                                     .rows = 1};
-    EXPECT_EQ(submit(thread, 0, queue, &copy), 0);
+    EXPECT_EQ(script_submit(thread, 0, queue, &copy), 0);
     copy.other_address = of_peer + DEVICE_PAGE;
-    EXPECT_EQ(submit(thread, 0, queue, &copy), -EINVAL);
+    EXPECT_EQ(script_submit(thread, 0, queue, &copy), -EINVAL);
 }
 
 // Each GPU has its own addresses, from the same one on.
@@ -165,25 +102,25 @@ static uint64_t behind; // device memory of another process
 static void page_behind_take(struct attach_thread *thread)
 {
     script_sleep_until_us(thread, 50);
-    behind = device_alloc(thread, 0, DEVICE_PAGE);
+    behind = script_device_memory(thread, 0, DEVICE_PAGE);
     script_sleep_until_us(thread, 200);
 }
 
 static void rows_try(struct attach_thread *thread)
 {
-    uint32_t queue = queue_create(thread, 0);
+    uint32_t queue = script_gpu_queue(thread, 0);
     struct backend_gpu_work set = {.kind = BACKEND_GPU_SET,
-                                   .device_address = device_alloc(thread, 0, DEVICE_PAGE),
+                                   .device_address = script_device_memory(thread, 0, DEVICE_PAGE),
                                    .bytes = 4,
                                    .rows = 2,
                                    .device_pitch = DEVICE_PAGE - 4};
     script_sleep_until_us(thread, 100);
     ASSERT_EQ(behind, set.device_address + DEVICE_PAGE);
-    EXPECT_EQ(submit(thread, 0, queue, &set), 0);
+    EXPECT_EQ(script_submit(thread, 0, queue, &set), 0);
     set.device_pitch = DEVICE_PAGE;
-    EXPECT_EQ(submit(thread, 0, queue, &set), -EINVAL);
+    EXPECT_EQ(script_submit(thread, 0, queue, &set), -EINVAL);
     set.rows = 1; // its pitch is ignored
-    EXPECT_EQ(submit(thread, 0, queue, &set), 0);
+    EXPECT_EQ(script_submit(thread, 0, queue, &set), 0);
 }
 
 TEST(Rights, NoRowThatAGpuFillsLiesInMemoryOfAnotherProcess)
@@ -206,7 +143,7 @@ static void pin_reach(struct attach_thread *thread)
 {
     uint32_t pd = script_create(thread, (struct hca_command){.id = HCA_CMD_PD_CREATE});
     const uint64_t within = DEVICE_PAGE / 2;
-    uint64_t address = device_alloc(thread, 0, DEVICE_PAGE);
+    uint64_t address = script_device_memory(thread, 0, DEVICE_PAGE);
     const union attach_args args = {.gpu_pin = {0, address + within, PAGE}};
     ASSERT_EQ(script_request(thread, ATTACH_OP_GPU_PIN, &args), 0);
     uint64_t page = thread->slot->reply.gpu_pin.bus_address - within;
@@ -235,13 +172,13 @@ static void memory_free_under_copies(struct attach_thread *thread)
     uint64_t memory = script_pinned(thread, bytes[1]), tickets[2];
     uint32_t queues[2];
     for (uint32_t gpu = 0; gpu < 2; gpu++) {
-        queues[gpu] = queue_create(thread, gpu);
+        queues[gpu] = script_gpu_queue(thread, gpu);
         const struct backend_gpu_work copy = {.kind = BACKEND_GPU_TO_HOST,
-                                              .device_address = device_alloc(thread, gpu, bytes[gpu]),
+                                              .device_address = script_device_memory(thread, gpu, bytes[gpu]),
                                               .other_address = memory,
                                               .bytes = bytes[gpu],
                                               .rows = 1};
-        ASSERT_EQ(submit(thread, gpu, queues[gpu], &copy), 0);
+        ASSERT_EQ(script_submit(thread, gpu, queues[gpu], &copy), 0);
         tickets[gpu] = thread->slot->reply.gpu_submit.ticket;
     }
     EXPECT_FALSE(has_ended(thread, 1, queues[1], tickets[1]));

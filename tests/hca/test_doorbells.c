@@ -1,5 +1,6 @@
 // The UAR pages of the BAR: doorbells of other processes, and requests that come line by line (BlueFlame).
 #include "fixture.h"
+#include "models/hca/hca.h"
 
 // --- doorbells -------------------------------------------------------------------------------------------------------
 
@@ -130,6 +131,74 @@ TEST(BlueFlame, ALineInTheWrongPositionEndsTheRequest)
     hca_fixture_fini(&fixture.base);
 }
 
+// --- states ----------------------------------------------------------------------------------------------------------
+
+// The states that a queue pair went through before a whole request arrives, and whether it is flushed (IBA 10.3.1).
+static const struct visit {
+    enum hca_qp_state states[4];
+    bool flushed;
+} visits[] = {
+    {{HCA_RESET}, false},
+    {{HCA_RESET, HCA_INIT}, false},
+    {{HCA_RESET, HCA_INIT, HCA_ERROR}, true}, // it has no path, so no MTU
+    {{HCA_RESET, HCA_INIT, HCA_RTR, HCA_ERROR}, true},
+};
+
+static void states_visit(const struct hca_fixture_qp *qp, const enum hca_qp_state states[4])
+{
+    struct hca_qp_attr attr = hca_fixture_attr(qp);
+    for (unsigned i = 0; i < 4 && (i == 0 || states[i] != HCA_RESET); i++) {
+        uint32_t required = 0, optional;
+        enum hca_qp_state from = i == 0 ? HCA_RESET : states[i - 1];
+        attr.state = states[i];
+        EXPECT_TRUE(hca_qp_transition(hca_qp_type(qp->qp), from, states[i], &required, &optional));
+        EXPECT_EQ(hca_qp_modify(qp->qp, HCA_QP_STATE | required, &attr), 0);
+    }
+}
+
+static uint64_t completions(const struct hca_fixture_process *process)
+{
+    return hca_fixture_counter(process->fixture, process->node, "completions");
+}
+
+static void request_in_each_state(void *arg)
+{
+    const struct hca_fixture_qp *qp = arg;
+    for (unsigned i = 0; i < sizeof visits / sizeof *visits; i++) {
+        for (unsigned units = 0; units <= FLAME_UNITS; units += FLAME_UNITS) {
+            TEST_TRACE("visit %u, %u units", i, units);
+            states_visit(qp, visits[i].states);
+            request_fill(&flames[0], qp, 0);
+            flames[0].control.units = (uint8_t)units; // 0: less than its header
+            uint64_t before = completions(fixture.near);
+            for (unsigned line = 0; line < FLAME_LINES; line++) {
+                line_write(0, 0, line, &flames[0], line);
+            }
+            sim_thread_sleep(fixture.base.sim, 20 * US);
+            EXPECT_EQ(completions(fixture.near), before + visits[i].flushed);
+        }
+    }
+}
+
+static void expect_states_hold(enum hca_qp_type type)
+{
+    fixture_init(type);
+    flame_qp = hca_fixture_qp(fixture.near, type);
+    hca_fixture_spawn(&fixture.base, "near", request_in_each_state, &flame_qp);
+    hca_fixture_run(&fixture.base);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "packets_sent"), 0);
+    hca_fixture_fini(&fixture.base);
+}
+
+TEST(BlueFlame, ARequestOfAQueuePairThatCannotSendIsRefusedOrFlushedUnread)
+{
+    expect_states_hold(HCA_RC);
+    expect_states_hold(HCA_UC);
+    expect_states_hold(HCA_UD);
+}
+
+// --- pages -----------------------------------------------------------------------------------------------------------
+
 static uint32_t page_command(enum hca_command_id id, uint32_t number)
 {
     const struct backend *backend = &fixture.near->backend;
@@ -161,5 +230,32 @@ TEST(BlueFlame, TheNextOwnerOfAPageFindsItsBuffersEmpty)
     fixture_run(half_and_whole, NULL);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "blueflames"), 1);
     EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "blueflames_dropped"), 0);
+    hca_fixture_fini(&fixture.base);
+}
+
+// The page goes to another process while a doorbell for that one's first queue pair waits for its turn.
+static void ring_and_free(void *arg)
+{
+    const uint32_t page = page_command(HCA_CMD_UAR_ALLOC, 0);
+    const struct backend *backend = &fixture.near->backend;
+    (void)arg;
+    backend->ops->write(backend->ctx, BACKEND_BAR_HCA_UAR, page * HCA_UAR_BYTES + HCA_UAR_SEND_DOORBELL,
+                        hca_doorbell_send(hca_qp_number(fixture.a.qp) + 1, 1), 8);
+    sim_thread_sleep(fixture.base.sim, US);
+    (void)page_command(HCA_CMD_UAR_FREE, page);
+    struct hca_fixture_qp next = hca_fixture_qp(hca_fixture_process(&fixture.base, 0), HCA_RC);
+    EXPECT_EQ(hca_qp_number(next.qp), hca_qp_number(fixture.a.qp) + 1);
+    states_visit(&next, (const enum hca_qp_state[4]){HCA_RESET, HCA_INIT, HCA_ERROR});
+    sim_thread_sleep(fixture.base.sim, 200 * US);
+}
+
+TEST(Doorbells, ADoorbellOfAPageThatWasFreedRingsNothing)
+{
+    struct hca_config config = preset_hca("connectx-qdr");
+    config.doorbell_ps = 100 * US;
+    fixture_init_with(&config, HCA_RC);
+    fixture_run(ring_and_free, NULL);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "doorbells_refused"), 1);
+    EXPECT_EQ(hca_fixture_counter(&fixture.base, 0, "completions"), 0);
     hca_fixture_fini(&fixture.base);
 }

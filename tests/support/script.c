@@ -2,6 +2,8 @@
 
 #include "tests/shim/test.h"
 
+enum { PAGE_BYTES = 4096 };
+
 static struct {
     struct askers askers;
     const struct script *script;
@@ -78,4 +80,63 @@ void script_device_writes(const struct attach_thread *thread, uint64_t bus_addre
     static const unsigned char zeros[256];
     EXPECT_LE(bytes, sizeof zeros);
     EXPECT_TRUE(host_memory_pcie_ops.write(thread->backend.memory, bus_address, zeros, bytes));
+}
+
+// --- objects ---------------------------------------------------------------------------------------------------------
+
+struct script_queues script_queues(struct attach_thread *thread)
+{
+    struct script_queues queues = {.memory = script_pinned(thread, 2 * PAGE_BYTES)};
+    queues.pd = script_create(thread, (struct hca_command){.id = HCA_CMD_PD_CREATE});
+    queues.uar = script_create(thread, (struct hca_command){.id = HCA_CMD_UAR_ALLOC});
+    queues.eq = script_create(
+        thread,
+        (struct hca_command){.id = HCA_CMD_EQ_CREATE,
+                             .eq_create = {.base = queues.memory, .record = queues.memory + 1024, .entries = 16}});
+    queues.cq = script_create(thread, (struct hca_command){.id = HCA_CMD_CQ_CREATE,
+                                                           .cq_create = {.eqn = queues.eq,
+                                                                         .uar = queues.uar,
+                                                                         .base = queues.memory + 2048,
+                                                                         .record = queues.memory + 1032,
+                                                                         .entries = 16}});
+    return queues;
+}
+
+int64_t script_pair(struct attach_thread *thread, const struct script_queues *own, uint32_t send_cq,
+                           uint32_t receive_cq)
+{
+    struct hca_command command = {.id = HCA_CMD_QP_CREATE,
+                                  .qp_create = {.type = HCA_RC,
+                                                .eqn = own->eq,
+                                                .pdn = own->pd,
+                                                .uar = own->uar,
+                                                .send_cqn = send_cq,
+                                                .receive_cqn = receive_cq,
+                                                .srqn = HCA_NO_SRQ,
+                                                .send_base = own->memory + PAGE_BYTES,
+                                                .send_entries = 16,
+                                                .send_stride_bytes = 64,
+                                                .receive_base = own->memory + PAGE_BYTES + 2048,
+                                                .receive_record = own->memory + 1040,
+                                                .receive_entries = 16,
+                                                .receive_stride_bytes = 64}};
+    return script_command(thread, &command);
+}
+
+uint64_t script_device_memory(struct attach_thread *thread, uint32_t gpu, uint64_t bytes)
+{
+    const union attach_args args = {.gpu_alloc = {gpu, bytes}};
+    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_ALLOC, &args), 0);
+    return thread->slot->reply.gpu_alloc.address;
+}
+
+uint32_t script_gpu_queue(struct attach_thread *thread, uint32_t gpu)
+{
+    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_QUEUE_CREATE, &(union attach_args){.gpu_queue_create.gpu = gpu}), 0);
+    return thread->slot->reply.gpu_queue_create.queue;
+}
+
+int64_t script_submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue, const struct backend_gpu_work *work)
+{
+    return script_request(thread, ATTACH_OP_GPU_SUBMIT, &(union attach_args){.gpu_submit = {gpu, queue, *work}});
 }

@@ -28,3 +28,17 @@ int64_t script_request(struct attach_thread *thread, enum attach_op op, const un
 
 // A device of the node writes these bytes of zeros.
 void script_device_writes(const struct attach_thread *thread, uint64_t bus_address, uint32_t bytes);
+
+// A completion queue and what it needs. The second half of the memory (two pages) is left for a queue pair.
+struct script_queues {
+    uint64_t memory;
+    uint32_t eq, pd, uar, cq;
+};
+struct script_queues script_queues(struct attach_thread *thread);
+// Creates a queue pair with these completion queues; its number is in the reply.
+int64_t script_pair(struct attach_thread *thread, const struct script_queues *own, uint32_t send_cq,
+                    uint32_t receive_cq);
+
+uint64_t script_device_memory(struct attach_thread *thread, uint32_t gpu, uint64_t bytes);
+uint32_t script_gpu_queue(struct attach_thread *thread, uint32_t gpu);
+int64_t script_submit(struct attach_thread *thread, uint32_t gpu, uint32_t queue, const struct backend_gpu_work *work);
