@@ -58,7 +58,9 @@ static void name_keep(char *name, size_t bytes, const char *path)
 void attach_name_read(struct attach_process *process)
 {
     char line[4096];
-    (void)attach_proc_read(process->pid, "cmdline", line, sizeof line); // each argument ends with NUL
+    attach_reach_begin(process);
+    (void)attach_proc_read(process->reach.pid, "cmdline", line, sizeof line); // each argument ends with NUL
+    attach_reach_end(process);
     name_keep(process->name, sizeof process->name, line);
 }
 
@@ -108,9 +110,9 @@ static void end_add(struct attach_server *server, const struct attach_end *end)
 void attach_end_note(struct attach_process *process)
 {
     struct attach_end end = {.node = process->node,
-                             .pid = process->pid,
+                             .pid = process->reach.pid,
                              .program = process->program,
-                             .status = status_read(process->pid),
+                             .status = status_read(process->reach.pid),
                              .at_ps = sim_now_ps(process->server->sim)};
     for (size_t i = 0; i < process->owns.count; i++) {
         end.left_pairs = end.left_pairs || process->owns.list[i].kind == OBJECT_QP;
@@ -173,7 +175,7 @@ void attach_ends_report(struct attach_server *server, bool all)
     const size_t room = sizeof server->result->ends;
     for (const struct attach_process *p = server->processes; p != NULL && server->left; p = p->next) {
         append(text, room, "%s's %s (process %d) was left waiting by the programs, and was ended\n",
-               server->scenario->nodes[p->node].name, p->name, (int)p->pid);
+               server->scenario->nodes[p->node].name, p->name, (int)p->reach.pid);
     }
     for (unsigned i = 0; i < server->ends.count; i++) {
         const struct attach_end *end = &server->ends.list[i];
@@ -186,7 +188,7 @@ void attach_ends_report(struct attach_server *server, bool all)
 
 void attach_thread_title(const struct attach_thread *thread, char *text, size_t room)
 {
-    snprintf(text, room, "%s (%s, process %d)", thread->name, thread->process->name, (int)thread->process->pid);
+    snprintf(text, room, "%s (%s, process %d)", thread->name, thread->process->name, (int)thread->process->reach.pid);
 }
 
 // At most so many threads are located in their programs, as each one takes real time.
@@ -202,7 +204,7 @@ static void thread_print(const struct attach_thread *thread, bool located, FILE 
             : thread->asks.what != NULL ? thread->asks.what
                                         : "its first turn",
             since);
-    if (located && attach_where(thread->process->pid, (pid_t)thread->slot->tid, where, sizeof where)) {
+    if (located && attach_where(&thread->process->reach, (pid_t)thread->slot->tid, where, sizeof where)) {
         fprintf(out, " in %s", where);
     }
     fputc('\n', out);

@@ -55,7 +55,7 @@ void attach_fingerprint_note(const struct attach_process *process)
     if (!server->options->fingerprint) {
         return;
     }
-    snprintf(name, sizeof name, "/proc/%d/maps", (int)process->pid);
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)process->reach.pid);
     FILE *maps = fopen(name, "re");
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         char *path = strchr(line, '/');

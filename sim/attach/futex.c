@@ -48,8 +48,8 @@ static bool same_word(const struct attach_thread *waiter, const struct attach_pr
         return false;
     }
     struct shared_word a, b;
-    return shared_word_find(process->pid, futex->address, &a) &&
-           shared_word_find(waiter->process->pid, other->address, &b) && a.inode != 0 && a.inode == b.inode &&
+    return shared_word_find(process->reach.pid, futex->address, &a) &&
+           shared_word_find(waiter->process->reach.pid, other->address, &b) && a.inode != 0 && a.inode == b.inode &&
            a.device == b.device && a.offset == b.offset;
 }
 

@@ -9,8 +9,10 @@
 
 #include "models/host/core.h"
 #include "sim/adversary/adversary.h"
+#include "sim/attach/aside.h"
 #include "sim/attach/attach_run.h"
 #include "sim/attach/limits.h"
+#include "sim/attach/reach.h"
 #include "sim/attach/request.h"
 #include "sim/attach/run_token.h"
 #include "sim/attach/settle.h"
@@ -120,9 +122,9 @@ struct attach_process {
     uint32_t node, number;
     uint32_t id;    // its number in the run
     uint32_t image; // which program the process runs now: the first one is 1
-    pid_t pid;
+    struct attach_reach reach;
     char name[48]; // of its program
-    int pidfd, socket;
+    int socket;
     int program; // index in the options; -1: a child of one of these programs
     struct attach_segment *segment;
     struct attach_thread *threads[ATTACH_SLOTS];
@@ -186,6 +188,7 @@ struct attach_server {
     struct attach_settling settling;
     struct attach_functional functional;
     struct attach_still still;
+    struct attach_watchdog *watchdog; // NULL: nobody watches
     struct attach_ends ends;
     bool left; // attach_leave was called
     bool stopped;
@@ -204,9 +207,9 @@ void attach_leave(struct attach_server *server); // ends the run well: only daem
 
 // --- process.c ------------------------------------------------------------------------------------------------------
 
-// NULL: no memory. Takes ownership of socket and pidfd.
-struct attach_process *attach_process_create(struct attach_server *server, uint32_t node, pid_t pid, int pidfd,
-                                             int socket);
+// NULL: no memory. Else takes ownership of socket and the descriptor in reach.
+struct attach_process *attach_process_create(struct attach_server *server, uint32_t node,
+                                             const struct attach_reach *reach, int socket);
 // Returns the descriptor of its segment, which the caller sends and closes; -1 on failure.
 int attach_process_segment(struct attach_process *process);
 // The process has ended: its threads are signalled, and the last of them destroys what the process had.

@@ -148,7 +148,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
 static struct attach_process *connected(const struct attach_server *server, pid_t pid)
 {
     struct attach_process *process = server->processes;
-    while (process != NULL && (process->pid != pid || process->ended)) {
+    while (process != NULL && (process->reach.pid != pid || process->ended)) {
         process = process->next;
     }
     return process;
@@ -164,7 +164,7 @@ pid_t attach_parent_of(pid_t pid)
 
 bool attach_is_child(const struct attach_process *process, uint64_t pid)
 {
-    return pid != 0 && pid <= INT32_MAX && attach_parent_of((pid_t)pid) == process->pid;
+    return pid != 0 && pid <= INT32_MAX && attach_parent_of((pid_t)pid) == process->reach.pid;
 }
 
 struct arrival {

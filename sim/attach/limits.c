@@ -42,12 +42,12 @@ static bool has_strangers(const struct attach_server *server)
 {
     for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
         char name[64], line[1024];
-        snprintf(name, sizeof name, "task/%d/children", (int)process->pid);
-        (void)attach_proc_read(process->pid, name, line, sizeof line);
+        snprintf(name, sizeof name, "task/%d/children", (int)process->reach.pid);
+        (void)attach_proc_read(process->reach.pid, name, line, sizeof line);
         char *at = line, *end;
         for (long pid = strtol(at, &end, 10); end != at; pid = strtol(at, &end, 10)) {
             const struct attach_process *child = server->processes;
-            while (child != NULL && child->pid != (pid_t)pid) {
+            while (child != NULL && child->reach.pid != (pid_t)pid) {
                 child = child->next;
             }
             if (child == NULL && is_alive((pid_t)pid)) {
@@ -166,7 +166,7 @@ static uint64_t used_ms(const struct attach_server *server)
     uint64_t ms = (uint64_t)own.tv_sec * 1000 + (uint64_t)own.tv_nsec / 1000000;
     uint64_t ticks = 0;
     for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        ticks += attach_processor_ticks(process->pid);
+        ticks += attach_processor_ticks(process->reach.pid);
     }
     return ms + ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }

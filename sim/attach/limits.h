@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct attach_reach;
+
 struct attach_process;
 struct attach_request;
 struct attach_server;
@@ -84,6 +86,6 @@ uint64_t attach_idle_limit_ms(struct attach_server *server);
 // --- where.c --------------------------------------------------------------------------------------------------------
 
 // The functions in which the thread is: "spin (a.out), called by main (a.out)". false: not found.
-bool attach_where(pid_t pid, pid_t tid, char *text, size_t room);
+bool attach_where(struct attach_reach *reach, pid_t tid, char *text, size_t room);
 // The same for addresses in a process, from the innermost call outwards; for observe.
 bool attach_symbols(void *ctx, void *process, const uint64_t *addresses, unsigned count, char *text, size_t room);

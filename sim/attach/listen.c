@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -46,10 +45,16 @@ bool attach_listen(struct attach_server *server)
     return attach_sysfs_make(server);
 }
 
+static void early_close(const struct attach_early *early)
+{
+    close(early->socket);
+    close(early->reach.pidfd);
+}
+
 void attach_listen_end(struct attach_server *server)
 {
     while (server->listener.early_count > 0) {
-        close(server->listener.early[--server->listener.early_count].socket);
+        early_close(&server->listener.early[--server->listener.early_count]);
     }
     if (server->listener.fd >= 0) {
         close(server->listener.fd);
@@ -119,13 +124,14 @@ static bool node_find(const struct attach_server *server, const char *name, uint
 }
 
 // A launcher passes on the environment that it was started with, on whatever node its helper runs (MPICH's hydra).
-static bool node_of(const struct attach_server *server, const struct attach_hello *hello, pid_t pid, uint32_t *node_out)
+static bool node_of(const struct attach_server *server, const struct attach_hello *hello,
+                    const struct attach_reach *reach, uint32_t *node_out)
 {
-    const pid_t relatives[] = {pid, attach_parent_of(pid)}; // another program of the same process, or the parent
+    const pid_t relatives[] = {reach->pid, attach_parent_of(reach->pid)}; // the program before it, or the parent
     bool chosen = strcmp(hello->node, hello->home) != 0;
     for (size_t i = 0; i < sizeof relatives / sizeof relatives[0] && !chosen; i++) {
         for (const struct attach_process *process = server->processes; process != NULL; process = process->next) {
-            if (process->pid == relatives[i]) {
+            if (process->reach.pid == relatives[i]) {
                 *node_out = process->node;
                 return true;
             }
@@ -134,36 +140,35 @@ static bool node_of(const struct attach_server *server, const struct attach_hell
     return node_find(server, hello->node, node_out);
 }
 
-static void refuse(int socket, const char *text)
+static void refusal_send(int socket, const char *text)
 {
     struct attach_welcome welcome = {0};
     snprintf(welcome.text, sizeof welcome.text, "%s", text);
     (void)message_send(socket, &welcome, sizeof welcome, -1);
-    close(socket);
+}
+
+static void refuse(const struct attach_early *early, const char *text)
+{
+    refusal_send(early->socket, text);
+    early_close(early);
 }
 
 // --- attaching ------------------------------------------------------------------------------------------------------
 
-static void welcome(struct attach_server *server, int socket, pid_t pid, uint32_t node)
+static void welcome(struct attach_server *server, const struct attach_early *early, uint32_t node)
 {
     const struct attach_welcome message = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT};
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0) {
-        close(socket);
-        return;
-    }
-    struct attach_process *process = attach_process_create(server, node, pid, pidfd, socket);
+    struct attach_process *process = attach_process_create(server, node, &early->reach, early->socket);
     if (process == NULL) {
-        close(pidfd);
-        refuse(socket, "the simulator has no memory");
+        refuse(early, "the simulator has no memory");
         return;
     }
     int segment = attach_process_segment(process);
     if (segment < 0 || !attach_thread_start(process, 0, attach_thread_main)) {
-        refuse(dup(socket), "the simulator has no memory");
+        refusal_send(early->socket, "the simulator has no memory");
         attach_process_ended(process);
         attach_process_forget(process);
-    } else if (!message_send(socket, &message, sizeof message, segment) ||
+    } else if (!message_send(early->socket, &message, sizeof message, segment) ||
                !attach_descriptor_send(process, server->tokens.bells_fd)) {
         attach_process_ended(process);
     }
@@ -179,16 +184,16 @@ static bool come_in(struct attach_server *server, const struct attach_early *ear
     uint32_t node;
     enum hello said = hello_receive(early->socket, &hello);
     if (said == HELLO_WRONG) {
-        close(early->socket);
+        early_close(early);
     } else if (said == HELLO_GOOD && hello.layout != ATTACH_LAYOUT) {
-        refuse(early->socket, ATTACH_OTHER_BUILD);
-    } else if (said == HELLO_GOOD && !node_of(server, &hello, early->pid, &node)) {
+        refuse(early, ATTACH_OTHER_BUILD);
+    } else if (said == HELLO_GOOD && !node_of(server, &hello, &early->reach, &node)) {
         char text[ATTACH_NAME_BYTES + 96];
         snprintf(text, sizeof text, "the scenario has no node '%s' (TCASIM_NODE, or the host that mpirun was told)",
                  hello.node);
-        refuse(early->socket, text);
+        refuse(early, text);
     } else if (said == HELLO_GOOD) {
-        welcome(server, early->socket, early->pid, node);
+        welcome(server, early, node);
     }
     return said != HELLO_MISSING;
 }
@@ -217,7 +222,7 @@ static void early_come_in(struct attach_server *server)
     struct attach_listener *listener = &server->listener;
     for (unsigned i = 0; i < listener->early_count;) {
         const struct attach_early early = listener->early[i];
-        if (!is_announced(server, early.pid) && come_in(server, &early)) {
+        if (!is_announced(server, early.reach.pid) && come_in(server, &early)) {
             early_remove(listener, i);
         } else {
             i++;
@@ -231,22 +236,20 @@ static void early_make_room(struct attach_server *server)
     struct attach_listener *listener = &server->listener;
     unsigned oldest = 0;
     if (listener->early_count == ATTACH_EARLY_MAX) {
-        while (oldest + 1 < listener->early_count && is_announced(server, listener->early[oldest].pid)) {
+        while (oldest + 1 < listener->early_count && is_announced(server, listener->early[oldest].reach.pid)) {
             oldest++;
         }
-        close(listener->early[oldest].socket);
+        early_close(&listener->early[oldest]);
         early_remove(listener, oldest);
     }
 }
 
-// The next connection, without what another user has opened. false: there is none.
+// The next connection, without those of other users and of processes that have ended. false: there is none.
 static bool connection_take(const struct attach_server *server, struct attach_early *early_out)
 {
     for (int socket; (socket = accept4(server->listener.fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;) {
-        struct ucred peer = {0};
-        socklen_t bytes = sizeof peer;
-        if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == getuid()) {
-            *early_out = (struct attach_early){socket, peer.pid};
+        early_out->socket = socket;
+        if (attach_reach_take(socket, &early_out->reach)) {
             return true;
         }
         close(socket);
@@ -264,7 +267,7 @@ void attach_accept(struct attach_server *server)
     struct attach_early early;
     early_come_in(server);
     for (unsigned i = 0; i < BACKLOG && connection_take(server, &early); i++) { // however fast a program connects
-        if (is_announced(server, early.pid) || !come_in(server, &early)) {
+        if (is_announced(server, early.reach.pid) || !come_in(server, &early)) {
             early_make_room(server);
             early_add(&server->listener, &early);
         }
@@ -280,7 +283,7 @@ void attach_accept_again(struct attach_server *server, pid_t pid)
     }
     for (unsigned i = 0; i < listener->early_count;) {
         early = listener->early[i];
-        if (early.pid == pid && come_in(server, &early)) {
+        if (early.reach.pid == pid && come_in(server, &early)) {
             early_remove(listener, i);
         } else {
             i++;

@@ -8,7 +8,6 @@
 // is writable, the first write to it goes to the process, which shows it.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "sim/attach/internal.h"
 #include "sim/attach/mapping.h"
@@ -47,22 +46,22 @@ struct attach_memory {
 
 // --- the process ----------------------------------------------------------------------------------------------------
 
-static size_t process_read_some(const struct attach_process *process, uint64_t va, void *data, size_t bytes)
+static size_t process_read_some(struct attach_process *process, uint64_t va, void *data, size_t bytes)
 {
     const struct iovec to = {data, bytes}, from = {(void *)(uintptr_t)va, bytes};
-    ssize_t done = process_vm_readv(process->pid, &to, 1, &from, 1, 0);
+    ssize_t done = attach_reach_read(process, &to, &from, 1);
     return done > 0 ? (size_t)done : 0;
 }
 
-static bool process_read(const struct attach_process *process, uint64_t va, void *data, uint32_t bytes)
+static bool process_read(struct attach_process *process, uint64_t va, void *data, uint32_t bytes)
 {
     return process_read_some(process, va, data, bytes) == bytes;
 }
 
-static bool process_write(const struct attach_process *process, uint64_t va, const void *data, uint32_t bytes)
+static bool process_write(struct attach_process *process, uint64_t va, const void *data, uint32_t bytes)
 {
     const struct iovec from = {(void *)(uintptr_t)data, bytes}, to = {(void *)(uintptr_t)va, bytes};
-    return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
+    return attach_reach_write(process, &from, 1, &to, 1) == (ssize_t)bytes;
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
@@ -72,7 +71,7 @@ static struct attach_memory *memory_create(const struct attach_process *process)
     struct attach_memory *memory = calloc(1, sizeof *memory);
     if (memory != NULL) {
         memory->epoch = 1;
-        attach_mapping_init(&memory->mapping, process->pid);
+        attach_mapping_init(&memory->mapping, process->reach.pid);
     }
     return memory;
 }
@@ -85,7 +84,7 @@ void attach_memory_destroy(struct attach_memory *memory)
     free(memory);
 }
 
-static enum attach_page_kind page_kind(const struct attach_process *process, uint64_t page_va)
+static enum attach_page_kind page_kind(struct attach_process *process, uint64_t page_va)
 {
     return attach_mapping_kind(&process->memory->mapping, process->memory->epoch, page_va);
 }
@@ -103,7 +102,7 @@ static struct cached_page *slot_of(struct attach_memory *memory, uint64_t va)
 }
 
 // Writes a range page by page, because one of its pages cannot be written any more.
-static void range_rescue(const struct attach_process *process, const struct dirty_range *range)
+static void range_rescue(struct attach_process *process, const struct dirty_range *range)
 {
     uint64_t va = range->va, end = range->va + range->bytes;
     while (va < end) {
@@ -114,7 +113,7 @@ static void range_rescue(const struct attach_process *process, const struct dirt
     }
 }
 
-static void pages_flush(const struct attach_process *process)
+static void pages_flush(struct attach_process *process)
 {
     struct attach_memory *memory = process->memory;
     struct iovec from[RANGES], to[RANGES];
@@ -133,7 +132,7 @@ static void pages_flush(const struct attach_process *process)
             slot_of(memory, va)->dirty = false;
         }
     }
-    if (process_vm_writev(process->pid, from, count, to, count, 0) != total) {
+    if (attach_reach_write(process, from, count, to, count) != total) {
         for (unsigned i = 0; i < count; i++) {
             range_rescue(process, &memory->ranges[i]);
         }
@@ -152,7 +151,7 @@ void attach_memory_settle(const struct attach_server *server, uint32_t node)
     }
 }
 
-static void slot_begin(const struct attach_process *process, struct cached_page *page, uint64_t page_va)
+static void slot_begin(struct attach_process *process, struct cached_page *page, uint64_t page_va)
 {
     uint64_t epoch = process->memory->epoch;
     if (page->va != page_va || page->epoch != epoch) {
@@ -182,7 +181,7 @@ static struct cached_page *page_of(struct attach_process *process, uint64_t va)
 }
 
 // How many pages to fill: if reads are sequential also the next ones, as far as they replace nothing.
-static unsigned fill_count(const struct attach_process *process, uint64_t page_va)
+static unsigned fill_count(struct attach_process *process, uint64_t page_va)
 {
     struct attach_memory *memory = process->memory;
     unsigned count = 1, twice = 2 * memory->ahead, most = twice < AHEAD_PAGES ? twice : AHEAD_PAGES;
@@ -218,7 +217,7 @@ static bool page_fill(struct attach_process *process, struct cached_page *page)
 }
 
 // Notes that bytes have been written into the page.
-static void dirty_note(const struct attach_process *process, struct cached_page *page, uint64_t va, uint32_t bytes)
+static void dirty_note(struct attach_process *process, struct cached_page *page, uint64_t va, uint32_t bytes)
 {
     struct attach_memory *memory = process->memory;
     struct dirty_range *last = memory->range_count > 0 ? &memory->ranges[memory->range_count - 1] : NULL;

@@ -82,13 +82,14 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
     }
 }
 
-// After exec the new program is the same process. NULL: there was no earlier program.
-static const struct attach_process *predecessor_end(struct attach_server *server, pid_t pid)
+// After exec the new program is the same process. NULL: there was no earlier program. A process that has the number of
+// an earlier one is another one; that one is over.
+static const struct attach_process *predecessor_end(struct attach_server *server, const struct attach_reach *reach)
 {
     const struct attach_process *found = NULL;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        if (process->pid == pid && !process->ended) {
-            found = process;
+        if (process->reach.pid == reach->pid && !process->ended) {
+            found = attach_reach_same(&process->reach, reach) ? process : NULL;
             attach_process_ended(process);
         }
     }
@@ -105,16 +106,16 @@ static int program_of(const struct attach_server *server, pid_t pid)
     return -1;
 }
 
-struct attach_process *attach_process_create(struct attach_server *server, uint32_t node, pid_t pid, int pidfd,
-                                             int socket)
+struct attach_process *attach_process_create(struct attach_server *server, uint32_t node,
+                                             const struct attach_reach *reach, int socket)
 {
     struct attach_process *process = calloc(1, sizeof *process);
     if (process == NULL) {
         return NULL;
     }
-    const struct attach_process *before = predecessor_end(server, pid);
+    const struct attach_process *before = predecessor_end(server, reach);
     uint32_t id = before != NULL ? before->id : attach_ids_take(server);
-    if (!attach_ids_note(server, id, pid)) {
+    if (!attach_ids_note(server, id, reach->pid)) {
         free(process);
         return NULL;
     }
@@ -126,10 +127,9 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .id = id,
         .expected = before != NULL && before->expected,
         .image = before != NULL ? before->image + 1 : 1,
-        .pid = pid,
-        .pidfd = pidfd,
+        .reach = *reach,
         .socket = socket,
-        .program = program_of(server, pid),
+        .program = program_of(server, reach->pid),
         .watch = {attach_memory_written, process},
         .owner = {&attach_memory_ops, process},
         .alarm_ps = SIM_NEVER_PS,
@@ -179,8 +179,8 @@ void attach_process_destroy(struct attach_process *process)
     if (process->segment != NULL) {
         munmap(process->segment, sizeof *process->segment);
     }
-    if (process->pidfd >= 0) {
-        close(process->pidfd);
+    if (process->reach.pidfd >= 0) {
+        close(process->reach.pidfd);
     }
     if (process->socket >= 0) {
         close(process->socket);
@@ -201,7 +201,7 @@ void attach_process_ended(struct attach_process *process)
     process->ended = true;
     server->settling.acts++;
     observe_process_end(process->observed, sim_now_ps(server->sim));
-    bool over = attach_over(process->pidfd); // or the process has become another program
+    bool over = attach_over(process->reach.pidfd); // or the process has become another program
     if (over) {
         attach_end_note(process);
     }
@@ -237,7 +237,7 @@ void attach_process_forget(struct attach_process *process)
 
 bool attach_process_check(struct attach_process *process)
 {
-    bool ends = !process->ended && attach_over(process->pidfd);
+    bool ends = !process->ended && attach_over(process->reach.pidfd);
     if (ends) {
         attach_process_ended(process);
     }

@@ -74,7 +74,7 @@ static bool program_write(struct attach_process *process, uint64_t address, cons
 {
     const struct iovec from = {(void *)(uintptr_t)data, bytes}, to = {(void *)(uintptr_t)address, bytes};
     attach_memory_settle(process->server, process->node);
-    return process_vm_writev(process->pid, &from, 1, &to, 1, 0) == (ssize_t)bytes;
+    return attach_reach_write(process, &from, 1, &to, 1) == (ssize_t)bytes;
 }
 
 int64_t attach_serve_read_combined(struct attach_thread *thread, const struct attach_args_read_combined *args,
@@ -257,7 +257,7 @@ int64_t attach_serve_memory_check(struct attach_thread *thread, const struct att
     uint64_t address = args->address, bytes = args->bytes;
     (void)reply;
     bool there = bytes == 0 || (address + bytes > address &&
-                                plat_process_memory_exists(thread->process->pid, address, bytes, args->writable != 0));
+                                attach_reach_has(thread->process, address, bytes, args->writable != 0));
     return there ? 0 : -EFAULT;
 }
 
@@ -310,12 +310,12 @@ static bool has_slot(const struct attach_process *process, pid_t tid)
 static bool new_thread_runs(const struct attach_process *process)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process->reach.pid);
     DIR *tasks = opendir(path);
     bool runs = false;
     for (const struct dirent *task; tasks != NULL && !runs && (task = readdir(tasks)) != NULL;) {
         pid_t tid = (pid_t)strtol(task->d_name, NULL, 10);
-        runs = tid > 0 && !has_slot(process, tid) && attach_runs(process->pid, tid);
+        runs = tid > 0 && !has_slot(process, tid) && attach_runs(process->reach.pid, tid);
     }
     if (tasks != NULL) {
         (void)closedir(tasks);

@@ -145,7 +145,7 @@ static int64_t region_of_program(struct attach_thread *thread, struct hca_comman
 {
     struct attach_process *process = thread->process;
     struct hca_mr_init *init = &command->mr_register;
-    if (!plat_process_memory_exists(process->pid, init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
+    if (!attach_reach_has(process, init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
         return -EFAULT;
     }
     struct attach_object object = {.kind = OBJECT_MR,

@@ -244,7 +244,9 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
         status = SIM_ERR_IO;
     } else if ((server.ipc_trace != NULL || options->ipc_trace == NULL) && attach_listen(&server)) {
         attach_timestamps_begin();
+        (void)attach_watchdog_start(&server);
         run(&server);
+        attach_watchdog_stop(&server);
         attach_timestamps_end();
     } else {
         status = SIM_ERR_IO;

@@ -206,7 +206,7 @@ static void sleep_really(struct attach_thread *thread)
     _Atomic uint32_t *holder = &thread->slot->holder;
     const struct attach_server *server = thread->process->server;
     if (thread->process->leaving) {
-        struct pollfd ends[] = {{.fd = thread->process->pidfd, .events = POLLIN},
+        struct pollfd ends[] = {{.fd = thread->process->reach.pidfd, .events = POLLIN},
                                 {.fd = server->listener.fd, .events = POLLIN}};
         (void)poll(ends, 2, (int)attach_real_time(server->real_percent, ATTACH_REAL_EXIT_LOOK_MS));
     } else {
@@ -228,8 +228,8 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
         attach_accept(server);
         return;
     }
-    attach_accept_again(server, thread->process->pid);
-    if (thread->token.awake_ms == 0 || attach_runs(thread->process->pid, (pid_t)thread->slot->tid)) {
+    attach_accept_again(server, thread->process->reach.pid);
+    if (thread->token.awake_ms == 0 || attach_runs(thread->process->reach.pid, (pid_t)thread->slot->tid)) {
         thread->token.awake_ms = now_ms;
     }
     if (now_ms - thread->token.awake_ms > attach_real_time(server->real_percent, ATTACH_REAL_PARENT_SLEEPS_MS)) {
@@ -244,9 +244,9 @@ static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
     attach_outside_note(thread->process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     struct attach_process *process = thread->process;
     pid_t tid = (pid_t)thread->slot->tid;
-    char title[256], where[512], state = attach_state(process->pid, tid);
+    char title[256], where[512], state = attach_state(process->reach.pid, tid);
     const char *does = state == 'R' ? "computes" : state == 'T' ? "is stopped" : "sleeps in the kernel";
-    bool known = attach_where(process->pid, tid, where, sizeof where);
+    bool known = attach_where(&process->reach, tid, where, sizeof where);
     attach_thread_title(thread, title, sizeof title);
     char since[48];
     observe_time_print(sim_now_ps(process->server->sim), since, sizeof since);

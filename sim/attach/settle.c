@@ -143,7 +143,7 @@ static uint64_t signals_ending(pid_t pid)
 void attach_signals_sent(struct attach_server *server)
 {
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        process->signals_seen = process->ended ? 0 : signals_ending(process->pid);
+        process->signals_seen = process->ended ? 0 : signals_ending(process->reach.pid);
     }
 }
 
@@ -165,8 +165,8 @@ void attach_killed_await(struct attach_server *server)
 {
     bool timed = !server->options->functional;
     for (struct attach_process *process = server->processes; process != NULL && timed; process = process->next) {
-        if (!process->ended && !process->leaving && is_killed(process->pid)) {
-            struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+        if (!process->ended && !process->leaving && is_killed(process->reach.pid)) {
+            struct pollfd end = {.fd = process->reach.pidfd, .events = POLLIN};
             bool over = poll(&end, 1, (int)server->options->wall_limit_ms) == 1;
             attach_outside_note(server, over ? 0 : ATTACH_RUN_OUTSIDE_CLOCK);
             (void)attach_process_check(process);
@@ -183,7 +183,7 @@ void attach_signals_check(struct attach_server *server)
     }
     server->settling.looked_ms = now_ms;
     for (struct attach_process *process = server->processes; process != NULL; process = process->next) {
-        uint64_t pending = process->ended ? 0 : signals_ending(process->pid);
+        uint64_t pending = process->ended ? 0 : signals_ending(process->reach.pid);
         found = found || (pending & ~process->signals_seen) != 0;
         process->signals_seen = pending;
     }

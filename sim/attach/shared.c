@@ -19,7 +19,7 @@ static bool pages_read(const struct attach_thread *thread, unsigned char *to)
         pages[i] =
             (struct iovec){(void *)(uintptr_t)shared->pages[i], ATTACH_PAGE_BYTES}; // NOLINT(performance-no-int-to-ptr)
     }
-    return process_vm_readv(thread->process->pid, &copy, 1, pages, shared->count, 0) == (ssize_t)copy.iov_len;
+    return attach_reach_read(thread->process, &copy, pages, shared->count) == (ssize_t)copy.iov_len;
 }
 
 bool attach_shared_changed(struct attach_thread *thread)
@@ -120,7 +120,7 @@ static const unsigned char *words_read(const struct attach_thread *thread, uint3
         end = address + sizeof known->words[i].value;
     }
     struct iovec copy = {now, bytes};
-    return process_vm_readv(thread->process->pid, &copy, 1, pieces, count, 0) == (ssize_t)bytes ? now : NULL;
+    return attach_reach_read(thread->process, &copy, pieces, count) == (ssize_t)bytes ? now : NULL;
 }
 
 bool attach_known_changed(struct attach_thread *thread)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "sim/attach/attach_run.h"
+#include "sim/attach/reach.h"
 #include "sim/kernel/sim.h"
 #include "sim/scenario/scenario.h"
 #include "verbs-shim/peach2/peach2_driver.h"
@@ -28,7 +29,7 @@ struct attach_scratch {
 #define ATTACH_EARLY_MAX 256u
 struct attach_early {
     int socket;
-    pid_t pid;
+    struct attach_reach reach;
 };
 struct attach_listener {
     int fd;

@@ -97,7 +97,7 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     uint64_t paid_ps = ps < work_max_ps ? ps : work_max_ps;
     request->own_ps += paid_ps;
     if (request->own_ps > work_max_ps || sim_now_ps(process->server->sim) > end_ps) {
-        (void)syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+        (void)syscall(SYS_pidfd_send_signal, process->reach.pidfd, SIGKILL, NULL, 0);
         return;
     }
     uint64_t behind_ps = thread->ahead_ps < paid_ps ? thread->ahead_ps : paid_ps;
@@ -236,13 +236,13 @@ static bool end_await(struct attach_thread *thread, bool last)
         .tv_nsec = (long)attach_real_time(server->real_percent,
                                           last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
     const uint64_t sleeps_ms = attach_real_time(server->real_percent, ATTACH_REAL_END_SLEEPS_MS);
-    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    struct pollfd end = {.fd = process->reach.pidfd, .events = POLLIN};
     uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;
     bool over = false, patient = true;
     attach_token_release(thread);
     while (!over && patient && !attach_stopped(server)) {
         bool process_over = ppoll(&end, 1, &interval, NULL) == 1;
-        char state = attach_state(process->pid, (pid_t)thread->slot->tid);
+        char state = attach_state(process->reach.pid, (pid_t)thread->slot->tid);
         uint64_t now_ms = attach_real_ms();
         // Z: the first thread, whose number stays with the process
         over = process_over || (!last && (state == 'Z' || state == 'X'));

@@ -63,7 +63,7 @@ static unsigned descriptors_take(const struct attach_process *process, int fds[A
 static void member_add(struct attach_thread *thread, int fd)
 {
     struct attach_watching *watch = &thread->watch;
-    int copy = (int)syscall(SYS_pidfd_getfd, thread->process->pidfd, fd, 0);
+    int copy = (int)syscall(SYS_pidfd_getfd, thread->process->reach.pidfd, fd, 0);
     if (copy < 0 || watch->copies == ATTACH_WATCHES_MAX || isatty(copy) != 1) {
         (void)close(copy);
         return;

@@ -254,42 +254,66 @@ static bool can_stop(pid_t pid, pid_t tid)
     return state == 'R' || state == 'S' || state == 'T';
 }
 
-bool attach_where(pid_t pid, pid_t tid, char *text, size_t room)
+struct asked {
+    struct attach_reach *reach;
+    pid_t tid;
+    const uint64_t *addresses;
+    unsigned count;
+};
+
+static void thread_locate(void *ctx, char *text, size_t room)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
     static const Dwfl_Thread_Callbacks threads = {
         .next_thread = next_thread, .memory_read = memory_read, .set_initial_registers = registers_set};
+    const struct asked *asked = ctx;
     struct frames frames = {.text = text, .room = room};
-    struct stopped stopped = {.pid = pid, .tid = tid};
+    struct stopped stopped = {.pid = asked->reach->pid, .tid = asked->tid};
     Dwfl *dwfl = dwfl_begin(&callbacks);
-    text[0] = '\0';
-    if (dwfl != NULL && can_stop(pid, tid) && stop(&stopped)) {
-        if (dwfl_linux_proc_report(dwfl, pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
-            dwfl_attach_state(dwfl, NULL, pid, &threads, &stopped)) {
-            (void)dwfl_getthread_frames(dwfl, tid, frame_add, &frames);
+    if (dwfl != NULL && can_stop(stopped.pid, stopped.tid) && stop(&stopped)) {
+        if (!attach_over(asked->reach->pidfd) && dwfl_linux_proc_report(dwfl, stopped.pid) == 0 &&
+            dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+            dwfl_attach_state(dwfl, NULL, stopped.pid, &threads, &stopped)) {
+            (void)dwfl_getthread_frames(dwfl, stopped.tid, frame_add, &frames);
         }
-        (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(uintptr_t)stopped.signal);
+        (void)ptrace(PTRACE_DETACH, stopped.tid, NULL, (void *)(uintptr_t)stopped.signal);
     }
     dwfl_end(dwfl);
+    text[frames.count != 0 ? strlen(text) : 0] = '\0';
+}
+
+bool attach_where(struct attach_reach *reach, pid_t tid, char *text, size_t room)
+{
+    struct asked asked = {.reach = reach, .tid = tid};
+    bool good = attach_aside(thread_locate, &asked, text, room);
     observe_text_clean(text, room);
-    return frames.count != 0;
+    return good && text[0] != '\0';
+}
+
+static void addresses_locate(void *ctx, char *text, size_t room)
+{
+    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
+    const struct asked *asked = ctx;
+    struct frames frames = {.text = text, .room = room};
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+    if (dwfl != NULL && dwfl_linux_proc_report(dwfl, asked->reach->pid) == 0 &&
+        dwfl_report_end(dwfl, NULL, NULL) == 0) {
+        bool more = true;
+        for (unsigned i = 0; i < asked->count && asked->addresses[i] != 0 && more; i++) {
+            more = address_add(&frames, dwfl_addrmodule(dwfl, asked->addresses[i] - 1), asked->addresses[i] - 1);
+        }
+    }
+    dwfl_end(dwfl);
+    text[frames.count != 0 ? strlen(text) : 0] = '\0';
 }
 
 bool attach_symbols(void *ctx, void *tag, const uint64_t *addresses, unsigned count, char *text, size_t room)
 {
-    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debuginfo};
-    struct frames frames = {.text = text, .room = room};
-    const struct attach_process *process = tag;
-    Dwfl *dwfl = dwfl_begin(&callbacks);
+    struct attach_process *process = tag;
+    struct asked asked = {.reach = &process->reach, .addresses = addresses, .count = count};
     (void)ctx;
     text[0] = '\0';
-    if (dwfl != NULL && dwfl_linux_proc_report(dwfl, process->pid) == 0 && dwfl_report_end(dwfl, NULL, NULL) == 0) {
-        bool more = true;
-        for (unsigned i = 0; i < count && addresses[i] != 0 && more; i++) {
-            more = address_add(&frames, dwfl_addrmodule(dwfl, addresses[i] - 1), addresses[i] - 1);
-        }
-    }
-    dwfl_end(dwfl);
+    bool good = attach_reach_lives(&process->reach) && attach_aside(addresses_locate, &asked, text, room);
     observe_text_clean(text, room);
-    return frames.count != 0;
+    return good && text[0] != '\0';
 }

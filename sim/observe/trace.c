@@ -289,14 +289,21 @@ static void upcoming_reserve(observe_t *observe, struct observe_upcoming *upcomi
                    .at_ps = sim_now_ps(observe->sim), .cause = upcoming->cause, .is_upcoming = true});
 }
 
-// Whether the record follows from another one that began at began_ps: all between them are not earlier.
-static bool follows(const observe_t *observe, uint32_t number, uint32_t from, uint64_t began_ps)
+// More records than any call waits for; who waits for more is said to follow from what its thread did before.
+enum { FOLLOWED_MAX = 65536 };
+
+// Whether the record follows from a call that has not returned. All between them are not earlier than since_ps, the time
+// since when the call may have begun: what the program says of that does not matter, else records could follow from
+// each other in a circle.
+static bool follows(const observe_t *observe, uint32_t number, uint32_t from, uint64_t since_ps)
 {
+    unsigned steps = 0;
     while (number != 0 && number != from && number < observe->traced_room &&
-           observe->traced[number].at_ps >= began_ps) {
+           observe->traced[number].at_ps >= since_ps && steps < FOLLOWED_MAX) {
         number = observe->traced[number].cause;
+        steps++;
     }
-    return number == from;
+    return number == from || steps == FOLLOWED_MAX;
 }
 
 // Another thread that woke this one did so before its next call, as far as is known.
@@ -317,9 +324,9 @@ static void line_number(observe_t *observe, struct observe_upcoming *upcoming, s
         upcoming_reserve(observe, upcoming, cause_settle(observe, sim_trace_cause(observe->sim), 0));
     }
     uint32_t cause = cause_settle(observe, sim_trace_cause(observe->sim), upcoming->number);
-    uint64_t began_ps = line->at_ps - (line->took_ps < line->at_ps ? line->took_ps : line->at_ps);
+    uint64_t since_ps = observe->traced[upcoming->number].at_ps;
     line->number = upcoming->number;
-    line->cause = follows(observe, cause, line->number, began_ps) ? upcoming->cause : cause;
+    line->cause = follows(observe, cause, line->number, since_ps) ? upcoming->cause : cause;
     observe_trace_follow(observe, line->number, line->cause, line->at_ps);
     if (upcoming->begins) {
         sim_trace_follow(observe->sim, line->number);

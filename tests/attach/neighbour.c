@@ -71,7 +71,7 @@ bool neighbour_start(struct neighbour *neighbour, struct attach_server *server)
     close(orders[0]);
     close(answers[1]);
     *neighbour = (struct neighbour){.server = server, .orders = orders[1], .answers = answers[0]};
-    neighbour->process = (struct attach_process){.server = server, .next = server->processes, .pid = pid};
+    neighbour->process = (struct attach_process){.server = server, .next = server->processes, .reach = {.pid = pid, .pidfd = -1}};
     server->options = &options;
     server->processes = &neighbour->process;
     return pid > 0;
@@ -81,8 +81,8 @@ void neighbour_end(struct neighbour *neighbour)
 {
     close(neighbour->orders);
     close(neighbour->answers);
-    (void)kill(neighbour->process.pid, SIGKILL);
-    (void)waitpid(neighbour->process.pid, NULL, 0);
+    (void)kill(neighbour->process.reach.pid, SIGKILL);
+    (void)waitpid(neighbour->process.reach.pid, NULL, 0);
     attach_memory_destroy(neighbour->process.memory);
 }
 

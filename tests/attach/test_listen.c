@@ -64,7 +64,7 @@ static void listener_fill(struct attach_thread *thread)
         attach_accept(server);
     }
     EXPECT_EQ(listener->early_count, ATTACH_EARLY_MAX);
-    EXPECT_EQ(listener->early[0].pid, place.child);
+    EXPECT_EQ(listener->early[0].reach.pid, place.child);
     EXPECT_TRUE(is_closed(others[0]));
     EXPECT_FALSE(is_closed(others[1]));
     while (listener->early_count > 0) {
@@ -100,8 +100,8 @@ static void numbers_ask(struct attach_thread *thread)
 {
     EXPECT_EQ(number_of(thread, (uint64_t)getpid(), false), ATTACH_ID_BASE);
     EXPECT_EQ(number_of(thread, ATTACH_ID_BASE, true), getpid());
-    EXPECT_EQ(number_of(thread, (uint64_t)thread->process->pid, false), thread->process->id);
-    EXPECT_EQ(number_of(thread, thread->process->id, true), thread->process->pid);
+    EXPECT_EQ(number_of(thread, (uint64_t)thread->process->reach.pid, false), thread->process->id);
+    EXPECT_EQ(number_of(thread, thread->process->id, true), thread->process->reach.pid);
     EXPECT_EQ(number_of(thread, 1, false), -ESRCH); // of another process of the machine
 }
 

@@ -78,8 +78,9 @@ static void process_start(struct askers *askers, unsigned index, void (*body)(vo
 {
     int sockets[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets), 0);
-    int pidfd = (int)syscall(SYS_pidfd_open, sleepers[index], 0);
-    struct attach_process *process = attach_process_create(&askers->server, 0, sleepers[index], pidfd, sockets[0]);
+    struct attach_reach reach = {.pid = sleepers[index], .pidfd = (int)syscall(SYS_pidfd_open, sleepers[index], 0)};
+    attach_reach_note(&reach);
+    struct attach_process *process = attach_process_create(&askers->server, 0, &reach, sockets[0]);
     ASSERT_NOT_NULL(process);
     process->expected = true;
     askers->processes[index] = process;

@@ -1,0 +1,13 @@
+// Work on what a program says about itself (debug information, symbols), in a process of its own with limits of time and
+// memory: such input may be made to end or to stop whoever reads it. Part of internal.h, for the files of the room.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef void (*attach_aside_fn)(void *ctx, char *text, size_t room);
+
+// Calls work in a child of the simulator and returns what it has written to `text`, which ends with NUL. The child sees
+// the simulator's memory as it is, and changes none of it. Returns in ten seconds at the latest. false: the work did not
+// end well; text is empty.
+bool attach_aside(attach_aside_fn work, void *ctx, char *text, size_t room);

@@ -1,0 +1,236 @@
+#include "sim/attach/reach.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+#include "sim/platform/process_memory.h"
+
+// Linux 6.5, include/uapi/asm-generic/socket.h; Debian 12's headers are older.
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+// --- who it is ------------------------------------------------------------------------------------------------------
+
+static bool is_own_user(pid_t pid)
+{
+    char path[32];
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    return stat(path, &about) == 0 && about.st_uid == getuid();
+}
+
+bool attach_reach_take(int socket, struct attach_reach *reach_out)
+{
+    struct ucred peer = {0};
+    socklen_t bytes = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.uid != getuid()) {
+        return false;
+    }
+    int pidfd = -1;
+    bytes = sizeof pidfd;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &bytes) != 0) {
+        pidfd = errno == ENOPROTOOPT ? (int)syscall(SYS_pidfd_open, peer.pid, 0) : -1;
+    }
+    *reach_out = (struct attach_reach){.pid = peer.pid, .pidfd = pidfd};
+    if (pidfd >= 0) {
+        attach_reach_note(reach_out);
+    }
+    if (pidfd < 0 || !is_own_user(peer.pid) || attach_over(pidfd)) { // it was the peer's number until now
+        if (pidfd >= 0) {
+            close(pidfd);
+        }
+        return false;
+    }
+    return true;
+}
+
+void attach_reach_note(struct attach_reach *reach)
+{
+    char line[1024];
+    const char *name_end =
+        attach_proc_read(reach->pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    unsigned long long started = 0; // field 22 of proc(5), the 20th after the name
+    (void)(name_end != NULL && sscanf(name_end + 1,
+                                      " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                                      &started));
+    reach->started = started;
+}
+
+bool attach_reach_lives(struct attach_reach *reach)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    if (!reach->gone && now_ms != reach->looked_ms) {
+        reach->looked_ms = now_ms;
+        reach->gone = attach_over(reach->pidfd);
+    }
+    return !reach->gone;
+}
+
+bool attach_reach_same(const struct attach_reach *a, const struct attach_reach *b)
+{
+    return a->pid == b->pid && a->started == b->started;
+}
+
+// --- its memory -----------------------------------------------------------------------------------------------------
+
+ssize_t attach_reach_read(struct attach_process *process, const struct iovec *own, const struct iovec *pieces,
+                          unsigned count)
+{
+    if (!attach_reach_lives(&process->reach)) {
+        return -1;
+    }
+    attach_reach_begin(process);
+    ssize_t done = process_vm_readv(process->reach.pid, own, 1, pieces, count, 0);
+    attach_reach_end(process);
+    return done;
+}
+
+ssize_t attach_reach_write(struct attach_process *process, const struct iovec *own, unsigned own_count,
+                           const struct iovec *pieces, unsigned count)
+{
+    if (!attach_reach_lives(&process->reach)) {
+        return -1;
+    }
+    attach_reach_begin(process);
+    ssize_t done = process_vm_writev(process->reach.pid, own, own_count, pieces, count, 0);
+    attach_reach_end(process);
+    return done;
+}
+
+bool attach_reach_has(struct attach_process *process, uint64_t address, uint64_t bytes, bool writable)
+{
+    attach_reach_begin(process);
+    bool has = plat_process_memory_exists(process->reach.pid, address, bytes, writable);
+    attach_reach_end(process);
+    return has && attach_reach_lives(&process->reach);
+}
+
+// --- the watch ------------------------------------------------------------------------------------------------------
+
+enum { LOOK_MS = 200, GRACE_MS = 3000 };
+
+// pidfd: of the process whose call the simulator is in; 0: none. calls: how many there were. Written by the simulator's
+// thread, read by the one that watches.
+struct attach_watchdog {
+    _Atomic int pidfd;
+    _Atomic uint64_t calls;
+    const char *_Atomic name;
+    uint64_t limit_ms;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t stopped;
+    bool stop;
+};
+
+// Waits; true: the run is over.
+static bool rest(struct attach_watchdog *dog)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    (void)pthread_mutex_lock(&dog->lock);
+    if (!dog->stop) {
+        (void)pthread_cond_timedwait(&dog->stopped, &dog->lock, &until);
+    }
+    bool over = dog->stop;
+    (void)pthread_mutex_unlock(&dog->lock);
+    return over;
+}
+
+static void *watchdog_main(void *arg)
+{
+    struct attach_watchdog *dog = arg;
+    uint64_t call = 0, since_ms = attach_real_ms();
+    bool killed = false;
+    while (!rest(dog)) {
+        int pidfd = atomic_load(&dog->pidfd);
+        uint64_t calls = atomic_load(&dog->calls), now_ms = attach_real_ms();
+        if (pidfd == 0 || calls != call) {
+            call = calls;
+            since_ms = now_ms;
+            killed = false;
+        } else if (!killed && now_ms - since_ms > dog->limit_ms) {
+            fprintf(stderr,
+                    "tcasim: %s: its memory has not come for %llu s (userfaultfd, a file of FUSE?); it is killed\n",
+                    atomic_load(&dog->name), (unsigned long long)(dog->limit_ms / 1000));
+            (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+            killed = true;
+        } else if (killed && now_ms - since_ms > dog->limit_ms + GRACE_MS) {
+            fprintf(stderr, "tcasim: the kernel still waits for that memory; the run ends without results\n");
+            _exit(EXIT_FAILURE); // the process of scratch.c removes what is left
+        }
+    }
+    return NULL;
+}
+
+bool attach_watchdog_start(struct attach_server *server)
+{
+    struct attach_watchdog *dog = calloc(1, sizeof *dog);
+    sigset_t all, before;
+    if (dog == NULL) {
+        return false;
+    }
+    dog->limit_ms = server->options->wall_limit_ms;
+    (void)pthread_mutex_init(&dog->lock, NULL);
+    (void)pthread_cond_init(&dog->stopped, NULL);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the simulator's
+    bool started = pthread_create(&dog->thread, NULL, watchdog_main, dog) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!started) {
+        free(dog);
+        return false;
+    }
+    server->watchdog = dog;
+    return true;
+}
+
+void attach_watchdog_stop(struct attach_server *server)
+{
+    struct attach_watchdog *dog = server->watchdog;
+    if (dog == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&dog->lock);
+    dog->stop = true;
+    (void)pthread_cond_signal(&dog->stopped);
+    (void)pthread_mutex_unlock(&dog->lock);
+    (void)pthread_join(dog->thread, NULL);
+    free(dog);
+    server->watchdog = NULL;
+}
+
+void attach_reach_begin(const struct attach_process *process)
+{
+    struct attach_watchdog *dog = process->server->watchdog;
+    if (dog != NULL) {
+        atomic_store_explicit(&dog->name, process->name, memory_order_relaxed);
+        atomic_store_explicit(&dog->pidfd, process->reach.pidfd, memory_order_release);
+    }
+}
+
+void attach_reach_end(const struct attach_process *process)
+{
+    struct attach_watchdog *dog = process->server->watchdog;
+    if (dog != NULL) {
+        atomic_store_explicit(&dog->pidfd, 0, memory_order_release);
+        atomic_store_explicit(&dog->calls, atomic_load_explicit(&dog->calls, memory_order_relaxed) + 1,
+                              memory_order_release);
+    }
+}
