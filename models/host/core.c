@@ -358,7 +358,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
     sim_condition_init(&stream.answered);
     host_core_fence(core);
     core->loaded_bytes = 0;
-    for (unsigned i = 0; bytes != 0; i = (i + 1) % IN_FLIGHT_MAX) { // the oldest one is the first to be free
+    for (unsigned i = 0; bytes != 0 && !core->abandoned; i = (i + 1) % IN_FLIGHT_MAX) { // the oldest is free first
         size_t in_line = HOST_LINE_BYTES - bus_address % HOST_LINE_BYTES;
         size_t taken = bytes < in_line ? bytes : in_line;
         host_core_spend(core, core->config.load_ps, &fetching);
@@ -373,7 +373,7 @@ bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size
     for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) {
         line_wait(&stream, &lines[i]);
     }
-    return stream.good;
+    return stream.good && bytes == 0;
 }
 
 // --- polling -------------------------------------------------------------------------------------------------------

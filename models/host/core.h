@@ -54,7 +54,7 @@ void host_core_store_uc(host_core_t *core, uint64_t bus_address, uint64_t value,
 // The same; false: answered with an error, *value_out is all ones.
 bool host_core_load_uc(host_core_t *core, uint64_t bus_address, unsigned bytes, uint64_t *value_out);
 // Streaming loads, after a fence. Charges load_ps for each line. false: a line was answered with an error; its bytes
-// are all ones.
+// are all ones, or the core was abandoned: the others are not loaded.
 bool host_core_load_wc(host_core_t *core, uint64_t bus_address, void *data, size_t bytes);
 
 // Waits until (word & mask) == value; false when deadline_ps comes first (SIM_NEVER_PS: no deadline). bus_address is a
@@ -66,7 +66,8 @@ void host_core_polled(host_core_t *core, uint64_t bus_address, bool found, uint6
 // It has found what another thread has left in memory, by the action with this cause.
 void host_core_found(host_core_t *core, sim_cause_t left);
 
-// Called from outside the core's thread: the program has ended. Its poll, and every later one, returns false at once.
+// Called from outside the core's thread: the program has ended. Its poll, and every later one, returns false at
+// once; a streaming load ends with the lines in flight.
 void host_core_abandon(host_core_t *core);
 
 void host_core_spend(host_core_t *core, uint64_t ps, const struct sim_work *work); // on `work`

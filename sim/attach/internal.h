@@ -51,6 +51,7 @@ struct attach_watching {
     unsigned copies;    // count, and the terminals in sets that the thread waits for
     unsigned terminals; // how many of them may be terminals
     bool terminal[ATTACH_WATCHES_MAX];
+    bool socket[ATTACH_WATCHES_MAX];
     bool of_others[ATTACH_WATCHES_MAX]; // someone outside of the run may make it ready
     unsigned others;                    // how many of those there are
     bool ready;         // one of them is ready
@@ -140,6 +141,7 @@ struct attach_process {
     uint64_t alarm_ps;     // no wait goes beyond this time
     uint64_t scheduled;    // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
+    unsigned copies;      // of its descriptors that the simulator has
     uint64_t stored_bars; // one bit for each BAR that it has stored to
     struct host_watch watch;
     struct host_owner owner;      // owner of memory that is not pinned

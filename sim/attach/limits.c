@@ -223,6 +223,50 @@ static void still_note(struct attach_server *server, bool sleeps)
     }
 }
 
+// Calls of any kind are progress only if simulated time moves: a program that asks for ever for what takes no time keeps
+// everybody else from going on.
+static void time_note(struct attach_thread *thread)
+{
+    struct attach_server *server = thread->process->server;
+    struct attach_still *still = &server->still;
+    uint64_t now_ps = sim_now_ps(server->sim);
+    if (still->moved_ps != now_ps || still->moved_calls == 0) {
+        still->moved_ps = now_ps;
+        still->moved_calls = 1;
+        still->moved_ms = 0;
+        return;
+    }
+    if (++still->moved_calls % CLOCK_CALLS != 0 || still->moved_calls < MANY_CALLS) {
+        return;
+    }
+    uint64_t now_ms = attach_real_ms();
+    still->moved_ms = still->moved_ms == 0 ? now_ms : still->moved_ms;
+    uint64_t elapsed_ms = now_ms - still->moved_ms;
+    if (elapsed_ms > server->options->wall_limit_ms && !attach_stopped(server)) {
+        char title[256], at[48];
+        attach_thread_title(thread, title, sizeof title);
+        observe_time_print(now_ps, at, sizeof at);
+        attach_outside_note(server, ATTACH_RUN_OUTSIDE_CLOCK);
+        attach_fail(server,
+                    "livelock: no simulated time has passed for %llu s of real time, at %s, in which programs made %llu "
+                    "calls; the last one is of %s: %s",
+                    (unsigned long long)(elapsed_ms / 1000), at, (unsigned long long)still->moved_calls, title,
+                    thread->asks.what);
+    }
+}
+
+void attach_stranger_note(struct attach_thread *creator, uint64_t ms)
+{
+    struct attach_server *server = creator->process->server;
+    server->still.strangers_ms += ms;
+    if (server->still.strangers_ms > server->options->wall_limit_ms && !attach_stopped(server)) {
+        char title[256];
+        attach_thread_title(creator, title, sizeof title);
+        attach_fail(server, "%s announces threads that do not come; the run has waited for %llu s of real time", title,
+                    (unsigned long long)server->still.strangers_ms / 1000);
+    }
+}
+
 // A queue pair that retries for ever moves simulated time on for ever while all programs sleep. Ctrl-C is noticed here
 // as well.
 void attach_devices_check(void *ctx)
@@ -304,9 +348,11 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
     if (is_notification(request)) {
         attach_notified_note(server);
     }
+    bool moved = server->still.moved_ps != sim_now_ps(server->sim);
+    time_note(thread);
     if (still) {
         still_note(server, request->op == ATTACH_OP_WAIT && !thread->asks.endless);
-    } else {
+    } else if (moved || server->options->functional) {
         attach_progress_note(server);
     }
 }

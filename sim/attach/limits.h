@@ -31,6 +31,9 @@ struct attach_still {
     // used_ms: processor time of the run after half of --wall-limit. used_since_ms: `since_ms` then; looked_ms: how long the
     // run was still when that time was last read.
     uint64_t used_ms, used_since_ms, looked_ms;
+    uint64_t moved_ps, moved_ms; // the last simulated time at which a call came, and the real time of the first one then
+    uint64_t moved_calls;        // that came since
+    uint64_t strangers_ms;       // real time of waits for threads that were announced and did not come
 };
 
 // How a process ended that was killed, that left queue pairs, or that is a program with another status than 0.
@@ -78,6 +81,8 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
 bool attach_programs_over(const struct attach_server *server); // are all programs of the options over?
 // A program did something, or something came from a device; a program notified another one, or found something.
 void attach_progress_note(struct attach_server *server);
+// A thread that was announced has not come for that long.
+void attach_stranger_note(struct attach_thread *creator, uint64_t ms);
 void attach_notified_note(struct attach_server *server);
 // Called while devices move and no program has the run token.
 void attach_devices_check(void *server);

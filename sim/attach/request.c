@@ -342,6 +342,9 @@ int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_ar
             since_ms = attach_real_ms();
             late = false;
         }
+        if (late && !process->ended) {
+            attach_stranger_note(thread, silent_ms);
+        }
         if (process->ended || attach_stopped(server) || late) {
             attach_outside_note(server, late && !process->ended ? ATTACH_RUN_OUTSIDE_CLOCK : 0);
             return -ETIMEDOUT;

@@ -227,7 +227,8 @@ static void replay(struct attach_thread *thread, struct attach_request *request)
 
 // Lets the thread end, which has paid for all it did, and waits in real time until the kernel has ended it, or its
 // process if it is the last one: who waits for that finds it ended from now on, and not earlier. false: it did not end.
-// Bounded, because its number comes from the program.
+// Bounded, because its number comes from the program: a thread that computes for longer than the wall limit ends the
+// run.
 static bool end_await(struct attach_thread *thread, bool last)
 {
     const struct attach_process *process = thread->process;
@@ -237,17 +238,23 @@ static bool end_await(struct attach_thread *thread, bool last)
                                           last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
     const uint64_t sleeps_ms = attach_real_time(server->real_percent, ATTACH_REAL_END_SLEEPS_MS);
     struct pollfd end = {.fd = process->reach.pidfd, .events = POLLIN};
-    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms;
+    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
     bool over = false, patient = true;
     attach_token_release(thread);
     while (!over && patient && !attach_stopped(server)) {
         bool process_over = ppoll(&end, 1, &interval, NULL) == 1;
         char state = attach_state(process->reach.pid, (pid_t)thread->slot->tid);
-        uint64_t now_ms = attach_real_ms();
+        now_ms = attach_real_ms();
         // Z: the first thread, whose number stays with the process
         over = process_over || (!last && (state == 'Z' || state == 'X'));
         awake_ms = attach_state_runs(state) ? now_ms : awake_ms;
         patient = now_ms - awake_ms <= sleeps_ms && now_ms - since_ms <= server->options->wall_limit_ms;
+    }
+    if (!over && !attach_stopped(server) && now_ms - since_ms > server->options->wall_limit_ms) {
+        char title[256];
+        attach_thread_title(thread, title, sizeof title);
+        attach_fail(server, "%s has said that it ends, and computes on since %llu s of real time", title,
+                    (unsigned long long)(now_ms - since_ms) / 1000);
     }
     attach_token_gone(thread);
     server->settling.acts++;

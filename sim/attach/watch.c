@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <linux/major.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +19,9 @@
 #include "sim/attach/internal.h"
 
 enum { READY_MAX = 256, TERMINALS_MAX = 256 }; // at once
+// Descriptors that copies leave to the simulator itself: files, processes, the next message. LEAST: what each process may
+// have copies of.
+enum { RESERVED = 256, LEAST = ATTACH_WATCHES_MAX, SHARES = 4 };
 
 // The kernel's number of the file system that has this path; 0: there is none.
 static unsigned device_of(const char *path)
@@ -56,6 +61,50 @@ static unsigned descriptors_take(const struct attach_process *process, int fds[A
     return count;
 }
 
+// How many more copies of its descriptors the simulator may have of a process: a quarter of what it may have at all, so
+// that no process takes them all, nor a few of them.
+static unsigned share_left(const struct attach_process *process)
+{
+    const struct attach_server *server = process->server;
+    struct rlimit files;
+    unsigned all = 0;
+    uint64_t room = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > RESERVED ? files.rlim_cur - RESERVED : 0;
+    for (const struct attach_process *other = server->processes; other != NULL; other = other->next) {
+        all += other->copies;
+    }
+    uint64_t share = room / SHARES > LEAST ? room / SHARES : LEAST;
+    uint64_t left = all < room ? room - all : 0, own = process->copies < share ? share - process->copies : 0;
+    return (unsigned)(left < own ? left : own);
+}
+
+static void *close_run(void *fd)
+{
+    (void)close((int)(intptr_t)fd);
+    return NULL;
+}
+
+// Closes a copy. The last close of a socket may wait for its peer (SO_LINGER), and the peer may not want to read: that
+// is done aside.
+static void copy_close(const struct attach_process *process, int fd, bool is_socket)
+{
+    struct linger linger = {0};
+    socklen_t bytes = sizeof linger;
+    pthread_t thread;
+    pthread_attr_t detached;
+    bool waits = is_socket && getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &bytes) == 0 && linger.l_onoff != 0;
+    if (waits && pthread_attr_init(&detached) == 0) {
+        bool aside = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED) == 0 &&
+                     pthread_create(&thread, &detached, close_run, (void *)(intptr_t)fd) == 0;
+        (void)pthread_attr_destroy(&detached);
+        if (aside) {
+            return;
+        }
+    }
+    attach_reach_begin(process); // a file of FUSE
+    close(fd);
+    attach_reach_end(process);
+}
+
 // --- terminals ------------------------------------------------------------------------------------------------------
 // What was written to one end of a pseudo-terminal reaches the other end when a worker of the kernel has time. Asking
 // the other end for itself, not as a member of a set (epoll), does that work at once.
@@ -70,6 +119,7 @@ static void member_add(struct attach_thread *thread, int fd)
     }
     watch->fds[watch->copies] = copy;
     watch->events[watch->copies] = 0;
+    watch->socket[watch->copies] = false;
     watch->terminal[watch->copies++] = true;
     watch->terminals++;
 }
@@ -156,6 +206,7 @@ static void descriptors_judge(struct attach_thread *thread)
         struct stat about = {0};
         bool known = fstat(watch->fds[i], &about) == 0;
         watch->terminal[i] = S_ISCHR(about.st_mode);
+        watch->socket[i] = S_ISSOCK(about.st_mode);
         watch->terminals += watch->terminal[i];
         watch->of_others[i] = known && is_of_others(watch->fds[i], &about, &input, &pipe);
         watch->others += watch->of_others[i];
@@ -173,6 +224,9 @@ void attach_watch_begin(struct attach_thread *thread, const struct attach_reques
 {
     struct attach_server *server = thread->process->server;
     thread->watch.count = descriptors_take(thread->process, thread->watch.fds);
+    for (unsigned share = share_left(thread->process); thread->watch.count > share;) {
+        copy_close(thread->process, thread->watch.fds[--thread->watch.count], true);
+    }
     thread->watch.ready = false;
     thread->watch.blind = thread->watch.count != request->args.wait.watches;
     for (unsigned i = 0; i < thread->watch.count; i++) {
@@ -185,14 +239,16 @@ void attach_watch_begin(struct attach_thread *thread, const struct attach_reques
     }
     thread->watch.copies = thread->watch.count;
     descriptors_judge(thread);
+    thread->process->copies += thread->watch.copies;
 }
 
 void attach_watch_end(struct attach_thread *thread)
 {
     for (unsigned i = 0; i < thread->watch.copies; i++) {
         (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watch.fds[i], NULL);
-        close(thread->watch.fds[i]);
+        copy_close(thread->process, thread->watch.fds[i], thread->watch.socket[i]);
     }
+    thread->process->copies -= thread->watch.copies;
     thread->process->server->terminals -= thread->watch.terminals;
     thread->process->server->others_watches -= thread->watch.others;
     thread->watch.count = thread->watch.copies = thread->watch.terminals = thread->watch.others = 0;

@@ -1,5 +1,6 @@
 // System calls by their numbers do what the functions of the same names do: by syscall(2), and for the clocks also in
 // machine code of the program's own. Prints what differs.
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -163,9 +164,25 @@ static void files(void)
     check(syscall(SYS_close, fd) == 0, "close");
 }
 
+// As on a kernel without them: the calls of x32 and of i386 (which such a kernel ends with a signal).
+static void other_numbers(void)
+{
+    struct timespec now;
+    check(in_machine_code(SYS_clock_gettime | 0x40000000, CLOCK_MONOTONIC, (long)&now) == -ENOSYS, "a number of x32");
+    pid_t child = fork();
+    if (child == 0) {
+        long result = 20; // getpid
+        __asm__ volatile("int $0x80" : "+a"(result) : : "r8", "r9", "r10", "r11", "memory");
+        _exit(result == -ENOSYS ? 0 : 1);
+    }
+    int status = -1;
+    check(waitpid(child, &status, 0) == child && (status == 0 || WIFSIGNALED(status)), "a call of i386");
+}
+
 int main(void)
 {
     clocks();
+    other_numbers();
     signals();
     timers();
     numbers();

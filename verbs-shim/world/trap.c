@@ -28,6 +28,7 @@
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
+#define X32_BIT 0x40000000u // __X32_SYSCALL_BIT of asm/unistd.h
 // siginfo_t.si_code, SYS_SECCOMP of asm-generic/siginfo.h.
 #define FAULT_OF_FILTER 1
 // glibc first reads this much of a library (elf/dl-load.c).
@@ -52,13 +53,15 @@
 static const struct sock_filter filter[] = {
     LOAD(arch, 0),
     SKIP_IF(AUDIT_ARCH_X86_64, 1),
-    GIVE(SECCOMP_RET_ALLOW),
+    GIVE(SECCOMP_RET_ERRNO | ENOSYS), // int 0x80 of i386: it would reach the machine's clocks
     LOAD(instruction_pointer, 1),
     SKIP_UNLESS((unsigned)(KERNEL_GATE >> 32), 3),
     LOAD(instruction_pointer, 0),
     SKIP_UNLESS((unsigned)(KERNEL_GATE + 2), 1), // after the instruction
     GIVE(SECCOMP_RET_ALLOW),
     LOAD(nr, 0),
+    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1), // the same calls by their numbers of x32
+    GIVE(SECCOMP_RET_ERRNO | ENOSYS),
 #define FUNCTION(name, version, policy, number)
 #define CALL(name, function, trap, policy) trap(SYS_##name)
 #include "verbs-shim/world/calls.def"
