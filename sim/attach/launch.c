@@ -125,7 +125,8 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
     }
     for (int signal_number = 1; signal_number < NSIG; signal_number++) {
         struct sigaction now;
-        if (sigaction(signal_number, NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
+        bool own = signal_number == SIGXFSZ; // the simulator ignores it for itself
+        if (sigaction(signal_number, NULL, &now) == 0 && (own || now.sa_handler != SIG_IGN)) {
             (void)signal(signal_number, SIG_DFL);
         }
     }

@@ -38,6 +38,7 @@ static const char janitor_script[] =
     "  for file in $found; do file=${file%/*}; kill -9 \"${file##*/}\"; done\n"
     "  sleep 0.02\n"
     "done\n"
+    "chmod -R u+rwx -- \"$0\"\n"
     "exec rm -rf -- \"$0\" /dev/shm/\"${0##*/}\".* /dev/shm/sem.\"${0##*/}\".*";
 
 // Starts a process that ends the programs and removes the directory when the simulator is killed. It waits for the end

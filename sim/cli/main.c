@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "sim/cli/cli.h"
 #include "sim/cli/interrupt.h"
@@ -136,7 +137,36 @@ static int program(int argc, char **argv)
     return (int)result;
 }
 
+// Programs on nodes inherit the limit: that of Linux, or a larger one of the user's. false: there is too little.
+static bool stack_limit_raise(void)
+{
+    const rlim_t usual = 8u << 20, least = 1u << 20;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= usual) {
+        return true;
+    }
+    limit.rlim_cur = limit.rlim_max < usual ? limit.rlim_max : usual;
+    return setrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur >= least;
+}
+
+// Processes of a run share memory by files that no folder has; they count.
+static bool file_limit_suffices(void)
+{
+    const rlim_t least = 16u << 20;
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= least;
+}
+
 int main(int argc, char **argv)
 {
+    if (!file_limit_suffices()) {
+        cli_error("the limit of files (ulimit -f) is below 16 MiB");
+        return CLI_EXIT_INPUT;
+    }
+    if (!stack_limit_raise()) {
+        cli_error("the limit of the stack (ulimit -Hs) is below 1 MiB");
+        return CLI_EXIT_INPUT;
+    }
+    (void)signal(SIGXFSZ, SIG_IGN); // a file that must not grow is reported like a full disk
     return sim_main(argc, argv, program);
 }
