@@ -122,7 +122,7 @@ __attribute__((noreturn)) static void child_run(uint32_t rank)
     } else if (arguments != NULL) {
         const char *command = command_of(arguments);
         if (command != NULL) {
-            (void)execlp(run.options.shell, run.options.shell, host, command, (char *)NULL);
+            (void)execlp(run.options.shell, run.options.shell, "--", host, command, (char *)NULL);
         }
         fprintf(stderr, "acprun: %s: %s\n", run.options.shell, strerror(errno));
     }

@@ -28,8 +28,9 @@ struct acprun_meeting {
     uint32_t ranks;
     int listener;
     uint16_t port;
-    struct acprun_member *members; // connections, in the order of their arrival
-    uint32_t member_count;
+    uint8_t secret[16];            // that ranks know, and strangers do not
+    struct acprun_member *members; // connections, those of strangers among them
+    uint32_t member_count, members_max;
     uint32_t gathered; // received in the current exchange
     uint32_t message_bytes;
     uint8_t *all;          // messages, by process
@@ -39,7 +40,7 @@ struct acprun_meeting {
     bool aborted;          // a rank has called acp_abort
 };
 
-// -1 with errno.
+// -1 with errno. Sets the secret, and the variable of the environment by which ranks know it.
 int acprun_meeting_open(struct acprun_meeting *meeting, uint32_t ranks);
 // Waits until a message arrives or `wake` is readable, and handles it. most_ms: the timeout; -1: none. true: the
 // timeout passed.

@@ -41,6 +41,9 @@ static uint64_t number(const char *name, const char *text, uint64_t most)
 
 static void host_add(struct acprun_options *options, const char *host)
 {
+    if (host[0] == '-') { // the remote shell would take it for an option
+        refuse("not a host name: ", host);
+    }
     if (options->host_count == ACPRUN_HOSTS_MAX) {
         refuse("more hosts than it can have: ", host);
     }

@@ -175,6 +175,15 @@ static char **arguments_own(int *argc_out)
     return argv;
 }
 
+// What is missing or wrong stays zero: acprun then refuses this process.
+static void secret_take(uint8_t secret_out[ACP_SECRET_BYTES])
+{
+    const char *text = getenv(ACP_SECRET_NAME);
+    memset(secret_out, 0, ACP_SECRET_BYTES);
+    for (unsigned i = 0; text != NULL && i < ACP_SECRET_BYTES && sscanf(text + 2 * i, "%2hhx", &secret_out[i]) == 1; i++) {
+    }
+}
+
 static int boot_make(const struct arguments *arguments, struct acp_boot *boot_out)
 {
     if (arguments->host == NULL || arguments->port == NULL) {
@@ -188,7 +197,9 @@ static int boot_make(const struct arguments *arguments, struct acp_boot *boot_ou
     struct socket_boot *boot = calloc(1, sizeof *boot);
     int fd = boot != NULL ? host_connect(arguments->host, arguments->port) : -ENOMEM;
     uint32_t process = (uint32_t)arguments->rank;
-    if (fd < 0 || !message_send(fd, ACP_WIRE_HELLO, &process, sizeof process)) {
+    struct acp_wire_hello hello = {.number = process};
+    secret_take(hello.secret);
+    if (fd < 0 || !message_send(fd, ACP_WIRE_HELLO, &hello, sizeof hello)) {
         free(boot);
         if (fd >= 0) {
             (void)close(fd);

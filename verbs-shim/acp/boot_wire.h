@@ -1,6 +1,6 @@
 // The protocol between acprun and the processes that it starts, over TCP, in one machine's byte order.
 //
-// A process connects, sends its number, and then its messages. When acprun has one message of each process it sends all
+// A process connects, sends its number and the secret that acprun has put into its environment, and then its messages. When acprun has one message of each process it sends all
 // of them back, by process. A process reports an abort, and the end after acp_finalize; if a connection closes without
 // either, acprun ends the other processes.
 #pragma once
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 enum acp_wire_kind {
-    ACP_WIRE_HELLO,    // the number of the process (uint32_t)
+    ACP_WIRE_HELLO,    // struct acp_wire_hello
     ACP_WIRE_GATHER,   // up to ACP_BOOT_BYTES_MAX
     ACP_WIRE_GATHERED, // those of all processes
     ACP_WIRE_ABORT,    // without data
@@ -21,6 +21,14 @@ enum acp_wire_kind {
 struct acp_wire_header {
     uint32_t kind;
     uint32_t bytes; // number of bytes that follow
+};
+
+// Who does not know the secret is no rank. Arguments would show it to everybody on the machine.
+enum { ACP_SECRET_BYTES = 16 };
+#define ACP_SECRET_NAME "ACPRUN_SECRET" // in hexadecimal digits
+struct acp_wire_hello {
+    uint32_t number; // of the process
+    uint8_t secret[ACP_SECRET_BYTES];
 };
 
 #define ACP_ARGUMENT_RANK    "--acp-myrank"
