@@ -89,13 +89,33 @@ static enum cli_exit points_merge(struct cli_sweep *sweep, report_t *report)
     return worst;
 }
 
+// Without it no point can be kept, so none is measured.
+static bool folder_make(const struct cli_sweep *sweep)
+{
+    char error[PATH_MAX + 256] = "";
+    bool made = report_directory_create(sweep->directory, error, sizeof error) == SIM_OK;
+    if (!made) {
+        cli_error("%s", error);
+    }
+    return made;
+}
+
+static bool any_measured(const struct cli_sweep *sweep)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < sweep->asked->point_count && !any; i++) {
+        any = sweep->points[i].result == CLI_EXIT_OK;
+    }
+    return any;
+}
+
 enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit,
                             bool *merged_out)
 {
     struct cli_sweep sweep;
     enum cli_engine_end end = CLI_ENGINE_REFUSED;
     *merged_out = false;
-    if (cli_sweep_init(&sweep, job) && points_name(&sweep)) {
+    if (cli_sweep_init(&sweep, job) && folder_make(&sweep) && points_name(&sweep)) {
         sweep.progress = progress;
         end = job->engine->measure(&sweep);
         cli_progress_fini(progress);
@@ -105,7 +125,7 @@ enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct 
         strangers_remove(&sweep);
         result = points_merge(&sweep, report);
         points_add(&sweep, junit);
-        *merged_out = true;
+        *merged_out = any_measured(&sweep); // else earlier results stay
     }
     cli_sweep_fini(&sweep);
     return result;

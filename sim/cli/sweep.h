@@ -10,6 +10,6 @@
 
 // Measures the missing points and adds all points to the report. A point that fails is named, and the others continue.
 // Returns the worst result. *merged_out: whether the report has the points; otherwise the engine refused them (printed
-// why), or they are still being measured.
+// why), they are still being measured, or all of them failed. Then the results of an earlier run stay.
 enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit,
                             bool *merged_out);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "process.h"
 #include "tests/shim/test.h"
@@ -207,6 +208,24 @@ TEST(SweepRun, NamesOnlyThePointsWhereAllFail)
     EXPECT_EQ(process.status, 3);
     EXPECT_CONTAINS(process.errors, "s.yaml: the point '1 us' failed\n");
     EXPECT_LACKS(process.errors, "cannot write");
+    process_fini(&process);
+}
+
+TEST(SweepRun, LeavesEarlierResultsIfItsPointsCannotBeKept)
+{
+    struct process process;
+    start(&process, HEAD SWEEP RUNS);
+    char path[sizeof process.directory + 8];
+    snprintf(path, sizeof path, "%s/out", process.directory);
+    ASSERT_EQ(mkdir(path, 0700), 0);
+    process_file_write(&process, "out/data.csv", "earlier\n");
+    process_file_write(&process, "out/points", "a file\n");
+    process_run(&process, "run s.yaml --out out");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_STREQ(process.errors, "tcasim: cannot create the directory out/points: Not a directory\n");
+    char *data = process_file_read(&process, "out/data.csv");
+    EXPECT_STREQ(data, "earlier\n");
+    free(data);
     process_fini(&process);
 }
 
