@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/attach/internal.h"
+#include "sim/kernel/regular_file.h"
 #include "verbs-shim/attach/identity.h"
 
 // Is the line one of the texts that are separated by ", "?
@@ -22,7 +23,7 @@ void attach_asked_read(struct attach_server *server)
 {
     char path[ATTACH_SYSFS_BYTES], line[256], *list = server->result->asked;
     snprintf(path, sizeof path, "%s/" ATTACH_ASKED_FILE, server->scratch.directory);
-    FILE *file = fopen(path, "re");
+    FILE *file = sim_regular_open(path);
     size_t used = 0;
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';

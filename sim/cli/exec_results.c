@@ -1,7 +1,9 @@
 #include "sim/cli/exec_results.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/cli/series.h"
 #include "sim/kernel/text.h"
@@ -118,7 +120,8 @@ static void name_write(FILE *file, const char *name)
 static FILE *hash_open(const struct cli_exec *exec)
 {
     char *path = NULL;
-    FILE *file = asprintf(&path, "%s/exec.yaml", exec->job.directory) < 0 ? NULL : fopen(path, "w");
+    bool named = asprintf(&path, "%s/exec.yaml", exec->job.directory) >= 0;
+    FILE *file = named && (unlink(path) == 0 || errno == ENOENT) ? fopen(path, "we") : NULL; // not into a FIFO or link
     if (file == NULL) {
         cli_error("%s/exec.yaml cannot be written", exec->job.directory);
     }

@@ -9,6 +9,7 @@
 
 #include "sim/cli/expectations.h"
 #include "sim/cli/options.h"
+#include "sim/kernel/regular_file.h"
 #include "sim/platform/platform.h"
 #include "sim/scenario/sum.h"
 
@@ -137,7 +138,7 @@ static bool files_foresee(const char *path, const struct scn_scenario *scenario)
             continue;
         }
         report_expect_path(scenario, expect->observed.equals, file);
-        FILE *opened = fopen(file, "re");
+        FILE *opened = sim_regular_open(file);
         if (opened == NULL) {
             complain(path, expect, "equals: %s cannot be read: %s", file, strerror(errno));
             good = false;

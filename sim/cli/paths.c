@@ -1,4 +1,5 @@
 #include "sim/cli/paths.h"
+#include "sim/kernel/regular_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ static void home_find(char home[PATH_MAX])
     }
     program_directory(directory);
     (void)snprintf(file, sizeof file, "%s/tcasim.home", directory);
-    FILE *note = fopen(file, "r");
+    FILE *note = sim_regular_open(file);
     if (note != NULL && fgets(home, PATH_MAX, note) != NULL) {
         home[strcspn(home, "\n")] = '\0';
     } else if ((size_t)snprintf(home, PATH_MAX, "%s/../../share/tcasim", directory) >= PATH_MAX) {

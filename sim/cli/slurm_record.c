@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sim/cli/slurm_states.h"
+#include "sim/kernel/regular_file.h"
 #include "sim/report/files.h"
 
 #define RECORD     "job"
@@ -92,7 +93,7 @@ enum cli_slurm_found cli_slurm_record_read(struct cli_slurm_record *record, cons
     if (!cli_slurm_path(job, RECORD, path)) {
         return CLI_SLURM_BAD;
     }
-    FILE *file = fopen(path, "r");
+    FILE *file = sim_regular_open(path);
     if (file == NULL && (errno == ENOENT || errno == ENOTDIR)) {
         return CLI_SLURM_NONE;
     }

@@ -9,6 +9,7 @@
 
 #include "sim/cli/interrupt.h"
 #include "sim/cli/slurm_states.h"
+#include "sim/kernel/regular_file.h"
 
 #define LOOK_MS     200   // interval of looking for ended points in the folder
 #define ASK_MS      1000  // interval of asking Slurm, at first
@@ -58,7 +59,7 @@ static char *log_reason(const char *path)
     static const char own[] = "tcasim: ";
     char *line = NULL, *reason = NULL;
     size_t size = 0;
-    FILE *file = fopen(path, "r");
+    FILE *file = sim_regular_open(path);
     for (bool found = false; file != NULL && !found && getline(&line, &size, file) > 0;) {
         line[strcspn(line, "\n")] = '\0';
         found = strncmp(line, own, sizeof own - 1) == 0;
@@ -112,7 +113,7 @@ static int status_read(const struct waiting *waiting, uint32_t i)
 {
     char path[PATH_MAX];
     int status = -1;
-    FILE *file = file_path(waiting, i, ".status", path) ? fopen(path, "r") : NULL;
+    FILE *file = file_path(waiting, i, ".status", path) ? sim_regular_open(path) : NULL;
     if (file != NULL) {
         status = fscanf(file, "%d", &status) == 1 && status >= 0 ? status : -1;
         (void)fclose(file);

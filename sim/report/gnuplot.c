@@ -1,4 +1,5 @@
 // Runs gnuplot, and reads its version from the picture.
+#include "sim/kernel/regular_file.h"
 #include "sim/report/plot.h"
 
 #include <errno.h>
@@ -77,7 +78,7 @@ void report_plot_version(const struct files *files, char *version, size_t size)
     char temporary[FILES_NAME_MAX + 32];
     char path[PATH_MAX];
     files_temporary_name("plot.svg", temporary, sizeof temporary);
-    FILE *file = files_path(files->directory, temporary, path, sizeof path) == SIM_OK ? fopen(path, "r") : NULL;
+    FILE *file = files_path(files->directory, temporary, path, sizeof path) == SIM_OK ? sim_regular_open(path) : NULL;
     if (file == NULL) {
         return;
     }

@@ -1,4 +1,5 @@
 #include "sim/report/lines.h"
+#include "sim/kernel/regular_file.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -110,7 +111,7 @@ static enum sim_status all_read(FILE *file, char **bytes_out, size_t *length_out
 enum sim_status lines_file_read(const char *path, char **bytes_out, size_t *length_out)
 {
     struct stat about;
-    FILE *file = fopen(path, "re");
+    FILE *file = sim_regular_open(path);
     if (file == NULL) {
         return SIM_ERR_IO;
     }

@@ -6,6 +6,7 @@
 #include <nettle/sha2.h>
 #include <string.h>
 
+#include "sim/kernel/regular_file.h"
 #include "sim/kernel/text.h"
 #include "sim/report/faults.h"
 #include "tcasim_revision.h"
@@ -19,7 +20,7 @@ static void hash_make(struct files *files, const char *path, char text[HASH_TEXT
     if (files->status != SIM_OK) {
         return;
     }
-    FILE *file = fopen(path, "r");
+    FILE *file = sim_regular_open(path);
     if (file == NULL) {
         files_fail(files, SIM_ERR_IO, "cannot read %s: %s", path, strerror(errno));
         return;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/kernel/regular_file.h"
 #include "sim/report/files.h"
 #include "sim/report/results.h"
 
@@ -197,7 +198,7 @@ static bool yaml_read(const char *directory, const char *name, struct measured *
         snprintf(error, error_size, "%s: the name of the directory is too long", directory);
         return false;
     }
-    FILE *there = fopen(path, "re");
+    FILE *there = sim_regular_open(path);
     if (there == NULL && errno == ENOENT) {
         return true;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/kernel/regular_file.h"
 #include "sim/report/json.h"
 
 enum { ID_LENGTH = 3, NOTES_MAX = 256, PARAGRAPH_MAX = 4096 };
@@ -105,7 +106,7 @@ static void document_read(struct notes *notes, FILE *file)
 void notes_write(const char *path, FILE *out)
 {
     struct notes notes = {0};
-    FILE *file = path != NULL ? fopen(path, "r") : NULL;
+    FILE *file = path != NULL ? sim_regular_open(path) : NULL;
     if (file != NULL) {
         document_read(&notes, file);
         (void)fclose(file);

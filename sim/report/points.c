@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/kernel/regular_file.h"
 #include "sim/report/files.h"
 #include "sim/report/manifest.h"
 #include "sim/report/records.h"
@@ -73,7 +74,7 @@ static void path_make(const char *directory, const char *name, const char *suffi
 // The program that a point's file names; "" if it names none.
 static void program_read(const char *path, char program[REPORT_HASH_MAX])
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = sim_regular_open(path);
     program[0] = '\0';
     if (file != NULL) {
         _Static_assert(REPORT_HASH_MAX == 65, "the width of the field");
@@ -91,7 +92,7 @@ bool report_point_exists(const char *directory, const char *name)
     path_make(directory, name, ".yaml", scenario);
     char program[REPORT_HASH_MAX];
     program_read(scenario, program);
-    FILE *records = program[0] != '\0' ? fopen(data, "r") : NULL;
+    FILE *records = program[0] != '\0' ? sim_regular_open(data) : NULL;
     bool whole = records != NULL && report_records_are_whole(records);
     if (records != NULL) {
         fclose(records);
@@ -180,7 +181,7 @@ enum sim_status report_point_add(report_t *sweep, const char *directory, const c
 {
     char path[PATH_MAX];
     path_make(directory, name, ".csv", path);
-    FILE *records = fopen(path, "r");
+    FILE *records = sim_regular_open(path);
     enum sim_status status = records != NULL ? report_records_add(sweep, records, number) : SIM_ERR_INVALID;
     if (records != NULL) {
         fclose(records);
