@@ -169,3 +169,38 @@ TEST(AttachedHostile, AProcessThatAttachesItselfAgainHarmsOnlyItself)
     expect_unimpressed("again", "1", "");
     expect_unimpressed("again", "200", "");
 }
+
+TEST(AttachedHostile, ASocketWhoseLastCloseWaitsIsClosedAside)
+{
+    expect_unimpressed("lingers", "3", "");
+}
+
+// --- programs without end -------------------------------------------------------------------------------------------
+
+static void expect_named(const char *how, const char *text)
+{
+    struct attach_fixture fixture;
+    attach_fixture_init(&fixture);
+    fixture.options.wall_limit_ms = 1000;
+    attach_fixture_add(&fixture, 0, "rude", how, "0", NULL);
+    attach_fixture_run(&fixture);
+    EXPECT_TRUE(fixture.result.failed);
+    EXPECT_CONTAINS(fixture.result.text, text);
+    EXPECT_CONTAINS(fixture.result.text, "node0.process1.program2.thread0 (attached_rude, process ");
+    attach_fixture_fini(&fixture);
+}
+
+TEST(AttachedHostile, AProgramThatAsksForEverForWhatTakesNoTimeIsNamed)
+{
+    expect_named("asks", "livelock: no simulated time has passed for ");
+}
+
+TEST(AttachedHostile, AProgramThatAnnouncesThreadsForEverIsNamed)
+{
+    expect_named("announces", "announces threads that do not come");
+}
+
+TEST(AttachedHostile, AProgramThatAnnouncesItsEndAndComputesIsNamed)
+{
+    expect_named("ends", "has said that it ends, and computes on since ");
+}

@@ -1,0 +1,159 @@
+// Who a process is, and calls that a process can make last (sim/attach/reach.h, aside.h).
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/attach/internal.h"
+#include "tests/shim/test.h"
+
+// --- identity --------------------------------------------------------------------------------------------------------
+
+// A connection of a child, which then ends or waits. The caller closes it, and ends the child.
+static int connection_of_child(bool ends, pid_t *child_out)
+{
+    const struct sockaddr_un any = {.sun_family = AF_UNIX}; // the kernel chooses an abstract name
+    struct sockaddr_un name = {0};
+    socklen_t size = sizeof name;
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(listener, (const struct sockaddr *)&any, sizeof any.sun_family), 0);
+    EXPECT_EQ(listen(listener, 1), 0);
+    EXPECT_EQ(getsockname(listener, (struct sockaddr *)&name, &size), 0);
+    *child_out = fork();
+    if (*child_out == 0) {
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        int status = connect(fd, (const struct sockaddr *)&name, size) == 0 ? 0 : 1;
+        if (!ends) {
+            (void)pause();
+        }
+        _exit(status);
+    }
+    if (ends) {
+        EXPECT_EQ(waitpid(*child_out, NULL, 0), *child_out); // its number may belong to anybody now
+    }
+    int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    EXPECT_GE(connection, 0);
+    close(listener);
+    return connection;
+}
+
+TEST(Reach, AProcessThatHasEndedSinceItConnectedIsNotTaken)
+{
+    pid_t child;
+    struct attach_reach reach;
+    int connection = connection_of_child(true, &child);
+    EXPECT_FALSE(attach_reach_take(connection, &reach));
+    close(connection);
+}
+
+TEST(Reach, AProcessIsTakenAndLivesUntilItEnds)
+{
+    const struct timespec later = {.tv_nsec = 50000000};
+    pid_t child;
+    struct attach_reach reach, again;
+    int connection = connection_of_child(false, &child);
+    ASSERT_TRUE(attach_reach_take(connection, &reach));
+    EXPECT_EQ(reach.pid, child);
+    EXPECT_NE(reach.started, 0);
+    EXPECT_TRUE(attach_reach_lives(&reach));
+    again = (struct attach_reach){.pid = child};
+    attach_reach_note(&again);
+    EXPECT_TRUE(attach_reach_same(&reach, &again));
+    again.started++; // another process with that number
+    EXPECT_FALSE(attach_reach_same(&reach, &again));
+    (void)kill(child, SIGKILL);
+    EXPECT_EQ(waitpid(child, NULL, 0), child);
+    (void)nanosleep(&later, NULL); // the kernel is asked once in some milliseconds
+    EXPECT_FALSE(attach_reach_lives(&reach));
+    close(reach.pidfd);
+    close(connection);
+}
+
+TEST(Reach, MemoryOfAProcessThatHasEndedIsNeitherReadNorWritten)
+{
+    pid_t child;
+    struct attach_server server = {0};
+    struct attach_process process = {.server = &server};
+    uint64_t word = 1, copy = 2; // at the same address in the child
+    const struct iovec own = {&copy, sizeof copy}, piece = {&word, sizeof word};
+    int connection = connection_of_child(false, &child);
+    ASSERT_TRUE(attach_reach_take(connection, &process.reach));
+    EXPECT_EQ(attach_reach_read(&process, &own, &piece, 1), (ssize_t)sizeof word);
+    EXPECT_EQ(copy, 1);
+    process.reach.gone = true; // the number belongs to somebody else
+    copy = 3;
+    EXPECT_EQ(attach_reach_read(&process, &own, &piece, 1), -1);
+    EXPECT_EQ(attach_reach_write(&process, &own, 1, &piece, 1), -1);
+    EXPECT_EQ(copy, 3);
+    (void)kill(child, SIGKILL);
+    EXPECT_EQ(waitpid(child, NULL, 0), child);
+    close(process.reach.pidfd);
+    close(connection);
+}
+
+// --- the watch -------------------------------------------------------------------------------------------------------
+
+TEST(Reach, AProcessThatKeepsTheSimulatorInACallIsKilled)
+{
+    const struct attach_run_options options = {.wall_limit_ms = 300};
+    struct attach_server server = {.options = &options};
+    struct attach_process process = {.server = &server, .name = "slow"};
+    pid_t child;
+    int status;
+    int connection = connection_of_child(false, &child);
+    ASSERT_TRUE(attach_reach_take(connection, &process.reach));
+    ASSERT_TRUE(attach_watchdog_start(&server));
+    attach_reach_begin(&process); // the call returns when the process has ended
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    attach_reach_end(&process);
+    attach_watchdog_stop(&server);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    close(process.reach.pidfd);
+    close(connection);
+}
+
+// --- aside -----------------------------------------------------------------------------------------------------------
+
+static void answer(void *ctx, char *text, size_t room)
+{
+    snprintf(text, room, "%s", (const char *)ctx);
+}
+
+static void fall(void *ctx, char *text, size_t room)
+{
+    snprintf(text, room, "%s", (const char *)ctx);
+    (void)raise(SIGSEGV);
+}
+
+TEST(Aside, ReturnsTheTextAndNothingOfWorkThatFalls)
+{
+    char text[16];
+    EXPECT_TRUE(attach_aside(answer, "main", text, sizeof text));
+    EXPECT_STREQ(text, "main");
+    EXPECT_FALSE(attach_aside(fall, "main", text, sizeof text));
+    EXPECT_STREQ(text, "");
+}
+
+#ifndef __SANITIZE_ADDRESS__ // its allocator ends the work instead
+
+// More memory than it may have.
+static void grow(void *ctx, char *text, size_t room)
+{
+    void *memory = malloc((size_t)16 << 30);
+    snprintf(text, room, "%s", memory == NULL ? (const char *)ctx : "");
+    free(memory);
+}
+
+TEST(Aside, LimitsTheMemoryOfItsWork)
+{
+    char text[16];
+    EXPECT_TRUE(attach_aside(grow, "refused", text, sizeof text));
+    EXPECT_STREQ(text, "refused");
+}
+
+#endif
