@@ -129,6 +129,27 @@ TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
     fixture_close(&fixture);
 }
 
+static void late_command_run(void *ctx)
+{
+    struct program *program = ctx;
+    static const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
+    sim_thread_sleep(fixture.sim, 100);
+    call_note(program, JOURNAL_OPEN_DEVICE);
+    sim_event_schedule(fixture.sim, &program->answer, 50);
+    (void)sim_condition_wait(fixture.sim, &program->answered, SIM_NEVER_PS, &reason);
+    sim_thread_sleep(fixture.sim, 20);
+    call_note(program, JOURNAL_REG_MR); // says that it began now
+}
+
+// Records that follow from each other in a circle would be followed for ever.
+TEST(VerbsTrace, DoesNotBelieveACallThatItBeganAfterWhatItCaused)
+{
+    program_play(late_command_run);
+    EXPECT_CONTAINS(fixture.traced, "150 device doorbell number=3 cause=2\n");
+    EXPECT_CONTAINS(fixture.traced, "took_ps=0 number=2 cause=1\n");
+    fixture_close(&fixture);
+}
+
 struct pair {
     struct program woken;
     struct observe_upcoming waker;
