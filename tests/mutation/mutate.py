@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mutate.py [--jobs N] [--tenth K] [--list] [ROOM | MUTANT ...]: which small wrong changes do the tests notice?
+"""mutate.py [--jobs N] [--tenth K] [--list] [--generated N] [ROOM | MUTANT ...]: which small wrong changes do the
+tests notice?
 
 Each mutant of *.mutants is put into a copy of the tree. The copy is built, and the tests of the mutant's room run, then
 those of its neighbours, until one fails: the mutant is noticed. If none fails, it survived. The exit status is 1 if
@@ -18,6 +19,9 @@ and then has, for each mutant, a sentence about what is wrong with it, and the c
   == unreleased-unsupported-read models/pcie/root_complex.c
   - text that stands in FILE exactly once
   + what stands there instead
+
+--generated N draws N changes that generate.py makes by rule, of the rooms that are named or of all that it knows; with
+--since REVISION only of files that have changed since then. A change that does not build is drawn again.
 """
 import argparse
 import collections
@@ -25,6 +29,7 @@ import concurrent.futures
 import os
 import pathlib
 import queue
+import random
 import re
 import resource
 import signal
@@ -32,10 +37,13 @@ import subprocess
 import sys
 import time
 
+import generate
+
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 SURVIVORS_PER_100 = 5
 SKIPPED = 77
+UNBUILT = "unbuilt"
 # Time is simulated, so the code may be slower: it is built for each mutant, without optimisation across files.
 QUICK_BUILD = ["-DCMAKE_BUILD_TYPE=Quick", "-DCMAKE_C_FLAGS_QUICK=-O1 -DNDEBUG", "-DCMAKE_CXX_FLAGS_QUICK=-O1 -DNDEBUG"]
 BUILD_SECONDS = 900
@@ -48,7 +56,11 @@ class Broken(Exception):
     """A mutant or the tree is not as the data says."""
 
 
-Mutant = collections.namedtuple("Mutant", "name room file old new sentence tests")
+class Unbuilt(Exception):
+    """A change of generate.py that the compiler notices is no mutant."""
+
+
+Mutant = collections.namedtuple("Mutant", "name room file old new sentence tests text", defaults=[None])
 
 
 def is_ctest(name):
@@ -109,6 +121,8 @@ def mutants_of_all_rooms():
 
 
 def mutated_text(tree, mutant):
+    if mutant.text is not None:
+        return mutant.text
     text = (tree / mutant.file).read_text()
     if text.count(mutant.old) != 1:
         raise Broken(f"the text of {mutant.name} stands {text.count(mutant.old)} times in {mutant.file}")
@@ -210,6 +224,8 @@ class Copy:
 
     def test_changed(self, mutant, name):
         status, output = self.build(name)
+        if status != 0 and mutant.text is not None:
+            raise Unbuilt
         if status != 0:
             raise Broken(f"{mutant.name} does not build:\n{output[-3000:]}")
         return self.test(name, min(TEST_SECONDS, 20 + TIMES_SLOWER * self.seconds[name]))
@@ -231,6 +247,29 @@ class Copy:
             return None
         finally:
             put(path, original)
+
+
+# --- changes by rule --------------------------------------------------------------------------------------------------
+
+
+def changed_since(revision):
+    listed = subprocess.run(["git", "diff", "--name-only", revision, "--"], cwd=SOURCE, stdout=subprocess.PIPE, text=True)
+    return set(listed.stdout.split())
+
+
+def generated(options):
+    """The drawn changes, of the files of rooms that have tests here."""
+    tests = {mutant.room: mutant.tests for mutant in mutants_of_all_rooms()}
+    rooms = sorted((room for room in tests if not options.names or room in options.names), key=len)
+    listed = subprocess.run(["git", "ls-files"], cwd=SOURCE, stdout=subprocess.PIPE, text=True).stdout.split()
+    files = [name for name in listed if generate.is_of_a_room(name)]
+    if options.since:
+        files = [name for name in files if name in changed_since(options.since)]
+    owners = {name: [room for room in rooms if name.startswith(room + "/")] for name in files}
+    changes = list(generate.of_files(SOURCE, [name for name in files if owners[name]]))
+    drawn = random.Random(options.seed).sample(changes, min(options.generated, len(changes)))
+    return [Mutant(f"{name}-{number}", owners[name][-1], name, "", "", f"{name}: {sentence}", tests[owners[name][-1]], text)
+            for number, (name, sentence, text) in enumerate(drawn, 1)]
 
 
 # --- the trial --------------------------------------------------------------------------------------------------------
@@ -267,13 +306,15 @@ def trial(mutants, jobs):
             result = bool(noticed)
         except Broken as broken:
             said, result = f"BROKEN   {mutant.name}: {broken}", None
+        except Unbuilt:
+            said, result = f"no mutant {mutant.sentence}", UNBUILT
         finally:
             copies.put(copy)
         print(f"{said}, {time.monotonic() - begin:.0f} s", flush=True)
         return mutant.room, result
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, mutants))
+        return [result for result in pool.map(one, mutants) if result[1] is not UNBUILT]
 
 
 def table_print(results):
@@ -291,9 +332,13 @@ def main():
     parser.add_argument("--tenth", type=lambda text: revision_count() if text == "of-revision" else int(text),
                         metavar="K", help="every tenth mutant from the K-th on; of-revision: K is the number of commits")
     parser.add_argument("--list", action="store_true", help="only the names and sentences; checks that each applies")
+    parser.add_argument("--generated", type=int, metavar="N", help="N changes that generate.py makes by rule")
+    parser.add_argument("--since", metavar="REVISION", help="with --generated, only of files changed since then")
+    parser.add_argument("--seed", type=int, default=revision_count(), help="which ones are drawn (default: the number of "
+                        "commits)")
     parser.add_argument("names", nargs="*", metavar="ROOM | MUTANT", help="all rooms if none is named")
     options = parser.parse_args()
-    mutants = chosen(mutants_of_all_rooms(), options)
+    mutants = generated(options) if options.generated else chosen(mutants_of_all_rooms(), options)
     if options.list:
         for mutant in mutants:
             mutated_text(SOURCE, mutant)
@@ -303,6 +348,9 @@ def main():
     if not (SOURCE / ".git").exists():
         print("SKIPPED: not a checkout, whose files git could list")
         return SKIPPED
+    if not mutants:
+        print("no file of these rooms has changed")
+        return 0
     results = trial(mutants, max(options.jobs, 1))
     table_print(results)
     survived = sum(result is False for _, result in results)
