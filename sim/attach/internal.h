@@ -142,6 +142,7 @@ struct attach_process {
     uint64_t scheduled;    // scheduling slots of its threads, and of processes that share memory with it
     struct attach_owned owns;
     unsigned copies;      // of its descriptors that the simulator has
+    unsigned draining;    // threads that wait for stores of its cores, which stay meanwhile
     uint64_t stored_bars; // one bit for each BAR that it has stored to
     struct host_watch watch;
     struct host_owner owner;      // owner of memory that is not pinned

@@ -218,17 +218,20 @@ static uint64_t stores_offset(const struct attach_object *object, enum backend_b
 // Express, clause 2.4.1).
 static void stores_await(struct attach_thread *thread, const struct attach_object *object)
 {
-    const struct attach_process *process = thread->process;
+    struct attach_process *process = thread->process;
     enum backend_bar bar;
     uint64_t offset = stores_offset(object, &bar), value;
     if ((process->stored_bars & UINT64_C(1) << bar) == 0) {
         return;
     }
+    process->draining++;
     for (unsigned i = 0; i < ATTACH_SLOTS; i++) {
         if (process->threads[i] != NULL) {
             host_core_drain(process->threads[i]->core);
         }
     }
+    process->draining--;
+    sim_condition_signal(process->server->sim, &process->owns.ended);
     (void)thread->backend.ops.read(&thread->backend, bar, offset, 4, &value);
 }
 
@@ -286,6 +289,15 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
     object_remove(process, object);
     attach_memory_unname(thread, &copy);
     return 0;
+}
+
+void attach_cores_await(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    const struct sim_wait_reason reason = {thread->name, "other threads that wait for its stores", 0, 0};
+    while (process->draining > 0) {
+        (void)sim_condition_wait(process->server->sim, &process->owns.ended, SIM_NEVER_PS, &reason);
+    }
 }
 
 void attach_objects_clear(struct attach_thread *thread)

@@ -66,7 +66,7 @@ struct attach_owned {
     struct attach_object *list;
     size_t count, room;
     uint64_t serials;
-    sim_condition_t ended; // one has ended, or is within reach again
+    sim_condition_t ended; // one has ended, or is within reach again, or stores have arrived
 };
 
 void attach_owned_init(struct attach_owned *owns);
@@ -82,6 +82,8 @@ int64_t attach_object_keep(struct attach_thread *thread, const struct attach_obj
 // Destroys an object at the request of the process. -EINVAL: the process has no such object. -EBUSY: it is in use.
 int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu,
                               uint64_t number);
+// Call before a thread's core is destroyed: waits for other threads that wait for its stores.
+void attach_cores_await(struct attach_thread *thread);
 // Destroys everything that the process has, in the order in which the drivers allow it, after its last request.
 void attach_objects_clear(struct attach_thread *thread);
 

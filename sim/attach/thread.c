@@ -277,6 +277,7 @@ static void process_end_await(struct attach_thread *thread)
 void attach_thread_leave(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
+    attach_cores_await(thread);
     if (process->ended && process->thread_count == 1) {
         attach_objects_clear(thread);
     }

@@ -163,7 +163,7 @@ bool askers_run(struct askers *askers, char *why, size_t why_bytes)
     }
     if (outcome != SIM_RUN_DONE || !all_ended(askers)) {
         size_t begun = (size_t)snprintf(why, why_bytes, "outcome %d, ", (int)outcome);
-        attach_waiters_print(server, why + begun, why_bytes - begun);
+        (void)sim_describe_waiters(server->sim, why + begun, why_bytes - begun);
         return false;
     }
     unsigned packets = plat_machine_live_packets(server->machine);
