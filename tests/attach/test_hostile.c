@@ -6,6 +6,13 @@
 
 #include "tests/support/attach_fixture.h"
 
+// How many random programs are tried; ./tcasim test --long tries more.
+static unsigned programs(void)
+{
+    const char *more = getenv("TCASIM_HOSTILE_PROGRAMS");
+    return more != NULL ? (unsigned)atoi(more) : 10;
+}
+
 static void nothing_traced(void *ctx, const struct sim_trace_record *record)
 {
     const struct sim_trace_point *point = record->point;
@@ -117,14 +124,14 @@ TEST(AttachedHostile, TheBoardOfAParentIsOutOfReachForItsChild)
 
 TEST(AttachedHostile, RandomRequestsAndRingsAndMessagesLeaveTheOthersAlone)
 {
-    for (unsigned seed = 0; seed < 10; seed++) {
+    for (unsigned seed = 0; seed < programs(); seed++) {
         expect_harmless(seed);
     }
 }
 
 TEST(AttachedHostile, RandomStoresToTheBoardAsWellLeaveTheSimulatorAlone)
 {
-    for (unsigned seed = 100; seed < 110; seed++) {
+    for (unsigned seed = 100; seed < 100 + programs(); seed++) {
         expect_survived(seed);
     }
 }

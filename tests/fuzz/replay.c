@@ -1,11 +1,13 @@
-// Calls a target with each file of a corpus, and with what a cut or a wrong byte makes of it: "fuzz_NAME FOLDER".
+// Calls a target with each file of a corpus, and with what a cut or a wrong byte makes of it: "fuzz_NAME FOLDER"; or with
+// inputs of random bytes, which are the same each time: "fuzz_NAME --random COUNT".
 #include <dirent.h>
 #include <string.h>
 
 #include "fuzz.h"
+#include "sim/kernel/random.h"
 #include "sim/kernel/sim.h"
 
-enum { INPUT_MAX = 1 << 20, CUTS = 8 };
+enum { INPUT_MAX = 1 << 20, CUTS = 8, RANDOM_BYTES = 2000 };
 
 static size_t file_read(const char *folder, const char *name, uint8_t *data)
 {
@@ -42,8 +44,27 @@ static void call_variants(uint8_t *data, size_t size)
     }
 }
 
+static int random_call(uint64_t count)
+{
+    static uint8_t data[RANDOM_BYTES];
+    for (uint64_t seed = 0; seed < count; seed++) {
+        struct sim_random random;
+        sim_random_init(&random, seed, "fuzz");
+        size_t size = 1 + sim_random_below(&random, RANDOM_BYTES);
+        for (size_t i = 0; i < size; i++) {
+            data[i] = (uint8_t)sim_random_below(&random, 256);
+        }
+        call(data, size);
+    }
+    (void)printf("%llu random inputs\n", (unsigned long long)count);
+    return 0;
+}
+
 static int replay(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--random") == 0) {
+        return random_call(strtoull(argv[2], NULL, 10));
+    }
     struct dirent **entries;
     int count = argc == 2 ? scandir(argv[1], &entries, NULL, alphasort) : -1, called = 0;
     uint8_t *data = malloc(INPUT_MAX);
