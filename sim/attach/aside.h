@@ -8,6 +8,6 @@
 typedef void (*attach_aside_fn)(void *ctx, char *text, size_t room);
 
 // Calls work in a child of the simulator and returns what it has written to `text`, which ends with NUL. The child sees
-// the simulator's memory as it is, and changes none of it. Returns in ten seconds at the latest. false: the work did not
-// end well; text is empty.
+// the simulator's memory as it is, and changes none of it. Returns in ten seconds of real time at the latest, which
+// decides nothing but the text. false: the work did not end well; text is empty.
 bool attach_aside(attach_aside_fn work, void *ctx, char *text, size_t room);

@@ -121,15 +121,17 @@ bool attach_reach_has(struct attach_process *process, uint64_t address, uint64_t
 
 // --- the watch ------------------------------------------------------------------------------------------------------
 
-enum { LOOK_MS = 200, GRACE_MS = 3000 };
+enum { GRACE_MS = 3000 }; // for the kernel to end a process that was killed
 
 // pidfd: of the process whose call the simulator is in; 0: none. calls: how many there were. Written by the simulator's
 // thread, read by the one that watches.
 struct attach_watchdog {
     _Atomic int pidfd;
+    _Atomic bool struck; // a process was killed: another run may differ
     _Atomic uint64_t calls;
     const char *_Atomic name;
     uint64_t limit_ms;
+    uint32_t percent; // of the constants of real_time.h
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t stopped;
@@ -141,7 +143,7 @@ static bool rest(struct attach_watchdog *dog)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOOK_MS * 1000000L;
+    until.tv_nsec += (long)(attach_real_time(dog->percent, ATTACH_REAL_WATCHDOG_LOOK_MS) * 1000000);
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
     (void)pthread_mutex_lock(&dog->lock);
@@ -171,6 +173,7 @@ static void *watchdog_main(void *arg)
                     atomic_load(&dog->name), (unsigned long long)(dog->limit_ms / 1000));
             (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
             killed = true;
+            atomic_store(&dog->struck, true);
         } else if (killed && now_ms - since_ms > dog->limit_ms + GRACE_MS) {
             fprintf(stderr, "tcasim: the kernel still waits for that memory; the run ends without results\n");
             _exit(EXIT_FAILURE); // the process of scratch.c removes what is left
@@ -187,6 +190,7 @@ bool attach_watchdog_start(struct attach_server *server)
         return false;
     }
     dog->limit_ms = server->options->wall_limit_ms;
+    dog->percent = server->real_percent;
     (void)pthread_mutex_init(&dog->lock, NULL);
     (void)pthread_cond_init(&dog->stopped, NULL);
     (void)sigfillset(&all);
@@ -232,5 +236,8 @@ void attach_reach_end(const struct attach_process *process)
         atomic_store_explicit(&dog->pidfd, 0, memory_order_release);
         atomic_store_explicit(&dog->calls, atomic_load_explicit(&dog->calls, memory_order_relaxed) + 1,
                               memory_order_release);
+        if (atomic_load_explicit(&dog->struck, memory_order_relaxed)) {
+            attach_outside_note(process->server, ATTACH_RUN_OUTSIDE_CLOCK);
+        }
     }
 }

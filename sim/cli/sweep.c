@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sim/cli/engine.h"
 #include "sim/cli/point.h"
@@ -89,15 +90,15 @@ static enum cli_exit points_merge(struct cli_sweep *sweep, report_t *report)
     return worst;
 }
 
-// Without it no point can be kept, so none is measured.
-static bool folder_make(const struct cli_sweep *sweep)
+// Something else in place of the folder of the points: none can be kept, so none is measured.
+static bool folder_is_possible(const struct cli_sweep *sweep)
 {
-    char error[PATH_MAX + 256] = "";
-    bool made = report_directory_create(sweep->directory, error, sizeof error) == SIM_OK;
-    if (!made) {
-        cli_error("%s", error);
+    struct stat about;
+    bool possible = stat(sweep->directory, &about) != 0 || S_ISDIR(about.st_mode);
+    if (!possible) {
+        cli_error("%s: not a directory", sweep->directory);
     }
-    return made;
+    return possible;
 }
 
 static bool any_measured(const struct cli_sweep *sweep)
@@ -115,7 +116,7 @@ enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct 
     struct cli_sweep sweep;
     enum cli_engine_end end = CLI_ENGINE_REFUSED;
     *merged_out = false;
-    if (cli_sweep_init(&sweep, job) && folder_make(&sweep) && points_name(&sweep)) {
+    if (cli_sweep_init(&sweep, job) && folder_is_possible(&sweep) && points_name(&sweep)) {
         sweep.progress = progress;
         end = job->engine->measure(&sweep);
         cli_progress_fini(progress);

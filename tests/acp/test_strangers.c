@@ -58,13 +58,13 @@ static void expect_ranks_meet(struct acprun_meeting *meeting)
     }
     take(meeting);
     for (uint32_t i = 0; i < RANKS; i++) {
-        ASSERT_TRUE(recv(ranks[i], &header, sizeof header, MSG_DONTWAIT) == (ssize_t)sizeof header);
+        ASSERT_EQ(recv(ranks[i], &header, sizeof header, MSG_DONTWAIT), (ssize_t)sizeof header);
         EXPECT_EQ(header.bytes, RANKS);
         EXPECT_TRUE(acp_wire_receive(ranks[i], all, RANKS));
         EXPECT_MEMEQ(all, "ab", RANKS);
         (void)close(ranks[i]);
     }
-    EXPECT_TRUE(meeting->failure == NULL);
+    EXPECT_NULL(meeting->failure);
 }
 
 TEST(AcpStrangers, OneSilentByteKeepsNobodyWaiting)

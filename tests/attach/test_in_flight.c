@@ -73,7 +73,7 @@ TEST(InFlight, TheTableOfTheDocumentIsThatOfTheCode)
     changes_add(text, sizeof text);
     FILE *file = fopen(TCASIM_SOURCE_DIR "/docs/ownership.md", "re");
     ASSERT_NOT_NULL(file);
-    ASSERT_TRUE(getdelim(&document, &size, '\0', file) > 0);
+    ASSERT_GT(getdelim(&document, &size, '\0', file), 0);
     (void)fclose(file);
     char *begin = strstr(document, "<!-- in flight -->\n") + strlen("<!-- in flight -->\n");
     *strstr(begin, "<!-- end -->") = '\0';
@@ -94,7 +94,7 @@ TEST(InFlight, EachCommandThatDropsANameOfMemoryWaitsForTheAdapter)
 #undef REQUEST
 #undef COMMAND
     EXPECT_TRUE(settles(HCA_CMD_CQ_RESIZE)); // the only command that changes what an object names
-    EXPECT_TRUE((hca_command_info(HCA_CMD_QP_MODIFY)->traits & HCA_SETTLES_RESET) != 0);
+    EXPECT_NE(hca_command_info(HCA_CMD_QP_MODIFY)->traits & HCA_SETTLES_RESET, 0);
 }
 
 TEST(InFlight, MemoryOfEachKindWaitsForCopiesAndWhatIsStoredToForStores)
@@ -147,8 +147,8 @@ static void region_end(struct attach_thread *thread)
 TEST(InFlight, MemoryEndsOnceIfItsLastUserEndsWhileItIsFreed)
 {
     script_run(&(struct script){.first = free_while_a_kernel_runs, .first_too = region_end});
-    EXPECT_TRUE(shared.ended_us < 200);
-    EXPECT_TRUE(shared.freed_us >= 1000);
+    EXPECT_LT(shared.ended_us, 200);
+    EXPECT_GE(shared.freed_us, 1000);
 }
 
 // --- copies ----------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ static void queue_end(struct attach_thread *thread)
 TEST(InFlight, FreeingMemoryWaitsForTheWorkOfAQueueThatIsBeingDestroyed)
 {
     script_run(&(struct script){.first = free_beside_the_end_of_the_queue, .first_too = queue_end});
-    EXPECT_TRUE(shared.freed_us >= 500);
+    EXPECT_GE(shared.freed_us, 500);
 }
 
 static void free_the_target_of_a_peer(struct attach_thread *thread)
@@ -201,7 +201,7 @@ static void free_the_target_of_a_peer(struct attach_thread *thread)
 TEST(InFlight, FreeingDeviceMemoryWaitsForTheCopiesOfItsPeers)
 {
     script_run(&(struct script){.first = free_the_target_of_a_peer});
-    EXPECT_TRUE(shared.freed_us >= 500);
+    EXPECT_GE(shared.freed_us, 500);
 }
 
 // --- the adapter -----------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ static void resize(struct attach_thread *thread)
     EXPECT_EQ(script_command(thread, &command), 0);
     memcpy(there, ring, PAGE);
     later(thread);
-    EXPECT_EQ(memcmp(there, ring, PAGE), 0);
+    EXPECT_MEMEQ(there, ring, PAGE);
     EXPECT_NE(there[0], 0x5a); // the entry that tells of the new ring
 }
 
@@ -296,7 +296,7 @@ static void page_free_after_a_doorbell(struct attach_thread *thread)
     unsigned char before[sizeof(struct hca_cqe)];
     memcpy(before, entries, sizeof before);
     later(thread);
-    EXPECT_EQ(memcmp(before, entries, sizeof before), 0); // nobody has posted to the new queue pair
+    EXPECT_MEMEQ(before, entries, sizeof before); // nobody has posted to the new queue pair
 }
 
 TEST(InFlight, ADoorbellOfAPageThatWasFreedRingsNothing)

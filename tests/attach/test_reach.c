@@ -101,7 +101,8 @@ TEST(Reach, MemoryOfAProcessThatHasEndedIsNeitherReadNorWritten)
 TEST(Reach, AProcessThatKeepsTheSimulatorInACallIsKilled)
 {
     const struct attach_run_options options = {.wall_limit_ms = 300};
-    struct attach_server server = {.options = &options};
+    struct attach_run_result result = {0};
+    struct attach_server server = {.options = &options, .result = &result, .real_percent = 100};
     struct attach_process process = {.server = &server, .name = "slow"};
     pid_t child;
     int status;
@@ -112,7 +113,9 @@ TEST(Reach, AProcessThatKeepsTheSimulatorInACallIsKilled)
     EXPECT_EQ(waitpid(child, &status, 0), child);
     attach_reach_end(&process);
     attach_watchdog_stop(&server);
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), SIGKILL);
+    EXPECT_EQ(result.outside, ATTACH_RUN_OUTSIDE_CLOCK);
     close(process.reach.pidfd);
     close(connection);
 }

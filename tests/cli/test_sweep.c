@@ -222,7 +222,7 @@ TEST(SweepRun, LeavesEarlierResultsIfItsPointsCannotBeKept)
     process_file_write(&process, "out/points", "a file\n");
     process_run(&process, "run s.yaml --out out");
     EXPECT_EQ(process.status, 2);
-    EXPECT_STREQ(process.errors, "tcasim: cannot create the directory out/points: Not a directory\n");
+    EXPECT_STREQ(process.errors, "tcasim: out/points: not a directory\n");
     char *data = process_file_read(&process, "out/data.csv");
     EXPECT_STREQ(data, "earlier\n");
     free(data);
