@@ -1,6 +1,5 @@
 #include "sim/attach/aside.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,9 +10,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LIMIT_S = 10 };
+enum { LIMIT_S = 10, END_MS = 1000 };
 #define MEMORY_BYTES (UINT64_C(2) << 30) // more than it has at its beginning
 
 static void limits_set(void)
@@ -57,6 +57,15 @@ static bool text_read(int from, char *text, size_t room)
     return got == room;
 }
 
+// A child that waits in the kernel for a file of FUSE cannot be killed; it is left behind.
+static void child_await(pid_t child)
+{
+    const struct timespec look = {.tv_nsec = 1000000};
+    for (unsigned i = 0; i < END_MS && waitpid(child, NULL, WNOHANG) == 0; i++) {
+        (void)nanosleep(&look, NULL);
+    }
+}
+
 bool attach_aside(attach_aside_fn work, void *ctx, char *text, size_t room)
 {
     int ends[2];
@@ -73,8 +82,7 @@ bool attach_aside(attach_aside_fn work, void *ctx, char *text, size_t room)
     close(ends[0]);
     if (child > 0) {
         (void)kill(child, SIGKILL);
-        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-        }
+        child_await(child);
     }
     text[good ? room - 1 : 0] = '\0';
     return good;

@@ -138,20 +138,43 @@ bool attach_memory_name(struct attach_process *process, struct attach_object *ob
     return true;
 }
 
+static void in_flight_await(struct attach_thread *thread, const struct attach_object *object);
+
 void attach_memory_unname(struct attach_thread *thread, struct attach_object *object)
 {
     struct attach_process *process = thread->process;
     unsigned count = object->name_count;
     object->name_count = 0;
     for (unsigned i = 0; i < count; i++) {
-        struct attach_object *memory = object_of_serial(process, object->names[i]);
+        const uint64_t serial = object->names[i];
+        struct attach_object *memory = object_of_serial(process, serial);
         memory->users--;
+        sim_condition_signal(process->server->sim, &process->owns.ended);
         if (memory->users == 0 && memory->kept) {
+            memory->kept = false; // this thread ends it
+            in_flight_await(thread, memory);
+            memory = object_of_serial(process, serial);
             const struct attach_object freed = *memory;
             object_remove(process, memory);
             (void)attach_object_destroy(thread, &freed);
         }
     }
+}
+
+bool attach_device_name(struct attach_process *process, struct attach_object *object, uint32_t gpu, uint64_t address,
+                        uint64_t bytes)
+{
+    for (size_t i = 0; i < process->owns.count; i++) {
+        struct attach_object *memory = &process->owns.list[i];
+        uint64_t offset = address - memory->bus_address, whole = gpu_pages_bytes(memory->bytes);
+        if (memory->kind == OBJECT_GPU_MEMORY && memory->gpu == gpu && !memory->leaving && offset < whole &&
+            bytes <= whole - offset) {
+            memory->users++;
+            object->names[object->name_count++] = memory->serial;
+            return true;
+        }
+    }
+    return false;
 }
 
 // --- what is in flight -----------------------------------------------------------------------------------------------
@@ -197,18 +220,24 @@ static void copies_await(struct attach_thread *thread)
     }
 }
 
-// Where stores to the object go.
-static uint64_t stores_offset(const struct attach_object *object, enum backend_bar *bar_out)
+static uint64_t bit_of(enum backend_bar bar)
 {
+    return UINT64_C(1) << bar;
+}
+
+// Where stores to the object go: an address that can be read, and all BARs that lead there.
+static uint64_t stores_offset(const struct attach_object *object, enum backend_bar *bar_out, uint64_t *bars_out)
+{
+    *bar_out = object->kind == OBJECT_UAR       ? BACKEND_BAR_HCA_UAR
+               : object->kind == OBJECT_GPU_PIN ? (enum backend_bar)(BACKEND_BAR_GPU0 + object->gpu)
+                                                : BACKEND_BAR_REGISTERS;
+    *bars_out = bit_of(*bar_out) | (object->kind == OBJECT_BOARD ? bit_of(BACKEND_BAR_WINDOW) : 0);
     switch (object->kind) {
     case OBJECT_UAR:
-        *bar_out = BACKEND_BAR_HCA_UAR;
         return object->number * HCA_UAR_BYTES;
     case OBJECT_GPU_PIN:
-        *bar_out = (enum backend_bar)(BACKEND_BAR_GPU0 + object->gpu);
         return object->number & ~UINT64_C(3);
     default:
-        *bar_out = BACKEND_BAR_REGISTERS;
         return PEACH2_CHIP_BASE + PEACH2_CHIP_ID;
     }
 }
@@ -220,8 +249,8 @@ static void stores_await(struct attach_thread *thread, const struct attach_objec
 {
     struct attach_process *process = thread->process;
     enum backend_bar bar;
-    uint64_t offset = stores_offset(object, &bar), value;
-    if ((process->stored_bars & UINT64_C(1) << bar) == 0) {
+    uint64_t bars, offset = stores_offset(object, &bar, &bars), value;
+    if ((process->stored_bars & bars) == 0) {
         return;
     }
     process->draining++;
@@ -260,6 +289,17 @@ int64_t attach_object_keep(struct attach_thread *thread, const struct attach_obj
     return status;
 }
 
+// Waits until no request that takes time names the memory, and for what such requests have begun.
+static void submissions_await(struct attach_thread *thread, uint64_t serial)
+{
+    struct attach_process *process = thread->process;
+    const struct sim_wait_reason reason = {thread->name, "the end of a submission", 0, 0};
+    while (object_of_serial(process, serial)->users > 0) {
+        (void)sim_condition_wait(process->server->sim, &process->owns.ended, SIM_NEVER_PS, &reason);
+    }
+    in_flight_await(thread, object_of_serial(process, serial));
+}
+
 int64_t attach_object_release(struct attach_thread *thread, enum attach_object_kind kind, uint32_t gpu, uint64_t number)
 {
     struct attach_process *process = thread->process;
@@ -274,6 +314,10 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
     object->leaving = true;
     in_flight_await(thread, object);
     object = object_of_serial(process, serial); // it is still there: only this thread ends it
+    if (kind == OBJECT_GPU_MEMORY && object->users > 0) { // by submissions that wait for room in their queues
+        submissions_await(thread, serial);
+        object = object_of_serial(process, serial);
+    }
     if (object->users > 0) {
         object->kept = true; // attach_memory_unname destroys it
         return 0;

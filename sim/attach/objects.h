@@ -94,5 +94,8 @@ bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_addr
 // of them is not in one piece of such memory, and the object names none of them.
 bool attach_memory_name(struct attach_process *process, struct attach_object *object,
                         const struct attach_bus_range *ranges, unsigned count);
+// The same for a range of device memory: it stays as long.
+bool attach_device_name(struct attach_process *process, struct attach_object *object, uint32_t gpu, uint64_t address,
+                        uint64_t bytes);
 // Ends this. Memory that was freed in the meantime is destroyed if nothing else names it.
 void attach_memory_unname(struct attach_thread *thread, struct attach_object *object);

@@ -123,10 +123,11 @@ bool attach_reach_has(struct attach_process *process, uint64_t address, uint64_t
 
 enum { GRACE_MS = 3000 }; // for the kernel to end a process that was killed
 
-// pidfd: of the process whose call the simulator is in; 0: none. calls: how many there were. Written by the simulator's
-// thread, read by the one that watches.
+// pidfd: of the process whose call the simulator is in; -1: none. calls: how many there were. Written by the simulator's
+// thread, read by the one that watches. While that one strikes, the simulator's thread does not go on.
 struct attach_watchdog {
     _Atomic int pidfd;
+    _Atomic bool strikes;
     _Atomic bool struck; // a process was killed: another run may differ
     _Atomic uint64_t calls;
     const char *_Atomic name;
@@ -155,25 +156,40 @@ static bool rest(struct attach_watchdog *dog)
     return over;
 }
 
+// Kills the process if the simulator is still in that call. false: it is not.
+static bool strike(struct attach_watchdog *dog, int pidfd, uint64_t call, char *name, size_t bytes)
+{
+    (void)pthread_mutex_lock(&dog->lock);
+    atomic_store(&dog->strikes, true);
+    bool same = atomic_load(&dog->calls) == call && atomic_load(&dog->pidfd) == pidfd;
+    if (same) {
+        snprintf(name, bytes, "%s", atomic_load(&dog->name));
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        atomic_store(&dog->struck, true);
+    }
+    atomic_store(&dog->strikes, false);
+    (void)pthread_mutex_unlock(&dog->lock);
+    return same;
+}
+
 static void *watchdog_main(void *arg)
 {
     struct attach_watchdog *dog = arg;
     uint64_t call = 0, since_ms = attach_real_ms();
     bool killed = false;
+    char name[48];
     while (!rest(dog)) {
         int pidfd = atomic_load(&dog->pidfd);
         uint64_t calls = atomic_load(&dog->calls), now_ms = attach_real_ms();
-        if (pidfd == 0 || calls != call) {
+        if (pidfd == -1 || calls != call) {
             call = calls;
             since_ms = now_ms;
             killed = false;
-        } else if (!killed && now_ms - since_ms > dog->limit_ms) {
+        } else if (!killed && now_ms - since_ms > dog->limit_ms && strike(dog, pidfd, call, name, sizeof name)) {
             fprintf(stderr,
                     "tcasim: %s: its memory has not come for %llu s (userfaultfd, a file of FUSE?); it is killed\n",
-                    atomic_load(&dog->name), (unsigned long long)(dog->limit_ms / 1000));
-            (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+                    name, (unsigned long long)(dog->limit_ms / 1000));
             killed = true;
-            atomic_store(&dog->struck, true);
         } else if (killed && now_ms - since_ms > dog->limit_ms + GRACE_MS) {
             fprintf(stderr, "tcasim: the kernel still waits for that memory; the run ends without results\n");
             _exit(EXIT_FAILURE); // the process of scratch.c removes what is left
@@ -189,6 +205,7 @@ bool attach_watchdog_start(struct attach_server *server)
     if (dog == NULL) {
         return false;
     }
+    atomic_store(&dog->pidfd, -1);
     dog->limit_ms = server->options->wall_limit_ms;
     dog->percent = server->real_percent;
     (void)pthread_mutex_init(&dog->lock, NULL);
@@ -233,9 +250,12 @@ void attach_reach_end(const struct attach_process *process)
 {
     struct attach_watchdog *dog = process->server->watchdog;
     if (dog != NULL) {
-        atomic_store_explicit(&dog->pidfd, 0, memory_order_release);
-        atomic_store_explicit(&dog->calls, atomic_load_explicit(&dog->calls, memory_order_relaxed) + 1,
-                              memory_order_release);
+        atomic_store_explicit(&dog->pidfd, -1, memory_order_release);
+        (void)atomic_fetch_add(&dog->calls, 1);
+        if (atomic_load(&dog->strikes)) { // until it has seen that the call is over, or has killed the process
+            (void)pthread_mutex_lock(&dog->lock);
+            (void)pthread_mutex_unlock(&dog->lock);
+        }
         if (atomic_load_explicit(&dog->struck, memory_order_relaxed)) {
             attach_outside_note(process->server, ATTACH_RUN_OUTSIDE_CLOCK);
         }

@@ -2,9 +2,9 @@
 // the room.
 //
 // - A process is known by a descriptor that the kernel gave when it connected, never by its number alone: the machine
-//   may give the number to a process outside of the run. Whoever uses the number (process_vm_readv, /proc/PID, ptrace)
-//   asks attach_reach_lives: a number is not given again before the kernel has gone through all others, which takes
-//   longer than the interval of that check.
+//   may give the number to a process outside of the run. Whoever reads or writes memory by the number, or decides by it
+//   what a process may do, asks attach_reach_lives: a number is not given again before the kernel has gone through all
+//   others, which takes longer than the interval of that check. States and names that messages show are read without.
 // - A program can make some calls of the kernel last: its memory may come from a FUSE file or userfaultfd. Such a call
 //   is made between attach_reach_begin and attach_reach_end. If it lasts longer than the wall limit, a thread that
 //   watches the simulator kills the process, and the run ends.

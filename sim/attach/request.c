@@ -59,6 +59,16 @@ int64_t attach_serve_nothing(struct attach_thread *thread, const struct attach_a
     return 0;
 }
 
+// Memory behind a window on a GPU stays as long as a load from it is under way. false: the process has no such window.
+static bool window_name(struct attach_process *process, struct attach_object *load, uint64_t bar, uint64_t offset,
+                        uint64_t bytes)
+{
+    const struct plat_backend_inproc *node = plat_machine_backend(process->server->machine, process->node);
+    const struct attach_bus_range range = {node->bars[bar].base + offset, bytes};
+    bool gpu = bar >= BACKEND_BAR_GPU0 && bar < BACKEND_BAR_GPU0 + BACKEND_GPUS_MAX;
+    return !gpu || attach_memory_name(process, load, &range, 1);
+}
+
 int64_t attach_serve_read(struct attach_thread *thread, const struct attach_args_read *args,
                           struct attach_reply_read *reply)
 {
@@ -67,7 +77,14 @@ int64_t attach_serve_read(struct attach_thread *thread, const struct attach_args
     if (!whole || !attach_bar_allowed(thread->process, args->bar, args->offset, bytes)) {
         return -EINVAL;
     }
-    return thread->backend.ops.read(&thread->backend, (enum backend_bar)args->bar, args->offset, bytes, &reply->value);
+    struct attach_object load = {.kind = OBJECT_KINDS};
+    if (!window_name(thread->process, &load, args->bar, args->offset, bytes)) {
+        return -EINVAL;
+    }
+    int status =
+        thread->backend.ops.read(&thread->backend, (enum backend_bar)args->bar, args->offset, bytes, &reply->value);
+    attach_memory_unname(thread, &load);
+    return status;
 }
 
 static bool program_write(struct attach_process *process, uint64_t address, const void *data, size_t bytes)
@@ -86,13 +103,19 @@ int64_t attach_serve_read_combined(struct attach_thread *thread, const struct at
         !attach_bar_allowed(thread->process, args->bar, args->offset, bytes)) {
         return -EINVAL;
     }
-    unsigned char *data = malloc(bytes != 0 ? bytes : 1);
-    if (data == NULL) {
-        return -ENOMEM;
+    struct attach_object load = {.kind = OBJECT_KINDS};
+    unsigned char *data = calloc(1, bytes != 0 ? bytes : 1);
+    if (data == NULL || !window_name(thread->process, &load, args->bar, args->offset, bytes)) {
+        int64_t refused = data == NULL ? -ENOMEM : -EINVAL;
+        free(data);
+        return refused;
     }
     int64_t status =
         thread->backend.ops.read_combined(&thread->backend, (enum backend_bar)args->bar, args->offset, data, bytes);
-    if (args->address == 0) {
+    attach_memory_unname(thread, &load);
+    if (thread->process->ended) {
+        status = -EIO; // it has become another program, or is over: not all was loaded
+    } else if (args->address == 0) {
         memcpy(thread->slot->data, data, bytes);
     } else if (!program_write(thread->process, args->address, data, bytes)) {
         status = -EFAULT;
@@ -333,7 +356,7 @@ int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_ar
     struct attach_server *server = process->server;
     const uint64_t silent_ms = attach_real_time(server->real_percent, ATTACH_REAL_THREAD_STARTS_MS);
     unsigned before = process->thread_count;
-    uint64_t since_ms = attach_real_ms();
+    uint64_t since_ms = attach_real_ms(), began_ms = since_ms;
     while (process->thread_count == before) {
         attach_threads_find(server, true);
         (void)attach_process_check(process);
@@ -342,8 +365,8 @@ int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_ar
             since_ms = attach_real_ms();
             late = false;
         }
-        if (late && !process->ended) {
-            attach_stranger_note(thread, silent_ms);
+        if (!process->ended && (late || since_ms - began_ms > server->options->wall_limit_ms)) {
+            attach_stranger_note(thread, late ? silent_ms : since_ms - began_ms);
         }
         if (process->ended || attach_stopped(server) || late) {
             attach_outside_note(server, late && !process->ended ? ATTACH_RUN_OUTSIDE_CLOCK : 0);

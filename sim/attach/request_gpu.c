@@ -158,14 +158,37 @@ static bool submit_allowed(const struct attach_process *process, uint32_t gpu, c
     return work_allowed(process, gpu, work);
 }
 
+// Names the memory of work that is allowed.
+static void memory_name(struct attach_process *process, uint32_t gpu, const struct backend_gpu_work *work,
+                        struct attach_object *submission)
+{
+    uint64_t device = 0, other = 0;
+    bool copies = work->kind <= BACKEND_GPU_SET && extent(work->bytes, work->rows, work->device_pitch, &device) &&
+                  extent(work->bytes, work->rows, work->other_pitch, &other);
+    if (!copies) {
+        return;
+    }
+    (void)attach_device_name(process, submission, gpu, work->device_address, device);
+    if (work->kind == BACKEND_GPU_TO_DEVICE || work->kind == BACKEND_GPU_TO_HOST) {
+        const struct attach_bus_range range = {work->other_address, other};
+        (void)attach_memory_name(process, submission, &range, 1);
+    } else if (work->kind == BACKEND_GPU_INSIDE || work->kind == BACKEND_GPU_TO_PEER) {
+        uint32_t of = work->kind == BACKEND_GPU_TO_PEER ? work->peer : gpu;
+        (void)attach_device_name(process, submission, of, work->other_address, other);
+    }
+}
+
 int64_t attach_serve_gpu_submit(struct attach_thread *thread, const struct attach_args_gpu_submit *args,
                                 struct attach_reply_gpu_submit *reply)
 {
     struct backend_gpu_work work = args->work;
+    struct attach_object submission = {.kind = OBJECT_KINDS};
     if (!submit_allowed(thread->process, args->gpu, &work) || !attach_effect_set(thread->process, args->gpu, &work)) {
         return -EINVAL;
     }
+    memory_name(thread->process, args->gpu, &work, &submission); // it may wait for room in the queue
     int status = thread->backend.ops.gpu->submit(&thread->backend, args->gpu, args->queue, &work, &reply->ticket);
+    attach_memory_unname(thread, &submission);
     if (status != 0 && work.effect != NULL) {
         work.effect(work.effect_ctx, NULL);
     }

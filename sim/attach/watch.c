@@ -21,7 +21,7 @@
 enum { READY_MAX = 256, TERMINALS_MAX = 256 }; // at once
 // Descriptors that copies leave to the simulator itself: files, processes, the next message. LEAST: what each process may
 // have copies of.
-enum { RESERVED = 256, LEAST = ATTACH_WATCHES_MAX, SHARES = 4 };
+enum { RESERVED = 640, LEAST = ATTACH_WATCHES_MAX, SHARES = 4 };
 
 // The kernel's number of the file system that has this path; 0: there is none.
 static unsigned device_of(const char *path)

@@ -1,5 +1,6 @@
 // Memory is used again only after every user and every access in flight has ended (docs/ownership.md): what the end of
 // each kind of object waits for.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,37 @@ TEST(InFlight, FreeingDeviceMemoryWaitsForTheCopiesOfItsPeers)
     EXPECT_GE(shared.freed_us, 500);
 }
 
+enum { ROWS = 40000 }; // more than a queue holds
+
+static void rows_submit(struct attach_thread *thread)
+{
+    shared.memory = script_pinned(thread, 64 * PAGE);
+    shared.queue = script_gpu_queue(thread, 0);
+    const struct backend_gpu_work copy = {.kind = BACKEND_GPU_TO_HOST,
+                                          .device_address = script_device_memory(thread, 0, 4 * DEVICE_PAGE),
+                                          .other_address = shared.memory,
+                                          .bytes = 4,
+                                          .rows = ROWS,
+                                          .device_pitch = 4,
+                                          .other_pitch = 4};
+    EXPECT_EQ(script_submit(thread, 0, shared.queue, &copy), 0);
+    shared.ended_us = script_now_us(thread);
+    later(thread);
+}
+
+static void rows_free(struct attach_thread *thread)
+{
+    script_sleep_until_us(thread, 50); // the other thread waits for room
+    EXPECT_EQ(script_free(thread, shared.memory), 0);
+    EXPECT_NE(script_pinned(thread, 64 * PAGE), shared.memory);
+}
+
+TEST(InFlight, MemoryStaysUntilASubmissionThatWaitsForRoomHasEnded)
+{
+    script_run(&(struct script){.first = rows_submit, .first_too = rows_free});
+    EXPECT_GT(shared.ended_us, 100);
+}
+
 // --- the adapter -----------------------------------------------------------------------------------------------------
 
 static void resize(struct attach_thread *thread)
@@ -267,6 +299,30 @@ static void unpin(struct attach_thread *thread)
 TEST(InFlight, AWindowEndsAfterTheStoresOfAllThreadsHaveArrived)
 {
     script_run(&(struct script){.first = unpin, .first_too = store_long});
+}
+
+static void load_long(struct attach_thread *thread)
+{
+    script_sleep_until_us(thread, 50);
+    const union attach_args args = {.read_combined = {.bar = BACKEND_BAR_GPU0, .offset = window.offset, .bytes = PAGE}};
+    EXPECT_EQ(script_request(thread, ATTACH_OP_READ_COMBINED, &args), 0);
+}
+
+static void unpin_beside_a_load(struct attach_thread *thread)
+{
+    const union attach_args pin = {.gpu_pin = {0, script_device_memory(thread, 0, DEVICE_PAGE), DEVICE_PAGE}};
+    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_PIN, &pin), 0);
+    window.offset = thread->slot->reply.gpu_pin.offset;
+    script_sleep_until_us(thread, 51);
+    const union attach_args args = {.gpu_unpin = {0, window.offset}};
+    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_UNPIN, &args), -EBUSY);
+    script_sleep_until_us(thread, 500);
+    EXPECT_EQ(script_request(thread, ATTACH_OP_GPU_UNPIN, &args), 0);
+}
+
+TEST(InFlight, AWindowIsBusyWhileAThreadLoadsFromIt)
+{
+    script_run(&(struct script){.first = unpin_beside_a_load, .first_too = load_long});
 }
 
 // Takes no time, so the doorbell is still on its way.

@@ -36,13 +36,14 @@ struct acprun_meeting {
     uint8_t *all;          // messages, by process
     bool lost;             // a rank has closed its connection without acp_finalize
     uint32_t lost_process; // its process
+    uint64_t lost_ms;      // when it did
     const char *failure;   // why the ranks cannot continue; NULL: no failure
     bool aborted;          // a rank has called acp_abort
 };
 
 // -1 with errno. Sets the secret, and the variable of the environment by which ranks know it.
 int acprun_meeting_open(struct acprun_meeting *meeting, uint32_t ranks);
-// Waits until a message arrives or `wake` is readable, and handles it. most_ms: the timeout; -1: none. true: the
-// timeout passed.
+// Waits until a message arrives or `wake` is readable, and handles it. most_ms: the timeout; -1: none. true: a rank was
+// lost longer ago than that.
 bool acprun_meeting_wait(struct acprun_meeting *meeting, int wake, int most_ms);
 void acprun_meeting_close(struct acprun_meeting *meeting);

@@ -1,8 +1,8 @@
 // The ranks' connections to acprun: it collects a message of each process and sends all of them to every process
 // (boot_wire.h).
 //
-// Anybody may connect. Nothing that a connection does or omits keeps the others waiting: messages are taken as they
-// come, byte by byte if need be, and who has not shown the secret in ten seconds is sent away.
+// Anybody may connect. Nothing that a stranger does or omits keeps the ranks waiting: messages are taken as they come,
+// byte by byte if need be, and who has not shown the secret in ten seconds is sent away.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -134,6 +134,7 @@ static void member_gone(struct acprun_meeting *meeting, struct acprun_member *me
     if (member->has_number && !member->left && !meeting->lost) {
         meeting->lost = true;
         meeting->lost_process = member->number;
+        meeting->lost_ms = now_ms();
     }
 }
 
@@ -288,5 +289,5 @@ bool acprun_meeting_wait(struct acprun_meeting *meeting, int wake, int most_ms)
         }
     }
     free(fds);
-    return ready == 0 && !looks;
+    return most_ms >= 0 && meeting->lost && now_ms() - meeting->lost_ms >= (uint64_t)most_ms;
 }
