@@ -6,6 +6,7 @@
 #include <linux/major.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,6 +23,7 @@ enum { READY_MAX = 256, TERMINALS_MAX = 256 }; // at once
 // Descriptors that copies leave to the simulator itself: files, processes, the next message. LEAST: what each process may
 // have copies of.
 enum { RESERVED = 640, LEAST = ATTACH_WATCHES_MAX, SHARES = 4 };
+enum { MESSAGE_MAX = 253 }; // descriptors of a message (SCM_MAX_FD of Linux)
 
 // The kernel's number of the file system that has this path; 0: there is none.
 static unsigned device_of(const char *path)
@@ -36,29 +38,6 @@ bool attach_watches_init(struct attach_server *server)
     server->terminal_devices[1] = device_of("/dev/pts");
     server->watches = epoll_create1(EPOLL_CLOEXEC);
     return server->watches >= 0;
-}
-
-// Takes up to ATTACH_WATCHES_MAX descriptors of the last message. Anything else that a program sends is closed.
-static unsigned descriptors_take(const struct attach_process *process, int fds[ATTACH_WATCHES_MAX])
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * ATTACH_WATCHES_MAX)];
-    } control;
-    char byte[16];
-    struct iovec vector = {byte, sizeof byte};
-    struct msghdr header = {
-        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    if (recvmsg(process->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) {
-        return 0;
-    }
-    const struct cmsghdr *part = CMSG_FIRSTHDR(&header);
-    if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
-        return 0;
-    }
-    unsigned count = (unsigned)((part->cmsg_len - CMSG_LEN(0)) / sizeof *fds);
-    memcpy(fds, CMSG_DATA(part), count * sizeof *fds);
-    return count;
 }
 
 // How many more copies of its descriptors the simulator may have of a process: a quarter of what it may have at all, so
@@ -93,8 +72,12 @@ static void copy_close(const struct attach_process *process, int fd, bool is_soc
     pthread_attr_t detached;
     bool waits = is_socket && getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &bytes) == 0 && linger.l_onoff != 0;
     if (waits && pthread_attr_init(&detached) == 0) {
+        sigset_t all, before;
+        (void)sigfillset(&all);
+        (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the simulator's
         bool aside = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED) == 0 &&
                      pthread_create(&thread, &detached, close_run, (void *)(intptr_t)fd) == 0;
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
         (void)pthread_attr_destroy(&detached);
         if (aside) {
             return;
@@ -103,6 +86,35 @@ static void copy_close(const struct attach_process *process, int fd, bool is_soc
     attach_reach_begin(process); // a file of FUSE
     close(fd);
     attach_reach_end(process);
+}
+
+// Takes up to ATTACH_WATCHES_MAX descriptors of the last message. Anything else that a program sends is closed here: the
+// kernel would close what finds no room in the simulator's own call.
+static unsigned descriptors_take(const struct attach_process *process, int fds[ATTACH_WATCHES_MAX])
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * MESSAGE_MAX)];
+    } control;
+    char byte[16];
+    struct iovec vector = {byte, sizeof byte};
+    struct msghdr header = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    if (recvmsg(process->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) {
+        return 0;
+    }
+    const struct cmsghdr *part = CMSG_FIRSTHDR(&header);
+    if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
+        return 0;
+    }
+    int sent[MESSAGE_MAX];
+    unsigned count = (unsigned)((part->cmsg_len - CMSG_LEN(0)) / sizeof *sent);
+    memcpy(sent, CMSG_DATA(part), count * sizeof *sent);
+    while (count > ATTACH_WATCHES_MAX) {
+        copy_close(process, sent[--count], true);
+    }
+    memcpy(fds, sent, count * sizeof *fds);
+    return count;
 }
 
 // --- terminals ------------------------------------------------------------------------------------------------------
