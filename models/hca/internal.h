@@ -104,8 +104,8 @@ struct hca {
     struct hca_dma_queue dma[HCA_DMA_SOURCES];
     unsigned dma_next;
     struct hca_dma_read *dma_free, *dma_made;
-    struct pcie_tags tags;                  // owner: struct hca_dma_read
-    uint32_t tag_offsets[PCIE_TAGS_MAX];    // of the request in its read
+    struct pcie_tags tags;               // owner: struct hca_dma_read
+    uint32_t tag_offsets[PCIE_TAGS_MAX]; // of the request in its read
     // objects; numbers are indices, 0 is no object (except PDs)
     struct hca_pd *pds, *xrcds;
     struct hca_mr *mrs;
@@ -162,7 +162,7 @@ struct hca {
         uint64_t at_ps;
     } beside[2];
     uint32_t leaving; // streams of its own queue pairs
-    bool ends; // it is being destroyed
+    bool ends;        // it is being destroyed
 };
 
 // --- trace points ---------------------------------------------------------------------------------------------------
@@ -280,8 +280,8 @@ const struct hca_wqe_data *hca_wqe_segments(const struct hca_qp *qp, uint32_t co
 void hca_sender_init(hca_t *hca);
 void hca_sender_kick(struct hca_qp *qp);
 void hca_sender_advance(struct hca_qp *qp, uint32_t packets); // the send position, in the current request
-void hca_sender_worked(void *ctx);  // event of a queue pair: it has processed its request
-void hca_sender_resume(hca_t *hca); // there is room for a packet again
+void hca_sender_worked(void *ctx);                            // event of a queue pair: it has processed its request
+void hca_sender_resume(hca_t *hca);                           // there is room for a packet again
 // Starts the reads of a packet's payload.
 void hca_packet_gather(hca_t *hca, ib_packet_t *packet, enum hca_dma_source source, const struct hca_piece *pieces,
                        unsigned count);
@@ -308,30 +308,30 @@ bool hca_route_is_here(const hca_t *hca, const ib_packet_t *packet); // its GRH 
 void hca_requester_response(struct hca_qp *qp, ib_packet_t *packet); // does not keep the packet
 void hca_requester_sent(hca_t *hca, const ib_packet_t *packet);      // the last packet of a UC or UD request left
 void hca_requester_complete(struct hca_qp *qp);                      // completes what is finished and next in order
-void hca_requester_progress(struct hca_qp *qp, uint32_t psn);       // everything before psn is acknowledged
+void hca_requester_progress(struct hca_qp *qp, uint32_t psn);        // everything before psn is acknowledged
 void hca_requester_end(struct hca_qp *qp, enum hca_status status);   // ends the oldest request; sq.fault has the reason
 // Fails a request locally.
 void hca_request_fail(struct hca_qp *qp, uint32_t count, enum hca_status status, enum hca_fault fault);
 void hca_retry_from(struct hca_qp *qp, bool spend);
 void hca_retry_rnr(struct hca_qp *qp, unsigned timer_code);
 void hca_retry_progress(struct hca_qp *qp);
-void hca_retry_watch(struct hca_qp *qp); // a packet was sent: the timer runs
+void hca_retry_watch(struct hca_qp *qp);    // a packet was sent: the timer runs
 void hca_retry_postpone(struct hca_qp *qp); // the timer begins again
 void hca_retry_init(struct hca_qp *qp);
 void hca_retry_stop(struct hca_qp *qp);
 
 // --- stream.c, stream_path.c, stream_memory.c -----------------------------------------------------------------------
 
-bool hca_stream_fits(const struct hca_qp *qp, uint32_t packets); // a message of so many packets may go by stream
+bool hca_stream_fits(const struct hca_qp *qp, uint32_t packets);      // a message of so many packets may go by stream
 void hca_stream_beside(struct hca_qp *qp, const ib_packet_t *packet); // it sends or receives this packet
-bool hca_stream_has_beside(const struct hca_qp *qp); // others have short messages at present
+bool hca_stream_has_beside(const struct hca_qp *qp);                  // others have short messages at present
 // A packet was made, with this address and key of the responder: begins a stream behind it if possible.
 void hca_stream_request(struct hca_qp *qp, uint64_t address, uint32_t rkey);
 void hca_stream_response(struct hca_qp *qp, const struct hca_slot *slot);
 void hca_stream_drop(struct hca_stream *stream);              // if there is one
 void hca_streams_interrupt(hca_t *hca);                       // all that leave or arrive here
 void hca_streams_drop(struct hca_qp *qp);                     // of requests and responses
-bool hca_stream_is_expected(const struct hca_stream *stream);        // its receiver has accepted all before it
+bool hca_stream_is_expected(const struct hca_stream *stream); // its receiver has accepted all before it
 void hca_stream_path(struct hca_stream *stream, struct flow_path *path, const ib_packet_t *like);
 void hca_stream_arrives(void *hca, ib_end_t *end, struct flow_path *path, struct ib_stream *as_packets);
 // Its memory, as far as it is contiguous. false: packets will meet an error.

@@ -54,8 +54,8 @@ struct attach_watching {
     bool socket[ATTACH_WATCHES_MAX];
     bool of_others[ATTACH_WATCHES_MAX]; // someone outside of the run may make it ready
     unsigned others;                    // how many of those there are
-    bool ready;         // one of them is ready
-    bool blind;         // not all could be watched: the thread is woken whenever anything may have changed
+    bool ready;                         // one of them is ready
+    bool blind; // not all could be watched: the thread is woken whenever anything may have changed
 };
 
 // Waits that the observer does not know of yet, by enum observe_wait.
@@ -77,13 +77,13 @@ struct attach_thread {
     struct attach_futex futex;
     struct poll_loop loop;
     struct known_loop *known; // NULL: it had none yet
-    bool flushes;        // its last call only emptied a full list
-    bool fast_forwarded; // over iterations of its loop
+    bool flushes;             // its last call only emptied a full list
+    bool fast_forwarded;      // over iterations of its loop
     struct attach_shared shared;
-    uint32_t number;   // of sim_thread_take_turns
+    uint32_t number; // of sim_thread_take_turns
     struct attach_late {
         uint64_t waits, longest_ps;
-    } late; // what was skipped of loops that were learned
+    } late;            // what was skipped of loops that were learned
     uint64_t ahead_ps; // how far simulated time is ahead of the thread's own time
     struct attach_asks asks;
     struct attach_waits waits;

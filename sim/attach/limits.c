@@ -247,11 +247,12 @@ static void time_note(struct attach_thread *thread)
         attach_thread_title(thread, title, sizeof title);
         observe_time_print(now_ps, at, sizeof at);
         attach_outside_note(server, ATTACH_RUN_OUTSIDE_CLOCK);
-        attach_fail(server,
-                    "livelock: no simulated time has passed for %llu s of real time, at %s, in which programs made %llu "
-                    "calls; the last one is of %s: %s",
-                    (unsigned long long)(elapsed_ms / 1000), at, (unsigned long long)still->moved_calls, title,
-                    thread->asks.what);
+        attach_fail(
+            server,
+            "livelock: no simulated time has passed for %llu s of real time, at %s, in which programs made %llu "
+            "calls; the last one is of %s: %s",
+            (unsigned long long)(elapsed_ms / 1000), at, (unsigned long long)still->moved_calls, title,
+            thread->asks.what);
     }
 }
 

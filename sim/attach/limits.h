@@ -31,9 +31,10 @@ struct attach_still {
     // used_ms: processor time of the run after half of --wall-limit. used_since_ms: `since_ms` then; looked_ms: how long the
     // run was still when that time was last read.
     uint64_t used_ms, used_since_ms, looked_ms;
-    uint64_t moved_ps, moved_ms; // the last simulated time at which a call came, and the real time of the first one then
-    uint64_t moved_calls;        // that came since
-    uint64_t strangers_ms;       // real time of waits for threads that were announced and did not come
+    uint64_t moved_ps,
+        moved_ms;          // the last simulated time at which a call came, and the real time of the first one then
+    uint64_t moved_calls;  // that came since
+    uint64_t strangers_ms; // real time of waits for threads that were announced and did not come
 };
 
 // How a process ended that was killed, that left queue pairs, or that is a program with another status than 0.
@@ -57,7 +58,7 @@ struct attach_ends {
 // Reads a file of /proc/<pid> as text. Returns its length; -1: it does not exist.
 ssize_t attach_proc_read(pid_t pid, const char *name, char *text_out, size_t bytes);
 unsigned long attach_processor_ticks(pid_t pid); // processor time of a process, in ticks of _SC_CLK_TCK; 0: it is gone
-char attach_state(pid_t pid, pid_t tid); // proc(5), /proc/<pid>/stat; 'X': the thread does not exist
+char attach_state(pid_t pid, pid_t tid);         // proc(5), /proc/<pid>/stat; 'X': the thread does not exist
 // Does the thread compute, wait for a disk, or was it stopped by a tracer? false: it sleeps, or does not exist.
 bool attach_state_runs(char state);
 bool attach_runs(pid_t pid, pid_t tid);

@@ -313,7 +313,7 @@ int64_t attach_object_release(struct attach_thread *thread, enum attach_object_k
     const uint64_t serial = object->serial;
     object->leaving = true;
     in_flight_await(thread, object);
-    object = object_of_serial(process, serial); // it is still there: only this thread ends it
+    object = object_of_serial(process, serial);           // it is still there: only this thread ends it
     if (kind == OBJECT_GPU_MEMORY && object->users > 0) { // by submissions that wait for room in their queues
         submissions_await(thread, serial);
         object = object_of_serial(process, serial);

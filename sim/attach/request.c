@@ -132,9 +132,9 @@ int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach
     struct attach_process *process = thread->process;
     struct attach_object wait = {.kind = OBJECT_KINDS};
     const struct attach_bus_range word = {bus_address, sizeof(uint64_t)};
-    bool known = bus_address != 0 ? attach_memory_name(process, &wait, &word, 1)
-                                  : host_memory_pinned_address(thread->backend.memory, &process->owner, args->address,
-                                                               &bus_address);
+    bool known = bus_address != 0
+                     ? attach_memory_name(process, &wait, &word, 1)
+                     : host_memory_pinned_address(thread->backend.memory, &process->owner, args->address, &bus_address);
     if (!known || bus_address % sizeof(uint64_t) != 0) {
         attach_memory_unname(thread, &wait);
         return -EINVAL;
@@ -146,8 +146,8 @@ int64_t attach_serve_wait_word(struct attach_thread *thread, const struct attach
     bool came =
         host_core_poll(thread->core, bus_address, args->mask, args->value, attach_alarm_before(process, deadline_ps));
     attach_memory_unname(thread, &wait);
-    bool there = args->bus_address != 0 || host_memory_pinned_address(thread->backend.memory, &process->owner,
-                                                                      args->address, &bus_address);
+    bool there = args->bus_address != 0 ||
+                 host_memory_pinned_address(thread->backend.memory, &process->owner, args->address, &bus_address);
     return !there ? -EFAULT : came ? 0 : sim_now_ps(sim) < deadline_ps ? -EINTR : -ETIMEDOUT;
 }
 
@@ -279,8 +279,8 @@ int64_t attach_serve_memory_check(struct attach_thread *thread, const struct att
 {
     uint64_t address = args->address, bytes = args->bytes;
     (void)reply;
-    bool there = bytes == 0 || (address + bytes > address &&
-                                attach_reach_has(thread->process, address, bytes, args->writable != 0));
+    bool there = bytes == 0 ||
+                 (address + bytes > address && attach_reach_has(thread->process, address, bytes, args->writable != 0));
     return there ? 0 : -EFAULT;
 }
 

@@ -23,7 +23,7 @@ static const struct {
     enum hca_command_id destroy;
 } objects[HCA_OBJECTS] = {
     [HCA_OBJECT_DEVICE] = {OBJECT_KINDS, HCA_COMMANDS},
-#define COMMAND(ID, end)                      [HCA_OBJECT_##ID] = {OBJECT_##ID, HCA_CMD_##end},
+#define COMMAND(ID, end) [HCA_OBJECT_##ID] = {OBJECT_##ID, HCA_CMD_##end},
 #define REQUEST(ID, end)
 #define OBJECT(ID, title, by, end, waits) by(ID, end)
 #include "sim/attach/objects.def"

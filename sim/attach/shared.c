@@ -110,7 +110,8 @@ static const unsigned char *words_read(const struct attach_thread *thread, uint3
     uint64_t end = 0;
     for (unsigned i = 0; i < known->word_count; i++) {
         uint64_t address = known->words[i].address, gap = address - end;
-        if (count == 0 || address < end || gap > PIECE_GAP_BYTES || address / ATTACH_PAGE_BYTES != end / ATTACH_PAGE_BYTES) {
+        if (count == 0 || address < end || gap > PIECE_GAP_BYTES ||
+            address / ATTACH_PAGE_BYTES != end / ATTACH_PAGE_BYTES) {
             pieces[count++] = (struct iovec){(void *)(uintptr_t)address, 0}; // NOLINT(performance-no-int-to-ptr)
             gap = 0;
         }

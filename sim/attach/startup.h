@@ -19,10 +19,10 @@ struct attach_server;
 // The run's directory.
 struct attach_scratch {
     char directory[64];
-    char path[96]; // of the socket
+    char path[96];  // of the socket
     char files[96]; // where the nodes' files are: in memory, where that is possible
-    int alive;     // a pipe without a writer: it ends with the simulator
-    pid_t janitor; // waits for that; 0: it could not be started
+    int alive;      // a pipe without a writer: it ends with the simulator
+    pid_t janitor;  // waits for that; 0: it could not be started
 };
 
 // A process that has connected before its parent's time has come, or has not said hello.

@@ -157,8 +157,7 @@ static int entry_remove(const char *path, const struct stat *about, int kind, st
 // What nftw cannot remove: paths that are too long, folders that their owner has closed.
 static void stubborn_remove(const char *path)
 {
-    static char shell[] = "sh", option[] = "-c",
-                script[] = "chmod -R u+rwx -- \"$0\"; exec rm -rf -- \"$0\"";
+    static char shell[] = "sh", option[] = "-c", script[] = "chmod -R u+rwx -- \"$0\"; exec rm -rf -- \"$0\"";
     char *const argv[] = {shell, option, script, (char *)(uintptr_t)path, NULL};
     static char search[] = "PATH=/usr/bin:/bin";
     char *const env[] = {search, NULL};

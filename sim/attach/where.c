@@ -51,8 +51,8 @@ static void entered_print(struct frames *frames, const char *symbol, const char 
 {
     bool renamed = strncmp(symbol, "ibverbs_", 8) == 0;
     const char *name = renamed ? symbol + 8 : symbol;
-    snprintf(frames->entered, sizeof frames->entered, "%s%.*s (%.40s)", renamed ? "ibv_" : "",
-             (int)name_length(name), name, file);
+    snprintf(frames->entered, sizeof frames->entered, "%s%.*s (%.40s)", renamed ? "ibv_" : "", (int)name_length(name),
+             name, file);
 }
 
 static void frame_print(struct frames *frames, const char *symbol, const char *file)
@@ -272,8 +272,7 @@ static void thread_locate(void *ctx, char *text, size_t room)
     Dwfl *dwfl = dwfl_begin(&callbacks);
     if (dwfl != NULL && can_stop(stopped.pid, stopped.tid) && stop(&stopped)) {
         if (!attach_over(asked->reach->pidfd) && dwfl_linux_proc_report(dwfl, stopped.pid) == 0 &&
-            dwfl_report_end(dwfl, NULL, NULL) == 0 &&
-            dwfl_attach_state(dwfl, NULL, stopped.pid, &threads, &stopped)) {
+            dwfl_report_end(dwfl, NULL, NULL) == 0 && dwfl_attach_state(dwfl, NULL, stopped.pid, &threads, &stopped)) {
             (void)dwfl_getthread_frames(dwfl, stopped.tid, frame_add, &frames);
         }
         (void)ptrace(PTRACE_DETACH, stopped.tid, NULL, (void *)(uintptr_t)stopped.signal);

@@ -144,7 +144,8 @@ static bool hash_write(const struct cli_exec *exec)
     }
     cli_programs_outside_print(result, "# Another run may differ", file);
     if (result->late[0] != '\0') {
-        fprintf(file, "learned_waits: # not shown to be as with --every-poll (docs/decisions/0017-waiting.md)\n%s", result->late);
+        fprintf(file, "learned_waits: # not shown to be as with --every-poll (docs/decisions/0017-waiting.md)\n%s",
+                result->late);
     }
     fprintf(file, "programs:\n");
     for (uint32_t i = 0; i < exec->programs->count; i++) {

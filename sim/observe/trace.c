@@ -284,9 +284,9 @@ static void upcoming_reserve(observe_t *observe, struct observe_upcoming *upcomi
 {
     upcoming->number = sim_trace_reserve(observe->sim);
     upcoming->cause = cause;
-    traced_set(observe, upcoming->number,
-               &(struct observe_traced){
-                   .at_ps = sim_now_ps(observe->sim), .cause = upcoming->cause, .is_upcoming = true});
+    traced_set(
+        observe, upcoming->number,
+        &(struct observe_traced){.at_ps = sim_now_ps(observe->sim), .cause = upcoming->cause, .is_upcoming = true});
 }
 
 // More records than any call waits for; who waits for more is said to follow from what its thread did before.

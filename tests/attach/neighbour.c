@@ -71,7 +71,8 @@ bool neighbour_start(struct neighbour *neighbour, struct attach_server *server)
     close(orders[0]);
     close(answers[1]);
     *neighbour = (struct neighbour){.server = server, .orders = orders[1], .answers = answers[0]};
-    neighbour->process = (struct attach_process){.server = server, .next = server->processes, .reach = {.pid = pid, .pidfd = -1}};
+    neighbour->process =
+        (struct attach_process){.server = server, .next = server->processes, .reach = {.pid = pid, .pidfd = -1}};
     server->options = &options;
     server->processes = &neighbour->process;
     return pid > 0;

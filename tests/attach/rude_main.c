@@ -220,9 +220,9 @@ static int behave(const char *how, int count)
         const char *name;
         int (*behave)(int count);
         enum attach_op op;
-    } ways[] = {{"silent", silent, ATTACH_OPS},   {"child", child, ATTACH_OPS},
-                {"again", again, ATTACH_OPS},     {"lingers", lingers, ATTACH_OPS},
-                {"asks", NULL, ATTACH_OP_ID},     {"announces", NULL, ATTACH_OP_THREAD},
+    } ways[] = {{"silent", silent, ATTACH_OPS},       {"child", child, ATTACH_OPS},
+                {"again", again, ATTACH_OPS},         {"lingers", lingers, ATTACH_OPS},
+                {"asks", NULL, ATTACH_OP_ID},         {"announces", NULL, ATTACH_OP_THREAD},
                 {"ends", NULL, ATTACH_OP_THREAD_EXIT}};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         if (strcmp(how, ways[i].name) == 0) {

@@ -126,12 +126,12 @@ static void free_while_a_kernel_runs(struct attach_thread *thread)
 {
     uint32_t pd = script_create(thread, (struct hca_command){.id = HCA_CMD_PD_CREATE});
     shared.memory = script_pinned(thread, PAGE);
-    shared.region = script_create(thread, (struct hca_command){.id = HCA_CMD_MR_REGISTER,
-                                                               .mr_register = {.pdn = pd,
-                                                                               .iova = 16 * PAGE,
-                                                                               .bytes = PAGE,
-                                                                               .access = HCA_LOCAL_WRITE,
-                                                                               .bus_address = shared.memory}});
+    shared.region = script_create(
+        thread,
+        (struct hca_command){
+            .id = HCA_CMD_MR_REGISTER,
+            .mr_register = {
+                .pdn = pd, .iova = 16 * PAGE, .bytes = PAGE, .access = HCA_LOCAL_WRITE, .bus_address = shared.memory}});
     kernel_submit(thread, script_gpu_queue(thread, 0), 1000);
     EXPECT_EQ(script_free(thread, shared.memory), 0);
     shared.freed_us = script_now_us(thread);

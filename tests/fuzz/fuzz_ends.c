@@ -144,7 +144,8 @@ static void queue_step(struct attach_thread *thread)
     uint64_t *queue = &evil.queue[gpu][slot()], ended = *queue;
     if (ended != 0) {
         *queue = 0;
-        (void)ask(thread, ATTACH_OP_GPU_QUEUE_DESTROY, &(union attach_args){.gpu_queue_destroy = {gpu, (uint32_t)ended - 1}});
+        (void)ask(thread, ATTACH_OP_GPU_QUEUE_DESTROY,
+                  &(union attach_args){.gpu_queue_destroy = {gpu, (uint32_t)ended - 1}});
     } else if (ask(thread, ATTACH_OP_GPU_QUEUE_CREATE, &(union attach_args){.gpu_queue_create.gpu = gpu}) == 0) {
         *queue = thread->slot->reply.gpu_queue_create.queue + 1;
     }
@@ -185,12 +186,14 @@ static void cq_step(struct attach_thread *thread)
     uint64_t ring = any_of(evil.host), record = any_of(evil.host) + PAGE - 8;
     uint32_t cq = evil.cq;
     if (cq == 0) {
-        const struct hca_cq_init init = {.eqn = evil.eq, .uar = evil.uar, .base = ring, .record = record, .entries = 16};
+        const struct hca_cq_init init = {
+            .eqn = evil.eq, .uar = evil.uar, .base = ring, .record = record, .entries = 16};
         evil.cq = created(thread, command(thread, (struct hca_command){.id = HCA_CMD_CQ_CREATE, .cq_create = init}));
     } else if (fuzz_below(&input, 4) != 0) {
-        (void)command(thread, (struct hca_command){.id = HCA_CMD_CQ_RESIZE,
-                                                   .number = cq,
-                                                   .cq_resize = {.base = ring, .entries = 16u << fuzz_below(&input, 3)}});
+        (void)command(thread,
+                      (struct hca_command){.id = HCA_CMD_CQ_RESIZE,
+                                           .number = cq,
+                                           .cq_resize = {.base = ring, .entries = 16u << fuzz_below(&input, 3)}});
     } else {
         evil.cq = 0;
         (void)command(thread, (struct hca_command){.id = HCA_CMD_CQ_DESTROY, .number = cq});
@@ -217,8 +220,8 @@ static void page_step(struct attach_thread *thread)
     if (command(thread, (struct hca_command){.id = HCA_CMD_UAR_ALLOC}) == 0) {
         uint32_t page = thread->slot->reply.hca_command.command.number;
         thread->process->stored_bars |= UINT64_C(1) << BACKEND_BAR_HCA_UAR;
-        thread->backend.ops.write(&thread->backend, BACKEND_BAR_HCA_UAR,
-                                  page * HCA_UAR_BYTES + HCA_UAR_SEND_DOORBELL, hca_doorbell_send(1, 1), 8);
+        thread->backend.ops.write(&thread->backend, BACKEND_BAR_HCA_UAR, page * HCA_UAR_BYTES + HCA_UAR_SEND_DOORBELL,
+                                  hca_doorbell_send(1, 1), 8);
         (void)command(thread, (struct hca_command){.id = HCA_CMD_UAR_FREE, .number = page});
     }
 }
@@ -271,7 +274,8 @@ static void held_take(struct attach_thread *thread, struct held *held)
     for (unsigned gpu = 0; gpu < GPUS; gpu++) {
         held->device[gpu] = device_take(thread, gpu, OTHERS);
         held->offset[gpu] = UINT64_MAX;
-        if (ask(thread, ATTACH_OP_GPU_PIN, &(union attach_args){.gpu_pin = {gpu, held->device[gpu], DEVICE_PAGE}}) == 0) {
+        if (ask(thread, ATTACH_OP_GPU_PIN, &(union attach_args){.gpu_pin = {gpu, held->device[gpu], DEVICE_PAGE}}) ==
+            0) {
             held->offset[gpu] = thread->slot->reply.gpu_pin.offset;
         }
     }

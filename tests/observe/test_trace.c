@@ -162,9 +162,9 @@ static void waker_run(void *ctx)
     const struct journal_record record = {.call = JOURNAL_OPEN_DEVICE};
     for (unsigned i = 0; i < 2; i++) {
         sim_thread_sleep(fixture.sim, 50);
-        observe_note(
-            fixture.node1,
-            &(struct observe_call){.thread = "w", .at_ps = sim_now_ps(fixture.sim), .upcoming = &pair->waker}, &record);
+        observe_note(fixture.node1,
+                     &(struct observe_call){.thread = "w", .at_ps = sim_now_ps(fixture.sim), .upcoming = &pair->waker},
+                     &record);
         sim_condition_signal(fixture.sim, &pair->woken.answered);
         sim_thread_sleep(fixture.sim, 500);
     }

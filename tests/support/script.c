@@ -103,7 +103,7 @@ struct script_queues script_queues(struct attach_thread *thread)
 }
 
 int64_t script_pair(struct attach_thread *thread, const struct script_queues *own, uint32_t send_cq,
-                           uint32_t receive_cq)
+                    uint32_t receive_cq)
 {
     struct hca_command command = {.id = HCA_CMD_QP_CREATE,
                                   .qp_create = {.type = HCA_RC,

@@ -180,7 +180,8 @@ static void secret_take(uint8_t secret_out[ACP_SECRET_BYTES])
 {
     const char *text = getenv(ACP_SECRET_NAME);
     memset(secret_out, 0, ACP_SECRET_BYTES);
-    for (unsigned i = 0; text != NULL && i < ACP_SECRET_BYTES && sscanf(text + 2 * i, "%2hhx", &secret_out[i]) == 1; i++) {
+    for (unsigned i = 0; text != NULL && i < ACP_SECRET_BYTES && sscanf(text + 2 * i, "%2hhx", &secret_out[i]) == 1;
+         i++) {
     }
 }
 

@@ -499,8 +499,8 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
 // terminal it writes line by line.
 static bool wakes_again(const struct attach_entry *last, const struct attach_entry *entry)
 {
-    return entry->kind == ATTACH_ENTRY_MAY_WAKE && last->kind == ATTACH_ENTRY_MAY_WAKE &&
-           entry->value <= last->value && attach_own.tail_ps == 0;
+    return entry->kind == ATTACH_ENTRY_MAY_WAKE && last->kind == ATTACH_ENTRY_MAY_WAKE && entry->value <= last->value &&
+           attach_own.tail_ps == 0;
 }
 
 void attach_append(const struct attach_entry *entry, const void *data)

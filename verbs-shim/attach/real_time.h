@@ -40,7 +40,7 @@ enum {
     ATTACH_REAL_FUNCTIONAL_WORD_NS = 20000,
     // In a program: until another thread has made an object that both need; it has the run token.
     ATTACH_REAL_MAKING_NS = 10000,
-    ATTACH_REAL_SIMULATOR_LOOK_S = 1, // in a program: is the simulator still there?
+    ATTACH_REAL_SIMULATOR_LOOK_S = 1,  // in a program: is the simulator still there?
     ATTACH_REAL_WATCHDOG_LOOK_MS = 200 // is the simulator in a call that a program makes last? --wall-limit decides
 };
 

@@ -66,7 +66,7 @@ static const struct sock_filter filter[] = {
 #define CALL(name, function, trap, policy) trap(SYS_##name)
 #include "verbs-shim/world/calls.def"
 #undef CALL
-        GIVE(SECCOMP_RET_ALLOW),
+    GIVE(SECCOMP_RET_ALLOW),
 };
 
 static const struct call {
