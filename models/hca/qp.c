@@ -109,7 +109,7 @@ static bool init_valid(const hca_t *hca, const struct hca_qp_init *init)
 static bool memory_create(hca_t *hca, struct hca_qp *qp)
 {
     const struct hca_qp_init *init = &qp->init;
-    qp->sq.raw = calloc((size_t)init->send_entries + 1, init->send_stride_bytes + 1); // a request may end early
+    qp->sq.raw = calloc((size_t)init->send_entries * init->send_stride_bytes + 1, 1); // a request may end early
     qp->sq.requests = calloc(init->send_entries + 1, sizeof *qp->sq.requests);
     qp->rsp.slots = calloc(hca->config.responder_reads + 1, sizeof *qp->rsp.slots);
     return qp->sq.raw != NULL && qp->sq.requests != NULL && qp->rsp.slots != NULL;

@@ -64,15 +64,26 @@ void attach_name_read(struct attach_process *process)
     name_keep(process->name, sizeof process->name, line);
 }
 
-unsigned long attach_processor_ticks(pid_t pid)
+bool attach_stat_read(pid_t pid, unsigned field, unsigned count, unsigned long long *values_out)
 {
     char line[1024];
-    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    unsigned long user = 0, system = 0;
-    return name_end != NULL &&
-                   sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2
-               ? user + system
-               : 0;
+    char *at = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
+    at = at != NULL && strlen(at) > 3 ? at + 3 : NULL; // ") R"
+    for (unsigned i = 4; at != NULL && i < field + count; i++) {
+        char *end;
+        unsigned long long value = strtoull(at, &end, 10);
+        at = end != at ? end : NULL;
+        if (i >= field) {
+            values_out[i - field] = value;
+        }
+    }
+    return at != NULL;
+}
+
+unsigned long attach_processor_ticks(pid_t pid)
+{
+    unsigned long long ticks[2];
+    return attach_stat_read(pid, 14, 2, ticks) ? (unsigned long)(ticks[0] + ticks[1]) : 0;
 }
 
 // --- how it ended ---------------------------------------------------------------------------------------------------

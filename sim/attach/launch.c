@@ -157,10 +157,8 @@ static struct attach_process *connected(const struct attach_server *server, pid_
 
 pid_t attach_parent_of(pid_t pid)
 {
-    char line[512];
-    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    int parent = 0;
-    return name_end != NULL && sscanf(name_end + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+    unsigned long long parent;
+    return attach_stat_read(pid, 4, 1, &parent) ? (pid_t)parent : 0;
 }
 
 bool attach_is_child(const struct attach_process *process, uint64_t pid)

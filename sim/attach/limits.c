@@ -224,8 +224,8 @@ static void still_note(struct attach_server *server, bool sleeps)
 }
 
 // Calls of any kind are progress only if simulated time moves: a program that asks for ever for what takes no time keeps
-// everybody else from going on.
-static void time_note(struct attach_thread *thread)
+// everybody else from going on. true: it has moved since the last call.
+static bool time_note(struct attach_thread *thread)
 {
     struct attach_server *server = thread->process->server;
     struct attach_still *still = &server->still;
@@ -234,10 +234,10 @@ static void time_note(struct attach_thread *thread)
         still->moved_ps = now_ps;
         still->moved_calls = 1;
         still->moved_ms = 0;
-        return;
+        return true;
     }
     if (++still->moved_calls % CLOCK_CALLS != 0 || still->moved_calls < MANY_CALLS) {
-        return;
+        return false;
     }
     uint64_t now_ms = attach_real_ms();
     still->moved_ms = still->moved_ms == 0 ? now_ms : still->moved_ms;
@@ -254,6 +254,7 @@ static void time_note(struct attach_thread *thread)
             (unsigned long long)(elapsed_ms / 1000), at, (unsigned long long)still->moved_calls, title,
             thread->asks.what);
     }
+    return false;
 }
 
 void attach_stranger_note(struct attach_thread *creator, uint64_t ms)
@@ -349,8 +350,7 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
     if (is_notification(request)) {
         attach_notified_note(server);
     }
-    bool moved = server->still.moved_ps != sim_now_ps(server->sim);
-    time_note(thread);
+    bool moved = time_note(thread);
     if (still) {
         still_note(server, request->op == ATTACH_OP_WAIT && !thread->asks.endless);
     } else if (moved || server->options->functional) {

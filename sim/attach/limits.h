@@ -31,9 +31,8 @@ struct attach_still {
     // used_ms: processor time of the run after half of --wall-limit. used_since_ms: `since_ms` then; looked_ms: how long the
     // run was still when that time was last read.
     uint64_t used_ms, used_since_ms, looked_ms;
-    uint64_t moved_ps,
-        moved_ms;          // the last simulated time at which a call came, and the real time of the first one then
-    uint64_t moved_calls;  // that came since
+    // The last simulated time at which a call came, how many have come since, and the real time of one of the first.
+    uint64_t moved_ps, moved_calls, moved_ms;
     uint64_t strangers_ms; // real time of waits for threads that were announced and did not come
 };
 
@@ -57,6 +56,9 @@ struct attach_ends {
 
 // Reads a file of /proc/<pid> as text. Returns its length; -1: it does not exist.
 ssize_t attach_proc_read(pid_t pid, const char *name, char *text_out, size_t bytes);
+// Reads so many numbers of /proc/<pid>/stat, from that field of proc(5) on (4: the first one behind the name and the
+// state). false: it is gone, or has fewer.
+bool attach_stat_read(pid_t pid, unsigned field, unsigned count, unsigned long long *values_out);
 unsigned long attach_processor_ticks(pid_t pid); // processor time of a process, in ticks of _SC_CLK_TCK; 0: it is gone
 char attach_state(pid_t pid, pid_t tid);         // proc(5), /proc/<pid>/stat; 'X': the thread does not exist
 // Does the thread compute, wait for a disk, or was it stopped by a tracer? false: it sleeps, or does not exist.

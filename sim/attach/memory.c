@@ -84,7 +84,7 @@ void attach_memory_destroy(struct attach_memory *memory)
     free(memory);
 }
 
-static enum attach_page_kind page_kind(struct attach_process *process, uint64_t page_va)
+static enum attach_page_kind page_kind(const struct attach_process *process, uint64_t page_va)
 {
     return attach_mapping_kind(&process->memory->mapping, process->memory->epoch, page_va);
 }
@@ -151,7 +151,7 @@ void attach_memory_settle(const struct attach_server *server, uint32_t node)
     }
 }
 
-static void slot_begin(struct attach_process *process, struct cached_page *page, uint64_t page_va)
+static void slot_begin(const struct attach_process *process, struct cached_page *page, uint64_t page_va)
 {
     uint64_t epoch = process->memory->epoch;
     if (page->va != page_va || page->epoch != epoch) {
@@ -181,7 +181,7 @@ static struct cached_page *page_of(struct attach_process *process, uint64_t va)
 }
 
 // How many pages to fill: if reads are sequential also the next ones, as far as they replace nothing.
-static unsigned fill_count(struct attach_process *process, uint64_t page_va)
+static unsigned fill_count(const struct attach_process *process, uint64_t page_va)
 {
     struct attach_memory *memory = process->memory;
     unsigned count = 1, twice = 2 * memory->ahead, most = twice < AHEAD_PAGES ? twice : AHEAD_PAGES;

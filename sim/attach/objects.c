@@ -89,94 +89,6 @@ static struct attach_object *object_of_serial(const struct attach_process *proce
     return NULL;
 }
 
-// --- memory ----------------------------------------------------------------------------------------------------------
-
-static struct attach_object *covering(const struct attach_process *process, enum attach_object_kind kind,
-                                      uint64_t bus_address, uint64_t bytes)
-{
-    for (size_t i = 0; i < process->owns.count; i++) {
-        struct attach_object *object = &process->owns.list[i];
-        uint64_t offset = bus_address - object->bus_address;
-        if (object->kind == kind && !object->leaving && offset < object->bytes && bytes <= object->bytes - offset) {
-            return object;
-        }
-    }
-    return NULL;
-}
-
-static struct attach_object *memory_of(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    struct attach_object *pinned = covering(process, OBJECT_PINNED, bus_address, bytes);
-    return pinned != NULL ? pinned : covering(process, OBJECT_GPU_PIN, bus_address, bytes);
-}
-
-bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    return covering(process, OBJECT_PINNED, bus_address, bytes) != NULL;
-}
-
-bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
-{
-    return memory_of(process, bus_address, bytes) != NULL;
-}
-
-bool attach_memory_name(struct attach_process *process, struct attach_object *object,
-                        const struct attach_bus_range *ranges, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (ranges[i].bytes != 0 && !attach_memory_owned(process, ranges[i].bus_address, ranges[i].bytes)) {
-            return false;
-        }
-    }
-    for (unsigned i = 0; i < count; i++) {
-        if (ranges[i].bytes != 0) {
-            struct attach_object *memory = memory_of(process, ranges[i].bus_address, ranges[i].bytes);
-            memory->users++;
-            object->names[object->name_count++] = memory->serial;
-        }
-    }
-    return true;
-}
-
-static void in_flight_await(struct attach_thread *thread, const struct attach_object *object);
-
-void attach_memory_unname(struct attach_thread *thread, struct attach_object *object)
-{
-    struct attach_process *process = thread->process;
-    unsigned count = object->name_count;
-    object->name_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const uint64_t serial = object->names[i];
-        struct attach_object *memory = object_of_serial(process, serial);
-        memory->users--;
-        sim_condition_signal(process->server->sim, &process->owns.ended);
-        if (memory->users == 0 && memory->kept) {
-            memory->kept = false; // this thread ends it
-            in_flight_await(thread, memory);
-            memory = object_of_serial(process, serial);
-            const struct attach_object freed = *memory;
-            object_remove(process, memory);
-            (void)attach_object_destroy(thread, &freed);
-        }
-    }
-}
-
-bool attach_device_name(struct attach_process *process, struct attach_object *object, uint32_t gpu, uint64_t address,
-                        uint64_t bytes)
-{
-    for (size_t i = 0; i < process->owns.count; i++) {
-        struct attach_object *memory = &process->owns.list[i];
-        uint64_t offset = address - memory->bus_address, whole = gpu_pages_bytes(memory->bytes);
-        if (memory->kind == OBJECT_GPU_MEMORY && memory->gpu == gpu && !memory->leaving && offset < whole &&
-            bytes <= whole - offset) {
-            memory->users++;
-            object->names[object->name_count++] = memory->serial;
-            return true;
-        }
-    }
-    return false;
-}
-
 // --- what is in flight -----------------------------------------------------------------------------------------------
 
 // Waits until the work of a GPU queue that was submitted by now has ended.
@@ -274,6 +186,108 @@ static void in_flight_await(struct attach_thread *thread, const struct attach_ob
     if ((attach_object_waits(copy.kind) & ATTACH_COPIES) != 0) {
         copies_await(thread);
     }
+}
+
+// --- memory ----------------------------------------------------------------------------------------------------------
+
+static struct attach_object *covering(const struct attach_process *process, enum attach_object_kind kind,
+                                      uint64_t bus_address, uint64_t bytes)
+{
+    for (size_t i = 0; i < process->owns.count; i++) {
+        struct attach_object *object = &process->owns.list[i];
+        uint64_t offset = bus_address - object->bus_address;
+        if (object->kind == kind && !object->leaving && offset < object->bytes && bytes <= object->bytes - offset) {
+            return object;
+        }
+    }
+    return NULL;
+}
+
+static struct attach_object *memory_of(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    struct attach_object *pinned = covering(process, OBJECT_PINNED, bus_address, bytes);
+    return pinned != NULL ? pinned : covering(process, OBJECT_GPU_PIN, bus_address, bytes);
+}
+
+bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    return covering(process, OBJECT_PINNED, bus_address, bytes) != NULL;
+}
+
+bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes)
+{
+    return memory_of(process, bus_address, bytes) != NULL;
+}
+
+bool attach_memory_name(struct attach_process *process, struct attach_object *object,
+                        const struct attach_bus_range *ranges, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (ranges[i].bytes != 0 && !attach_memory_owned(process, ranges[i].bus_address, ranges[i].bytes)) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (ranges[i].bytes != 0) {
+            struct attach_object *memory = memory_of(process, ranges[i].bus_address, ranges[i].bytes);
+            memory->users++;
+            object->names[object->name_count++] = memory->serial;
+        }
+    }
+    return true;
+}
+
+void attach_memory_unname(struct attach_thread *thread, struct attach_object *object)
+{
+    struct attach_process *process = thread->process;
+    unsigned count = object->name_count;
+    object->name_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t serial = object->names[i];
+        struct attach_object *memory = object_of_serial(process, serial);
+        memory->users--;
+        sim_condition_signal(process->server->sim, &process->owns.ended);
+        if (memory->users == 0 && memory->kept) {
+            memory->kept = false; // this thread ends it
+            in_flight_await(thread, memory);
+            memory = object_of_serial(process, serial);
+            const struct attach_object freed = *memory;
+            object_remove(process, memory);
+            (void)attach_object_destroy(thread, &freed);
+        }
+    }
+}
+
+// The device memory that has the whole range. bus_address of OBJECT_GPU_MEMORY: its device address. An allocation
+// consists of whole pages.
+static struct attach_object *device_memory_of(const struct attach_process *process, uint32_t gpu, uint64_t address,
+                                              uint64_t bytes)
+{
+    for (size_t i = 0; i < process->owns.count; i++) {
+        struct attach_object *memory = &process->owns.list[i];
+        uint64_t offset = address - memory->bus_address, whole = gpu_pages_bytes(memory->bytes);
+        if (memory->kind == OBJECT_GPU_MEMORY && memory->gpu == gpu && !memory->leaving && offset < whole &&
+            bytes <= whole - offset) {
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+bool attach_device_owned(const struct attach_process *process, uint32_t gpu, uint64_t address, uint64_t bytes)
+{
+    return device_memory_of(process, gpu, address, bytes) != NULL;
+}
+
+bool attach_device_name(struct attach_process *process, struct attach_object *object, uint32_t gpu, uint64_t address,
+                        uint64_t bytes)
+{
+    struct attach_object *memory = device_memory_of(process, gpu, address, bytes);
+    if (memory != NULL) {
+        memory->users++;
+        object->names[object->name_count++] = memory->serial;
+    }
+    return memory != NULL;
 }
 
 // --- the end of an object --------------------------------------------------------------------------------------------

@@ -89,6 +89,7 @@ void attach_objects_clear(struct attach_thread *thread);
 
 // Does the whole range belong to memory of the process that devices may reach?
 bool attach_memory_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes);
+bool attach_device_owned(const struct attach_process *process, uint32_t gpu, uint64_t address, uint64_t bytes);
 bool attach_pinned_owned(const struct attach_process *process, uint64_t bus_address, uint64_t bytes); // no GPU memory
 // The object names these ranges: their memory stays as long as the object. Ranges of no bytes name nothing. false: one
 // of them is not in one piece of such memory, and the object names none of them.

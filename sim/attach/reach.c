@@ -58,12 +58,8 @@ bool attach_reach_take(int socket, struct attach_reach *reach_out)
 
 void attach_reach_note(struct attach_reach *reach)
 {
-    char line[1024];
-    const char *name_end = attach_proc_read(reach->pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    unsigned long long started = 0; // field 22 of proc(5), the 20th after the name
-    (void)(name_end != NULL &&
-           sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  &started));
+    unsigned long long started = 0;
+    (void)attach_stat_read(reach->pid, 22, 1, &started);
     reach->started = started;
 }
 

@@ -49,25 +49,10 @@ int64_t attach_serve_gpu_share(struct attach_thread *thread, const struct attach
     return shared ? 0 : -ENOMEM;
 }
 
-// May the process name this range of device memory? Memory of other processes does not exist for it; an allocation
-// consists of whole pages. bus_address of OBJECT_GPU_MEMORY: its device address.
-static bool device_range_owned(const struct attach_process *process, uint32_t gpu, uint64_t address, uint64_t bytes)
-{
-    for (size_t i = 0; i < process->owns.count; i++) {
-        const struct attach_object *object = &process->owns.list[i];
-        uint64_t offset = address - object->bus_address, whole = gpu_pages_bytes(object->bytes);
-        if (object->kind == OBJECT_GPU_MEMORY && object->gpu == gpu && !object->leaving && offset < whole &&
-            bytes <= whole - offset) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int64_t attach_serve_gpu_pin(struct attach_thread *thread, const struct attach_args_gpu_pin *args,
                              struct attach_reply_gpu_pin *reply)
 {
-    if (args->bytes == 0 || !device_range_owned(thread->process, args->gpu, args->address, args->bytes)) {
+    if (args->bytes == 0 || !attach_device_owned(thread->process, args->gpu, args->address, args->bytes)) {
         return -EINVAL;
     }
     int status = thread->backend.ops.gpu->pin(&thread->backend, args->gpu, args->address, args->bytes, &reply->offset,
@@ -119,7 +104,7 @@ static bool work_allowed(const struct attach_process *process, uint32_t gpu, con
     uint64_t device, other;
     if (!extent(work->bytes, work->rows, work->device_pitch, &device) ||
         !extent(work->bytes, work->rows, work->other_pitch, &other) || work->rows > 1u << 20 ||
-        !device_range_owned(process, gpu, work->device_address, device)) {
+        !attach_device_owned(process, gpu, work->device_address, device)) {
         return false;
     }
     switch (work->kind) {
@@ -127,9 +112,9 @@ static bool work_allowed(const struct attach_process *process, uint32_t gpu, con
     case BACKEND_GPU_TO_HOST:
         return attach_memory_owned(process, work->other_address, other);
     case BACKEND_GPU_INSIDE:
-        return device_range_owned(process, gpu, work->other_address, other);
+        return attach_device_owned(process, gpu, work->other_address, other);
     case BACKEND_GPU_TO_PEER:
-        return device_range_owned(process, work->peer, work->other_address, other);
+        return attach_device_owned(process, work->peer, work->other_address, other);
     case BACKEND_GPU_SET:
         return true;
     case BACKEND_GPU_KERNEL:

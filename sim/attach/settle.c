@@ -152,12 +152,11 @@ void attach_signals_sent(struct attach_server *server)
 static bool is_killed(pid_t pid)
 {
     enum { PF_SIGNALED = 0x400 };
-    char status[4096], line[1024];
+    char status[4096];
     (void)attach_proc_read(pid, "status", status, sizeof status);
     uint64_t pending = signals_read(status, "\nShdPnd:\t") | signals_read(status, "\nSigPnd:\t");
-    const char *name_end = attach_proc_read(pid, "stat", line, sizeof line) > 0 ? strrchr(line, ')') : NULL;
-    unsigned flags = 0;
-    (void)(name_end != NULL && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags));
+    unsigned long long flags = 0;
+    (void)attach_stat_read(pid, 9, 1, &flags);
     return (pending & bit_of(SIGKILL)) != 0 || (flags & PF_SIGNALED) != 0;
 }
 

@@ -155,7 +155,7 @@ static int entry_remove(const char *path, const struct stat *about, int kind, st
 }
 
 // What nftw cannot remove: paths that are too long, folders that their owner has closed.
-static void stubborn_remove(const char *path)
+static void force_remove(const char *path)
 {
     static char shell[] = "sh", option[] = "-c", script[] = "chmod -R u+rwx -- \"$0\"; exec rm -rf -- \"$0\"";
     char *const argv[] = {shell, option, script, (char *)(uintptr_t)path, NULL};
@@ -177,6 +177,6 @@ void attach_folder_remove(const char *path)
     struct stat about;
     (void)nftw(path, entry_remove, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
     if (lstat(path, &about) == 0) {
-        stubborn_remove(path);
+        force_remove(path);
     }
 }

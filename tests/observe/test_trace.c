@@ -107,14 +107,20 @@ TEST(VerbsTrace, ConnectsCallsWithWhatTheyCauseAndWhatTheyWaitFor)
     fixture_close(&fixture);
 }
 
-static void command_run(void *ctx)
+// Until the device has answered what the call has stored.
+static void command_store(struct program *program)
 {
-    struct program *program = ctx;
     static const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
     sim_thread_sleep(fixture.sim, 100);
     call_note(program, JOURNAL_OPEN_DEVICE);
     sim_event_schedule(fixture.sim, &program->answer, 50);
     (void)sim_condition_wait(fixture.sim, &program->answered, SIM_NEVER_PS, &reason);
+}
+
+static void command_run(void *ctx)
+{
+    struct program *program = ctx;
+    command_store(program);
     const struct journal_record record = {.call = JOURNAL_REG_MR};
     observe_note(fixture.node0,
                  &(struct observe_call){.thread = "t", .at_ps = 150, .took_ps = 50, .upcoming = &program->upcoming},
@@ -132,11 +138,7 @@ TEST(VerbsTrace, DoesNotLetACallFollowFromWhatItCausedItself)
 static void late_command_run(void *ctx)
 {
     struct program *program = ctx;
-    static const struct sim_wait_reason reason = {"device", "its answer", 0, 0};
-    sim_thread_sleep(fixture.sim, 100);
-    call_note(program, JOURNAL_OPEN_DEVICE);
-    sim_event_schedule(fixture.sim, &program->answer, 50);
-    (void)sim_condition_wait(fixture.sim, &program->answered, SIM_NEVER_PS, &reason);
+    command_store(program);
     sim_thread_sleep(fixture.sim, 20);
     call_note(program, JOURNAL_REG_MR); // says that it began now
 }
