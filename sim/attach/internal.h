@@ -51,7 +51,6 @@ struct attach_watching {
     unsigned copies;    // count, and the terminals in sets that the thread waits for
     unsigned terminals; // how many of them may be terminals
     bool terminal[ATTACH_WATCHES_MAX];
-    bool socket[ATTACH_WATCHES_MAX];
     bool of_others[ATTACH_WATCHES_MAX]; // someone outside of the run may make it ready
     unsigned others;                    // how many of those there are
     bool ready;                         // one of them is ready

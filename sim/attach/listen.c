@@ -45,16 +45,16 @@ bool attach_listen(struct attach_server *server)
     return attach_sysfs_make(server);
 }
 
-static void early_close(const struct attach_early *early)
+static void early_close(const struct attach_server *server, const struct attach_early *early)
 {
-    close(early->socket);
+    attach_connection_close(server, &early->reach, early->socket);
     close(early->reach.pidfd);
 }
 
 void attach_listen_end(struct attach_server *server)
 {
     while (server->listener.early_count > 0) {
-        early_close(&server->listener.early[--server->listener.early_count]);
+        early_close(server, &server->listener.early[--server->listener.early_count]);
     }
     if (server->listener.fd >= 0) {
         close(server->listener.fd);
@@ -98,10 +98,13 @@ bool attach_descriptor_send(const struct attach_process *process, int fd)
 // nobody: a connection that says nothing is looked at again with the next ones.
 enum hello { HELLO_MISSING, HELLO_WRONG, HELLO_GOOD };
 
-static enum hello hello_receive(int socket, struct attach_hello *hello)
+static enum hello hello_receive(const struct attach_server *server, const struct attach_early *early,
+                                struct attach_hello *hello)
 {
+    unsigned none = 0;
     memset(hello, 0, sizeof *hello);
-    ssize_t got = recv(socket, hello, sizeof *hello, MSG_DONTWAIT);
+    ssize_t got =
+        attach_message_receive(server, &early->reach, early->socket, (struct iovec){hello, sizeof *hello}, NULL, &none);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return HELLO_MISSING;
     }
@@ -147,10 +150,10 @@ static void refusal_send(int socket, const char *text)
     (void)message_send(socket, &welcome, sizeof welcome, -1);
 }
 
-static void refuse(const struct attach_early *early, const char *text)
+static void refuse(const struct attach_server *server, const struct attach_early *early, const char *text)
 {
     refusal_send(early->socket, text);
-    early_close(early);
+    early_close(server, early);
 }
 
 // --- attaching ------------------------------------------------------------------------------------------------------
@@ -160,7 +163,7 @@ static void welcome(struct attach_server *server, const struct attach_early *ear
     const struct attach_welcome message = {.magic = ATTACH_MAGIC, .layout = ATTACH_LAYOUT};
     struct attach_process *process = attach_process_create(server, node, &early->reach, early->socket);
     if (process == NULL) {
-        refuse(early, "the simulator has no memory");
+        refuse(server, early, "the simulator has no memory");
         return;
     }
     int segment = attach_process_segment(process);
@@ -182,16 +185,16 @@ static bool come_in(struct attach_server *server, const struct attach_early *ear
 {
     struct attach_hello hello;
     uint32_t node;
-    enum hello said = hello_receive(early->socket, &hello);
+    enum hello said = hello_receive(server, early, &hello);
     if (said == HELLO_WRONG) {
-        early_close(early);
+        early_close(server, early);
     } else if (said == HELLO_GOOD && hello.layout != ATTACH_LAYOUT) {
-        refuse(early, ATTACH_OTHER_BUILD);
+        refuse(server, early, ATTACH_OTHER_BUILD);
     } else if (said == HELLO_GOOD && !node_of(server, &hello, &early->reach, &node)) {
         char text[ATTACH_NAME_BYTES + 96];
         snprintf(text, sizeof text, "the scenario has no node '%s' (TCASIM_NODE, or the host that mpirun was told)",
                  hello.node);
-        refuse(early, text);
+        refuse(server, early, text);
     } else if (said == HELLO_GOOD) {
         welcome(server, early, node);
     }
@@ -239,7 +242,7 @@ static void early_make_room(struct attach_server *server)
         while (oldest + 1 < listener->early_count && is_announced(server, listener->early[oldest].reach.pid)) {
             oldest++;
         }
-        early_close(&listener->early[oldest]);
+        early_close(server, &listener->early[oldest]);
         early_remove(listener, oldest);
     }
 }
@@ -252,7 +255,7 @@ static bool connection_take(const struct attach_server *server, struct attach_ea
         if (attach_reach_take(socket, &early_out->reach)) {
             return true;
         }
-        close(socket);
+        attach_connection_close(server, &(struct attach_reach){.pidfd = -1}, socket);
     }
     return false;
 }

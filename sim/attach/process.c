@@ -179,11 +179,11 @@ void attach_process_destroy(struct attach_process *process)
     if (process->segment != NULL) {
         munmap(process->segment, sizeof *process->segment);
     }
+    if (process->socket >= 0) {
+        attach_connection_close(process->server, &process->reach, process->socket);
+    }
     if (process->reach.pidfd >= 0) {
         close(process->reach.pidfd);
-    }
-    if (process->socket >= 0) {
-        close(process->socket);
     }
     attach_owned_fini(&process->owns);
     attach_memory_destroy(process->memory);

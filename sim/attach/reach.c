@@ -170,24 +170,24 @@ static bool strike(struct attach_watchdog *dog, int pidfd, uint64_t call, char *
 static void *watchdog_main(void *arg)
 {
     struct attach_watchdog *dog = arg;
-    uint64_t call = 0, since_ms = attach_real_ms();
-    bool killed = false;
+    uint64_t since_ms = attach_real_ms(), killed_ms = 0, killed = 0; // the call of the process that was killed last
     char name[48];
     while (!rest(dog)) {
         int pidfd = atomic_load(&dog->pidfd);
-        uint64_t calls = atomic_load(&dog->calls), now_ms = attach_real_ms();
-        if (pidfd == -1 || calls != call) {
-            call = calls;
+        uint64_t call = atomic_load(&dog->calls), now_ms = attach_real_ms();
+        if (pidfd == -1) {
             since_ms = now_ms;
-            killed = false;
-        } else if (!killed && now_ms - since_ms > dog->limit_ms && strike(dog, pidfd, call, name, sizeof name)) {
+        } else if (killed_ms != 0 && killed == call) {
+            if (now_ms - killed_ms > GRACE_MS) {
+                fprintf(stderr, "tcasim: the kernel still waits for that memory; the run ends without results\n");
+                _exit(EXIT_FAILURE); // the process of scratch.c removes what is left
+            }
+        } else if (now_ms - since_ms > dog->limit_ms && strike(dog, pidfd, call, name, sizeof name)) {
             fprintf(stderr,
                     "tcasim: %s: its memory has not come for %llu s (userfaultfd, a file of FUSE?); it is killed\n",
                     name, (unsigned long long)(dog->limit_ms / 1000));
-            killed = true;
-        } else if (killed && now_ms - since_ms > dog->limit_ms + GRACE_MS) {
-            fprintf(stderr, "tcasim: the kernel still waits for that memory; the run ends without results\n");
-            _exit(EXIT_FAILURE); // the process of scratch.c removes what is left
+            killed = call;
+            since_ms = killed_ms = now_ms;
         }
     }
     return NULL;
@@ -232,18 +232,18 @@ void attach_watchdog_stop(struct attach_server *server)
     server->watchdog = NULL;
 }
 
-void attach_reach_begin(const struct attach_process *process)
+void attach_watchdog_enter(const struct attach_server *server, int pidfd, const char *name)
 {
-    struct attach_watchdog *dog = process->server->watchdog;
+    struct attach_watchdog *dog = server->watchdog;
     if (dog != NULL) {
-        atomic_store_explicit(&dog->name, process->name, memory_order_relaxed);
-        atomic_store_explicit(&dog->pidfd, process->reach.pidfd, memory_order_release);
+        atomic_store_explicit(&dog->name, name, memory_order_relaxed);
+        atomic_store_explicit(&dog->pidfd, pidfd, memory_order_release);
     }
 }
 
-void attach_reach_end(const struct attach_process *process)
+void attach_watchdog_leave(const struct attach_server *server)
 {
-    struct attach_watchdog *dog = process->server->watchdog;
+    struct attach_watchdog *dog = server->watchdog;
     if (dog != NULL) {
         atomic_store_explicit(&dog->pidfd, -1, memory_order_release);
         (void)atomic_fetch_add(&dog->calls, 1);
@@ -251,8 +251,19 @@ void attach_reach_end(const struct attach_process *process)
             (void)pthread_mutex_lock(&dog->lock);
             (void)pthread_mutex_unlock(&dog->lock);
         }
-        if (atomic_load_explicit(&dog->struck, memory_order_relaxed)) {
-            attach_outside_note(process->server, ATTACH_RUN_OUTSIDE_CLOCK);
-        }
+    }
+}
+
+void attach_reach_begin(const struct attach_process *process)
+{
+    attach_watchdog_enter(process->server, process->reach.pidfd, process->name);
+}
+
+void attach_reach_end(const struct attach_process *process)
+{
+    attach_watchdog_leave(process->server);
+    if (process->server->watchdog != NULL &&
+        atomic_load_explicit(&process->server->watchdog->struck, memory_order_relaxed)) {
+        attach_outside_note(process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     }
 }

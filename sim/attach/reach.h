@@ -6,8 +6,9 @@
 //   what a process may do, asks attach_reach_lives: a number is not given again before the kernel has gone through all
 //   others, which takes longer than the interval of that check. States and names that messages show are read without.
 // - A program can make some calls of the kernel last: its memory may come from a FUSE file or userfaultfd. Such a call
-//   is made between attach_reach_begin and attach_reach_end. If it lasts longer than the wall limit, a thread that
-//   watches the simulator kills the process, and the run ends.
+//   is made between attach_watchdog_enter and attach_watchdog_leave. If a thread that watches the simulator finds it in
+//   such calls at each look for longer than the wall limit, it kills the process whose call it is, and the run ends.
+// - Nor does the simulator call fstat or poll for a descriptor that may be a file of FUSE (watch.c).
 // Leaves out: Linux before 6.5 tells the number only (no SO_PEERPIDFD). There, a number that is given again between
 // connect() and the accept of the simulator is noticed if the process is another user's.
 #pragma once
@@ -55,6 +56,24 @@ struct attach_watchdog;
 // Starts the thread that watches. false: there is none; calls may last.
 bool attach_watchdog_start(struct attach_server *server);
 void attach_watchdog_stop(struct attach_server *server);
-// Around a call of the simulator's thread that a process can make last.
+// Around a call of the simulator's thread that the process of this pidfd can make last. The name is for the message.
+void attach_watchdog_enter(const struct attach_server *server, int pidfd, const char *name);
+void attach_watchdog_leave(const struct attach_server *server);
+// The same for a process of the run.
 void attach_reach_begin(const struct attach_process *process);
 void attach_reach_end(const struct attach_process *process);
+
+// --- descriptors ----------------------------------------------------------------------------------------------------
+// The last close of a socket waits for its peer (SO_LINGER), which may not want to read; that of a file of FUSE waits for
+// its server. The kernel closes also what a message brings that nobody takes, and what is queued at a socket that is
+// closed, in the call of whoever does that. So the simulator takes each descriptor, and closes it by itself.
+
+#define ATTACH_NAME_UNKNOWN "a program that connects"
+
+// Closes a copy of a descriptor of the process with this pidfd and name.
+void attach_copy_close(const struct attach_server *server, int pidfd, const char *name, int fd);
+// As recv without waiting; *count: the room of fds, then how many descriptors came. Those without room are closed.
+ssize_t attach_message_receive(const struct attach_server *server, const struct attach_reach *reach, int socket,
+                               struct iovec data, int *fds, unsigned *count);
+// Closes the connection of a process, with what is queued there.
+void attach_connection_close(const struct attach_server *server, const struct attach_reach *reach, int socket);

@@ -3,6 +3,7 @@
 // threads that wait for what was written. The copies are closed when the wait is over. Until then a descriptor that the
 // program closes stays open, as under a real blocking call.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/major.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +24,6 @@ enum { READY_MAX = 256, TERMINALS_MAX = 256 }; // at once
 // Descriptors that copies leave to the simulator itself: files, processes, the next message. LEAST: what each process may
 // have copies of.
 enum { RESERVED = 640, LEAST = ATTACH_WATCHES_MAX, SHARES = 4 };
-enum { MESSAGE_MAX = 253 }; // descriptors of a message (SCM_MAX_FD of Linux)
 
 // The kernel's number of the file system that has this path; 0: there is none.
 static unsigned device_of(const char *path)
@@ -56,65 +56,19 @@ static unsigned share_left(const struct attach_process *process)
     return (unsigned)(left < own ? left : own);
 }
 
-static void *close_run(void *fd)
-{
-    (void)close((int)(intptr_t)fd);
-    return NULL;
-}
-
-// Closes a copy. The last close of a socket may wait for its peer (SO_LINGER), and the peer may not want to read: that
-// is done aside.
-static void copy_close(const struct attach_process *process, int fd, bool is_socket)
-{
-    struct linger linger = {0};
-    socklen_t bytes = sizeof linger;
-    pthread_t thread;
-    pthread_attr_t detached;
-    bool waits = is_socket && getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &bytes) == 0 && linger.l_onoff != 0;
-    if (waits && pthread_attr_init(&detached) == 0) {
-        sigset_t all, before;
-        (void)sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the simulator's
-        bool aside = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED) == 0 &&
-                     pthread_create(&thread, &detached, close_run, (void *)(intptr_t)fd) == 0;
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-        (void)pthread_attr_destroy(&detached);
-        if (aside) {
-            return;
-        }
-    }
-    attach_reach_begin(process); // a file of FUSE
-    close(fd);
-    attach_reach_end(process);
-}
-
-// Takes up to ATTACH_WATCHES_MAX descriptors of the last message. Anything else that a program sends is closed here: the
-// kernel would close what finds no room in the simulator's own call.
+// Takes the descriptors of the wait's message.
 static unsigned descriptors_take(const struct attach_process *process, int fds[ATTACH_WATCHES_MAX])
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int) * MESSAGE_MAX)];
-    } control;
     char byte[16];
-    struct iovec vector = {byte, sizeof byte};
-    struct msghdr header = {
-        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    if (recvmsg(process->socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0) {
-        return 0;
-    }
-    const struct cmsghdr *part = CMSG_FIRSTHDR(&header);
-    if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) {
-        return 0;
-    }
-    int sent[MESSAGE_MAX];
-    unsigned count = (unsigned)((part->cmsg_len - CMSG_LEN(0)) / sizeof *sent);
-    memcpy(sent, CMSG_DATA(part), count * sizeof *sent);
-    while (count > ATTACH_WATCHES_MAX) {
-        copy_close(process, sent[--count], true);
-    }
-    memcpy(fds, sent, count * sizeof *fds);
+    unsigned count = ATTACH_WATCHES_MAX;
+    (void)attach_message_receive(process->server, &process->reach, process->socket, (struct iovec){byte, sizeof byte},
+                                 fds, &count);
     return count;
+}
+
+static void copy_close(const struct attach_process *process, int fd)
+{
+    attach_copy_close(process->server, process->reach.pidfd, process->name, fd);
 }
 
 // --- terminals ------------------------------------------------------------------------------------------------------
@@ -131,7 +85,6 @@ static void member_add(struct attach_thread *thread, int fd)
     }
     watch->fds[watch->copies] = copy;
     watch->events[watch->copies] = 0;
-    watch->socket[watch->copies] = false;
     watch->terminal[watch->copies++] = true;
     watch->terminals++;
 }
@@ -207,6 +160,38 @@ static bool is_of_others(int fd, const struct stat *about, const struct stat *in
            (same_file(about, input) && !S_ISREG(about->st_mode));
 }
 
+// As fstat, without asking the server of a file of FUSE.
+static bool about_read(int fd, struct stat *about)
+{
+    struct statx known;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &known) != 0) {
+        return false;
+    }
+    *about = (struct stat){.st_mode = known.stx_mode,
+                           .st_ino = known.stx_ino,
+                           .st_dev = makedev(known.stx_dev_major, known.stx_dev_minor),
+                           .st_rdev = makedev(known.stx_rdev_major, known.stx_rdev_minor)};
+    return true;
+}
+
+// Files and folders are always ready (epoll_ctl gives EPERM); those of FUSE as well, though a few of them can be waited
+// for: the kernel would ask their server in the simulator's call.
+static bool is_always_ready(const struct stat *about)
+{
+    return S_ISREG(about->st_mode) || S_ISDIR(about->st_mode);
+}
+
+static void descriptor_add(struct attach_thread *thread, unsigned i, const struct stat *about)
+{
+    struct attach_watching *watch = &thread->watch;
+    struct epoll_event event = {.events = watch->events[i], .data.ptr = thread};
+    bool added = !is_always_ready(about) &&
+                 epoll_ctl(thread->process->server->watches, EPOLL_CTL_ADD, watch->fds[i], &event) == 0;
+    bool file = !added && (is_always_ready(about) || errno == EPERM);
+    watch->ready = watch->ready || file;
+    watch->blind = watch->blind || (!added && !file);
+}
+
 static void descriptors_judge(struct attach_thread *thread)
 {
     struct attach_watching *watch = &thread->watch;
@@ -216,9 +201,12 @@ static void descriptors_judge(struct attach_thread *thread)
     (void)fstat(server->scratch.alive, &pipe); // a pipe without a path
     for (unsigned i = 0; i < watch->count; i++) {
         struct stat about = {0};
-        bool known = fstat(watch->fds[i], &about) == 0;
+        bool known = about_read(watch->fds[i], &about);
+        if (known) {
+            descriptor_add(thread, i, &about);
+        }
+        watch->blind = watch->blind || !known;
         watch->terminal[i] = S_ISCHR(about.st_mode);
-        watch->socket[i] = S_ISSOCK(about.st_mode);
         watch->terminals += watch->terminal[i];
         watch->of_others[i] = known && is_of_others(watch->fds[i], &about, &input, &pipe);
         watch->others += watch->of_others[i];
@@ -234,20 +222,14 @@ static void descriptors_judge(struct attach_thread *thread)
 
 void attach_watch_begin(struct attach_thread *thread, const struct attach_request *request)
 {
-    struct attach_server *server = thread->process->server;
     thread->watch.count = descriptors_take(thread->process, thread->watch.fds);
     for (unsigned share = share_left(thread->process); thread->watch.count > share;) {
-        copy_close(thread->process, thread->watch.fds[--thread->watch.count], true);
+        copy_close(thread->process, thread->watch.fds[--thread->watch.count]);
     }
     thread->watch.ready = false;
     thread->watch.blind = thread->watch.count != request->args.wait.watches;
     for (unsigned i = 0; i < thread->watch.count; i++) {
-        uint16_t *events = &thread->watch.events[i];
-        *events = request->args.wait.events.list[i];
-        struct epoll_event event = {.events = *events, .data.ptr = thread};
-        bool added = epoll_ctl(server->watches, EPOLL_CTL_ADD, thread->watch.fds[i], &event) == 0;
-        thread->watch.ready = thread->watch.ready || (!added && errno == EPERM); // a file is always ready
-        thread->watch.blind = thread->watch.blind || (!added && errno != EPERM);
+        thread->watch.events[i] = request->args.wait.events.list[i];
     }
     thread->watch.copies = thread->watch.count;
     descriptors_judge(thread);
@@ -258,7 +240,7 @@ void attach_watch_end(struct attach_thread *thread)
 {
     for (unsigned i = 0; i < thread->watch.copies; i++) {
         (void)epoll_ctl(thread->process->server->watches, EPOLL_CTL_DEL, thread->watch.fds[i], NULL);
-        copy_close(thread->process, thread->watch.fds[i], thread->watch.socket[i]);
+        copy_close(thread->process, thread->watch.fds[i]);
     }
     thread->process->copies -= thread->watch.copies;
     thread->process->server->terminals -= thread->watch.terminals;

@@ -2,7 +2,8 @@
 // the last one says hello. "rude child N": announces N children that never attach themselves. "rude again N": attaches
 // itself N times beside its first connection. Beside its first connection and for ever: "rude asks 0": asks for numbers,
 // which takes no simulated time; "rude announces 0": announces threads that never come; "rude ends 0": announces its end
-// and computes. "rude lingers N": waits N times for a socket whose last close() waits for its peer.
+// and computes. "rude lingers N": waits N times for a socket whose last close() waits for its peer. "rude queues N": sends such
+// sockets to whoever does not ask for them.
 #include <arpa/inet.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -189,27 +190,47 @@ static int socket_that_lingers(int ends_out[2])
     return ends_out[0];
 }
 
+// The receiver has the last copy.
+static void lingering_send(int fd, const void *data, size_t bytes)
+{
+    int ends[2];
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec vector = {(void *)(uintptr_t)data, bytes};
+    const struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    int sent = socket_that_lingers(ends);
+    memcpy(CMSG_DATA(&control.header), &sent, sizeof sent);
+    if (syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL) > 0) { // or the connection is closed
+        (void)syscall(SYS_close, sent);
+    }
+}
+
 static int lingers(int count)
 {
-    int fd, ends[2];
+    int fd;
     struct attach_segment *segment = attach_again("node0", &fd);
     for (int i = 0; i < count && segment != NULL; i++) {
-        union {
-            struct cmsghdr header;
-            char space[CMSG_SPACE(sizeof(int))];
-        } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
-        struct iovec vector = {"", 1};
-        const struct msghdr message = {
-            .msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-        int sent = socket_that_lingers(ends);
-        memcpy(CMSG_DATA(&control.header), &sent, sizeof sent);
-        (void)syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
-        (void)syscall(SYS_close, sent); // the simulator has the last copy
         struct attach_slot *slot = &segment->slots[0];
+        lingering_send(fd, "", 1);
         slot->args.wait = (struct attach_args_wait){
             .flags = ATTACH_WAIT_DESCRIPTORS, .watches = 1, .deadline_ps = slot->now_ps + 1000000};
         slot->args.wait.events.list[0] = 1; // POLLIN, which never comes
         request(slot, ATTACH_OP_WAIT);
+    }
+    return segment == NULL;
+}
+
+// Nobody asks for what comes with these messages: not with a wrong hello, nor with one of a connection that is served.
+static int queues(int count)
+{
+    int served, refused = connection_open();
+    struct attach_segment *segment = attach_again("node0", &served);
+    for (int i = 0; i < count && segment != NULL; i++) {
+        lingering_send(refused, "", 1);
+        lingering_send(served, "", 1);
     }
     return segment == NULL;
 }
@@ -220,10 +241,10 @@ static int behave(const char *how, int count)
         const char *name;
         int (*behave)(int count);
         enum attach_op op;
-    } ways[] = {{"silent", silent, ATTACH_OPS},       {"child", child, ATTACH_OPS},
-                {"again", again, ATTACH_OPS},         {"lingers", lingers, ATTACH_OPS},
-                {"asks", NULL, ATTACH_OP_ID},         {"announces", NULL, ATTACH_OP_THREAD},
-                {"ends", NULL, ATTACH_OP_THREAD_EXIT}};
+    } ways[] = {{"silent", silent, ATTACH_OPS},        {"child", child, ATTACH_OPS},
+                {"again", again, ATTACH_OPS},          {"lingers", lingers, ATTACH_OPS},
+                {"queues", queues, ATTACH_OPS},        {"asks", NULL, ATTACH_OP_ID},
+                {"announces", NULL, ATTACH_OP_THREAD}, {"ends", NULL, ATTACH_OP_THREAD_EXIT}};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         if (strcmp(how, ways[i].name) == 0) {
             return ways[i].behave != NULL ? ways[i].behave(count) : endless(ways[i].op);

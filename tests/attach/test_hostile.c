@@ -180,6 +180,7 @@ TEST(AttachedHostile, AProcessThatAttachesItselfAgainHarmsOnlyItself)
 TEST(AttachedHostile, ASocketWhoseLastCloseWaitsIsClosedAside)
 {
     expect_unimpressed("lingers", "3", "");
+    expect_unimpressed("queues", "3", "");
 }
 
 // --- programs without end -------------------------------------------------------------------------------------------

@@ -1,130 +1,187 @@
 """Small wrong changes of any C file, made by rule: one operand of each && and || is dropped, the limit of each comparison
-is moved, a statement before a return is dropped. Used by mutate.py (--generated).
+is moved, a statement before a return is dropped. Used by rules.py.
 
 Not every such change is wrong: some cannot be noticed by anybody. Those that were found are in equivalent.txt, each with
 its reason.
 """
+import collections
 import pathlib
 import re
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOMS = ("models/", "sim/attach/", "verbs-shim/world/", "verbs-shim/ibverbs/")
 LIMITS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-OPENING, CLOSING = "([{", ")]}"
+TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d[\w.]*|->|\+\+|--|<<=|>>=|&&|\|\||[<>=!+*/%&|^-]=|<<|>>|\S")
+# What binds less than an operator, and so ends its operands.
+ENDS = set(";,?:{}") | {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "return", "case", "else", "do"}
+ENDS_OF = {"||": ENDS | {"||"}, "&&": ENDS | {"||", "&&"}, "<": ENDS | {"||", "&&", "|", "^", "&", "==", "!="}}
+
+# A change: what is forgotten or moved from start to end; at is where the operator of a moved limit stands.
+Change = collections.namedtuple("Change", "file line sentence kind start end at")
+Token = collections.namedtuple("Token", "text start end")
 
 
-def masked(text):
-    """The text with comments, literals and lines of the preprocessor as blanks: positions stay."""
-    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*'
+def without(pattern, text):
     return re.sub(pattern, lambda found: re.sub(r"[^\n]", " ", found.group()), text, flags=re.S | re.M)
 
 
-def bound_left(code, at, operator):
-    """Where the left operand of the operator at that position begins."""
-    depth, i = 0, at - 1
-    while i >= 0:
-        if code[i] in CLOSING:
+def uncommented(text):
+    """The text with blanks in place of comments: positions stay."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/'
+    blank = lambda found: found.group() if found.group()[0] in "\"'" else re.sub(r"[^\n]", " ", found.group())
+    return re.sub(pattern, blank, text, flags=re.S)
+
+
+def masked(text):
+    """The same without literals and lines of the preprocessor."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*'
+    return without(pattern, uncommented(text))
+
+
+def tokens_of(code):
+    return [Token(found.group(), found.start(), found.end()) for found in TOKEN.finditer(code)]
+
+
+def is_binary(tokens, i):
+    """Whether the & there has a left operand."""
+    return bool(re.match(r"\w|[)\]]", tokens[i - 1].text)) and tokens[i - 1].text not in ENDS
+
+
+def operand(tokens, at, step, ends):
+    """The position of the last token of an operand, seen from its operator: step is -1 for the left one, 1 for the right."""
+    deeper, outer = (")]}", "([{") if step < 0 else ("([{", ")]}")
+    depth, i = 0, at + step
+    while 0 <= i < len(tokens):
+        word = tokens[i].text
+        if word in deeper:
             depth += 1
-        elif code[i] in OPENING:
+        elif word in outer:
             if depth == 0:
                 break
             depth -= 1
-        elif depth == 0:
-            two = code[i - 1:i + 1]
-            assigns = code[i] == "=" and code[i + 1] != "=" and code[i - 1] not in "=!<>"
-            if code[i] in ";,?:" or assigns or two == "||" or (two == "&&" and operator == "&&"):
-                break
-            if code[i] == "n" and re.search(r"\breturn$", code[:i + 1]):
-                break
-        i -= 1
-    return i + 1
-
-
-def bound_right(code, at, operator):
-    """Where the right operand ends."""
-    depth, i = 0, at + 2
-    while i < len(code):
-        if code[i] in OPENING:
-            depth += 1
-        elif code[i] in CLOSING:
-            if depth == 0:
-                break
-            depth -= 1
-        elif depth == 0 and (code[i] in ";,?:" or code[i:i + 2] == "||" or (code[i:i + 2] == "&&" and operator == "&&")):
+        elif depth == 0 and word in ends and (word != "&" or is_binary(tokens, i)):
             break
-        i += 1
-    return i
+        i += step
+    return i - step
 
 
-def operands(text, code):
-    for found in re.finditer(r"&&|\|\|", code):
-        at, operator = found.start(), found.group()
-        left, right = bound_left(code, at, operator), bound_right(code, at, operator)
-        while left < at and code[left] in " \n":
-            left += 1
-        begin = at + 2
-        while begin < right and code[begin] in " \n":
-            begin += 1
-        while right > begin and code[right - 1] in " \n":
-            right -= 1
-        yield f"'{' '.join(text[left:at].split())}' is forgotten before {operator}", text[:left] + text[begin:]
-        end = at
-        while end > left and code[end - 1] in " \n":
-            end -= 1
-        yield f"'{' '.join(text[begin:right].split())}' is forgotten after {operator}", text[:end] + text[right:]
+def bodies(tokens):
+    """(first, last) token of each function."""
+    depth, begin = 0, None
+    for i, token in enumerate(tokens):
+        if token.text == "{":
+            if depth == 0 and tokens[i - 1].text == ")":
+                begin = i
+            depth += 1
+        elif token.text == "}":
+            depth -= 1
+            if depth == 0 and begin is not None:
+                yield begin, i
+                begin = None
 
 
-def is_choice(code, at, end):
+def extent(text, tokens, first, last, until):
+    """From the first token up to the next one behind the last: literals are no tokens."""
+    start = tokens[first - 1].end if first > 0 else 0
+    end = tokens[last + 1].start if last + 1 < len(tokens) else len(text)
+    start, end = (start, until) if until >= tokens[last].end else (until, end)
+    while text[start].isspace():
+        start += 1
+    while text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def is_choice(tokens, i, left, right):
     """a < b ? a : b is the smaller one, with <= as well."""
-    after = re.match(r" ([\w.>\[\]-]+) \? ([\w.>\[\]-]+) : ([\w.>\[\]-]+)", code[end:])
-    before = re.search(r"([\w.>\[\]-]+) $", code[:at])
-    return bool(after and before) and {before.group(1), after.group(1)} == {after.group(2), after.group(3)}
+    words = [token.text for token in tokens]
+    a, b = words[left:i], words[i + 1:right + 1]
+    rest = words[right + 1:right + 1 + len(a) + len(b) + 2]
+    return rest in (["?", *a, ":", *b], ["?", *b, ":", *a])
 
 
-def limits(text, code):
-    for found in re.finditer(r"(?<= )(<=|>=|<|>)(?= )", code):
-        old = found.group()
-        if is_choice(code, found.start(), found.end()):
+def of_tokens(text, tokens):
+    """(sentence, kind, start, end, at) of operands and limits."""
+    for i, (word, start, end) in enumerate(tokens):
+        if word not in LIMITS and word not in ("&&", "||"):
             continue
-        line = text[text.rfind("\n", 0, found.start()) + 1:text.find("\n", found.end())]
-        yield f"{old} is {LIMITS[old]} in '{line.strip()}'", text[:found.start()] + LIMITS[old] + text[found.end():]
+        ends = ENDS_OF["<" if word in LIMITS else word]
+        left, right = operand(tokens, i, -1, ends), operand(tokens, i, 1, ends)
+        before = extent(text, tokens, left, i - 1, start)
+        after = extent(text, tokens, i + 1, right, end)
+        if word in LIMITS:
+            if not is_choice(tokens, i, left, right):
+                whole = " ".join(text[before[0]:after[1]].split())
+                yield f"{word} is {LIMITS[word]} in '{whole}'", word, before[0], after[1], start
+            continue
+        for side in (before, after):
+            yield f"'{' '.join(text[side[0]:side[1]].split())}' is forgotten beside {word}", word, *side, None
 
 
-def statements(text, code):
-    lines, plain = text.split("\n"), code.split("\n")
-    for i in range(len(lines) - 1):
-        indent = len(plain[i]) - len(plain[i].lstrip())
-        statement = plain[i].strip()
+def statements(code):
+    """(sentence, kind, start, end, at) of statements before a return."""
+    lines, position = code.split("\n"), 0
+    for i, line in enumerate(lines[:-1]):
+        indent, statement = len(line) - len(line.lstrip()), line.strip()
         simple = re.fullmatch(r"(?:\(void\))?[A-Za-z_][\w.>\[\]*&() +-]*?(?:\(.*\)|[-+|&]?= ?.+|\+\+|--);", statement)
         declares = re.match(r"(?:const |static |struct |enum |unsigned |bool |int |char |void |size_t |\w+_t )", statement)
-        returns = plain[i + 1].startswith(" " * indent + "return") and indent > 0
-        begins = i > 0 and plain[i - 1].rstrip().endswith((";", "{", "}"))
+        returns = lines[i + 1].startswith(" " * indent + "return") and indent > 0
+        begins = i > 0 and lines[i - 1].rstrip().endswith((";", "{", "}"))
         if simple and not declares and returns and begins:
-            yield f"'{lines[i].strip()}' is forgotten before a return", "\n".join(lines[:i] + lines[i + 1:])
+            start = position + indent
+            yield f"'{statement}' is forgotten before a return", ";", start, start + len(statement), None
+        position += len(line) + 1
 
 
-def changes(text):
-    """(sentence, changed text) of each change, in the order of the file."""
-    code = masked(text)
-    return [change for rule in (operands, limits, statements) for change in rule(text, code)]
+def changes(name, text):
+    """All changes of a file, in its order, each once."""
+    code, plain = masked(text), uncommented(text)
+    tokens = tokens_of(code)
+    inside = [(tokens[first].start, tokens[last].end) for first, last in bodies(tokens)]
+    found = {}
+    for sentence, kind, start, end, at in (*of_tokens(plain, tokens), *statements(plain)):
+        if any(begin < start and end < finish for begin, finish in inside):
+            line = text.count("\n", 0, start) + 1
+            found.setdefault((kind, start, end), Change(name, line, sentence, kind, start, end, at))
+    return sorted(found.values(), key=lambda change: (change.start, -change.end, change.kind in LIMITS))
+
+
+def rendered(text, numbered, start, end):
+    """The text from start to end with each (number, change) of the list, which is in the order of changes(), as a question
+    to MUTANT(number)."""
+    parts, position, i = [], start, 0
+    while i < len(numbered):
+        number, change = numbered[i]
+        inner = [one for one in numbered[i + 1:] if one[1].start < change.end]
+        parts.append(text[position:change.start])
+        parts.append(question(text, number, change, inner))
+        position = change.end
+        i += 1 + len(inner)
+    return "".join(parts) + text[position:end]
+
+
+def question(text, number, change, inner):
+    if change.at is None:
+        kept = rendered(text, inner, change.start, change.end)
+        form = {"&&": "(MUTANT({}) || ({}))", "||": "(!MUTANT({}) && ({}))", ";": "if (!MUTANT({})) {{ {} }}"}[change.kind]
+        return form.format(number, kept)
+    operator = change.at + len(change.kind)
+    left = rendered(text, [one for one in inner if one[1].end <= change.at], change.start, change.at)
+    right = rendered(text, [one for one in inner if one[1].start >= operator], operator, change.end)
+    moved = f"{left} {LIMITS[change.kind]} {right}".replace("\n", " ")
+    return f"(MUTANT({number}) ? ({moved}) : ({left}{change.kind}{right}))"
+
+
+def with_questions(text, numbered):
+    """The file that holds all of these changes. Lines stay where they are."""
+    plain = uncommented(text)
+    return rendered(plain, numbered, 0, len(plain))
 
 
 def equivalents():
     """{(file, sentence)} of the changes that nobody can notice."""
-    path = HERE / "equivalent.txt"
-    lines = path.read_text().splitlines() if path.exists() else []
-    blocks = [line[2:].split(": ", 1) for line in lines if line.startswith("= ")]
-    return {(name, sentence) for name, sentence in blocks}
-
-
-def of_files(source, names):
-    """(file, sentence, changed text) of all changes of these files that may be noticed."""
-    known = equivalents()
-    for name in names:
-        text = (source / name).read_text()
-        for sentence, changed in changes(text):
-            if (name, sentence) not in known:
-                yield name, sentence, changed
+    lines = (HERE / "equivalent.txt").read_text().splitlines()
+    return {tuple(line[2:].split(": ", 1)) for line in lines if line.startswith("= ")}
 
 
 def is_of_a_room(name):

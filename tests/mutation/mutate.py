@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""mutate.py [--jobs N] [--tenth K] [--list] [--generated N] [ROOM | MUTANT ...]: which small wrong changes do the
-tests notice?
+"""mutate.py [--jobs N] [--tenth K] [--list] [ROOM | MUTANT ...]: which small wrong changes do the tests notice?
 
 Each mutant of *.mutants is put into a copy of the tree. The copy is built, and the tests of the mutant's room run, then
 those of its neighbours, until one fails: the mutant is noticed. If none fails, it survived. The exit status is 1 if
@@ -20,8 +19,7 @@ and then has, for each mutant, a sentence about what is wrong with it, and the c
   - text that stands in FILE exactly once
   + what stands there instead
 
---generated N draws N changes that generate.py makes by rule, of the rooms that are named or of all that it knows; with
---since REVISION only of files that have changed since then. A change that does not build is drawn again.
+Changes that are made by rule are tried by rules.py.
 """
 import argparse
 import collections
@@ -29,7 +27,6 @@ import concurrent.futures
 import os
 import pathlib
 import queue
-import random
 import re
 import resource
 import signal
@@ -37,13 +34,10 @@ import subprocess
 import sys
 import time
 
-import generate
-
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 SURVIVORS_PER_100 = 5
 SKIPPED = 77
-UNBUILT = "unbuilt"
 # Time is simulated, so the code may be slower: it is built for each mutant, without optimisation across files.
 QUICK_BUILD = ["-DCMAKE_BUILD_TYPE=Quick", "-DCMAKE_C_FLAGS_QUICK=-O1 -DNDEBUG", "-DCMAKE_CXX_FLAGS_QUICK=-O1 -DNDEBUG"]
 BUILD_SECONDS = 900
@@ -56,11 +50,7 @@ class Broken(Exception):
     """A mutant or the tree is not as the data says."""
 
 
-class Unbuilt(Exception):
-    """A change of generate.py that the compiler notices is no mutant."""
-
-
-Mutant = collections.namedtuple("Mutant", "name room file old new sentence tests text", defaults=[None])
+Mutant = collections.namedtuple("Mutant", "name room file old new sentence tests")
 
 
 def is_ctest(name):
@@ -121,8 +111,6 @@ def mutants_of_all_rooms():
 
 
 def mutated_text(tree, mutant):
-    if mutant.text is not None:
-        return mutant.text
     text = (tree / mutant.file).read_text()
     if text.count(mutant.old) != 1:
         raise Broken(f"the text of {mutant.name} stands {text.count(mutant.old)} times in {mutant.file}")
@@ -138,9 +126,9 @@ def limit_resources():
     pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def command(words, cwd, seconds):
+def command(words, cwd, seconds, environment=None):
     """Runs a command and everything that it starts; (status, output), or (None, output) if it took too long."""
-    process = subprocess.Popen(words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    process = subprocess.Popen(words, cwd=cwd, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
                                preexec_fn=limit_resources)
     try:
@@ -160,16 +148,20 @@ def put(path, text):
 class Copy:
     """A scratch tree with its own build, kept from call to call: only what has changed is built again."""
 
-    def __init__(self, number):
-        self.root = SOURCE / "build/mutation" / str(number)
+    def __init__(self, name, *settings):
+        self.root = SOURCE / "build/mutation" / name
         self.folder = self.root / "build/release"
         self.seconds = {}  # of each test without a change
         self.refresh()
         if not (self.folder / "build.ninja").exists():
-            status, output = command(["cmake", "--preset", "release", "-DTCASIM_TESTS=ON", *QUICK_BUILD], self.root,
+            status, output = command(["cmake", "--preset", "release", "-DTCASIM_TESTS=ON", *QUICK_BUILD, *settings], self.root,
                                      BUILD_SECONDS)
             if status != 0:
                 raise Broken(f"the copy cannot be configured:\n{output[-3000:]}")
+
+    def held(self, name, data):
+        """What the copy of a file holds."""
+        return data
 
     def refresh(self):
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=SOURCE,
@@ -177,7 +169,7 @@ class Copy:
         wanted = {name for name in listed if name and (SOURCE / name).is_file()}
         for name in wanted:
             source, target = SOURCE / name, self.root / name
-            data = source.read_bytes()
+            data = self.held(name, source.read_bytes())
             if not target.is_file() or target.read_bytes() != data:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
@@ -224,8 +216,6 @@ class Copy:
 
     def test_changed(self, mutant, name):
         status, output = self.build(name)
-        if status != 0 and mutant.text is not None:
-            raise Unbuilt
         if status != 0:
             raise Broken(f"{mutant.name} does not build:\n{output[-3000:]}")
         return self.test(name, min(TEST_SECONDS, 20 + TIMES_SLOWER * self.seconds[name]))
@@ -247,29 +237,6 @@ class Copy:
             return None
         finally:
             put(path, original)
-
-
-# --- changes by rule --------------------------------------------------------------------------------------------------
-
-
-def changed_since(revision):
-    listed = subprocess.run(["git", "diff", "--name-only", revision, "--"], cwd=SOURCE, stdout=subprocess.PIPE, text=True)
-    return set(listed.stdout.split())
-
-
-def generated(options):
-    """The drawn changes, of the files of rooms that have tests here."""
-    tests = {mutant.room: mutant.tests for mutant in mutants_of_all_rooms()}
-    rooms = sorted((room for room in tests if not options.names or room in options.names), key=len)
-    listed = subprocess.run(["git", "ls-files"], cwd=SOURCE, stdout=subprocess.PIPE, text=True).stdout.split()
-    files = [name for name in listed if generate.is_of_a_room(name)]
-    if options.since:
-        files = [name for name in files if name in changed_since(options.since)]
-    owners = {name: [room for room in rooms if name.startswith(room + "/")] for name in files}
-    changes = list(generate.of_files(SOURCE, [name for name in files if owners[name]]))
-    drawn = random.Random(options.seed).sample(changes, min(options.generated, len(changes)))
-    return [Mutant(f"{name}-{number}", owners[name][-1], name, "", "", f"{name}: {sentence}", tests[owners[name][-1]], text)
-            for number, (name, sentence, text) in enumerate(drawn, 1)]
 
 
 # --- the trial --------------------------------------------------------------------------------------------------------
@@ -295,7 +262,7 @@ def revision_count():
 def trial(mutants, jobs):
     copies = queue.Queue()
     for number in range(min(jobs, len(mutants))):
-        copies.put(Copy(number))
+        copies.put(Copy(str(number)))
 
     def one(mutant):
         copy = copies.get()
@@ -306,15 +273,13 @@ def trial(mutants, jobs):
             result = bool(noticed)
         except Broken as broken:
             said, result = f"BROKEN   {mutant.name}: {broken}", None
-        except Unbuilt:
-            said, result = f"no mutant {mutant.sentence}", UNBUILT
         finally:
             copies.put(copy)
         print(f"{said}, {time.monotonic() - begin:.0f} s", flush=True)
         return mutant.room, result
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        return [result for result in pool.map(one, mutants) if result[1] is not UNBUILT]
+        return list(pool.map(one, mutants))
 
 
 def table_print(results):
@@ -332,13 +297,9 @@ def main():
     parser.add_argument("--tenth", type=lambda text: revision_count() if text == "of-revision" else int(text),
                         metavar="K", help="every tenth mutant from the K-th on; of-revision: K is the number of commits")
     parser.add_argument("--list", action="store_true", help="only the names and sentences; checks that each applies")
-    parser.add_argument("--generated", type=int, metavar="N", help="N changes that generate.py makes by rule")
-    parser.add_argument("--since", metavar="REVISION", help="with --generated, only of files changed since then")
-    parser.add_argument("--seed", type=int, default=revision_count(), help="which ones are drawn (default: the number of "
-                        "commits)")
     parser.add_argument("names", nargs="*", metavar="ROOM | MUTANT", help="all rooms if none is named")
     options = parser.parse_args()
-    mutants = generated(options) if options.generated else chosen(mutants_of_all_rooms(), options)
+    mutants = chosen(mutants_of_all_rooms(), options)
     if options.list:
         for mutant in mutants:
             mutated_text(SOURCE, mutant)
@@ -348,9 +309,6 @@ def main():
     if not (SOURCE / ".git").exists():
         print("SKIPPED: not a checkout, whose files git could list")
         return SKIPPED
-    if not mutants:
-        print("no file of these rooms has changed")
-        return 0
     results = trial(mutants, max(options.jobs, 1))
     table_print(results)
     survived = sum(result is False for _, result in results)

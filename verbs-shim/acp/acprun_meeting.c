@@ -113,7 +113,7 @@ static void member_accept(struct acprun_meeting *meeting)
 static void gathered_send(struct acprun_meeting *meeting)
 {
     const struct acp_wire_header header = {ACP_WIRE_GATHERED, meeting->ranks * meeting->message_bytes};
-    for (uint32_t i = 0; i < meeting->member_count; i++) {
+    for (uint32_t i = 0; i < meeting->member_count && meeting->failure == NULL; i++) {
         struct acprun_member *member = &meeting->members[i];
         if (!member->has_number) {
             continue;
