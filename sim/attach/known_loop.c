@@ -24,6 +24,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
     }
     loop->word_count = words <= ATTACH_LOOP_WORDS ? words : 0;
     memcpy(loop->words, slot->loop_words, loop->word_count * sizeof loop->words[0]);
+    loop->changes = slot->loop_changes;
     loop->early = loop->own = false;
     loop->seen_ps = UINT64_MAX;
     loop->hit = 0;
@@ -70,6 +71,15 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
     return a - b < b_bytes || b - a < a_bytes;
 }
 
+bool known_loop_changes(const struct known_loop *loop, uint64_t address, uint64_t bytes)
+{
+    bool changes = loop->changes.count > ATTACH_LOOP_CHANGES;
+    for (unsigned i = 0; i < loop->changes.count && !changes; i++) {
+        changes = overlap(loop->changes.addresses[i], sizeof(uint64_t), address, bytes);
+    }
+    return changes;
+}
+
 static bool may_poll(const struct attach_iteration_poll *poll, const struct poll_write *write)
 {
     bool named = write->pinned && poll->bus_address - write->address < write->bytes;
@@ -92,6 +102,11 @@ bool known_loop_written(struct known_loop *loop, const struct poll_write *write,
         loop->own = loop->own || may_poll(&loop->polls[loop->hit], write);
     }
     return sees;
+}
+
+bool known_loop_passed(const struct known_loop *loop, uint64_t now_ps)
+{
+    return loop->started && loop->poll_count > 1 && now_ps > loop->start_ps + loop->polls[1].after_ps;
 }
 
 uint64_t known_loop_iterations(const struct known_loop *loop)

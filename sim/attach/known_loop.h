@@ -24,6 +24,7 @@ struct known_loop {
     unsigned poll_count;
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
     unsigned word_count;
+    struct attach_loop_changes changes;
     bool early;       // something came before start_ps
     uint64_t seen_ps; // the end of the poll at which the thread goes on
     unsigned hit;     // the number of this poll in its iteration
@@ -35,9 +36,13 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
 void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterations);
 // Something comes that the loop may see: the thread goes on at its next poll.
 void known_loop_sees(struct known_loop *loop, uint64_t now_ps);
+// Does the loop change one of these bytes at some of its polls?
+bool known_loop_changes(const struct known_loop *loop, uint64_t address, uint64_t bytes);
 // Another program has done something by which a call may find something. true: the loop polls by calls.
 bool known_loop_woken(struct known_loop *loop, uint64_t now_ps);
 // A device writes. true: the loop reads it.
 bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps);
+// Has it been fast-forwarded over a poll until then?
+bool known_loop_passed(const struct known_loop *loop, uint64_t now_ps);
 // How many iterations were made before that of `hit`.
 uint64_t known_loop_iterations(const struct known_loop *loop);

@@ -133,6 +133,44 @@ static void paid_meanwhile(struct attach_thread *thread)
 
 static const struct sim_work polling = {"polling", "until the next poll", false};
 
+// Does this thread wait for a word that the known loop of the other one changes between its polls?
+static bool looks_at(const struct attach_thread *thread, const struct known_loop *other)
+{
+    bool looks = false;
+    for (unsigned i = 0; is_known(thread) && i < thread->known->word_count && !looks; i++) {
+        looks = known_loop_changes(other, thread->known->words[i].address, sizeof thread->known->words[i].value);
+    }
+    for (unsigned i = 0; !is_known(thread) && i < thread->loop.word_count && !looks; i++) {
+        looks = known_loop_changes(other, thread->loop.words[i].address, thread->loop.words[i].bytes);
+    }
+    return looks;
+}
+
+// Where one thread of a process looks at what the loop of another one changes from poll to poll, the polls of that loop are
+// carried out: at each of them the first one sees what is there. If that loop has been fast-forwarded until now, the first
+// one's last look was at what was there when that began.
+static void looks_share(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    uint64_t now_ps = sim_now_ps(process->server->sim);
+    for (unsigned i = 0; i < process->slots; i++) {
+        struct attach_thread *other = process->threads[i];
+        if (other == NULL || other == thread) {
+            continue;
+        }
+        if (is_known(thread) && thread->known->changes.count != 0 && looks_at(other, thread->known)) {
+            known_loop_sees(thread->known, now_ps);
+        }
+        if (other->fast_forwarded && is_known(other) && other->known->changes.count != 0 &&
+            looks_at(thread, other->known)) {
+            uint64_t due_ps = attach_known_now_ps(other);
+            attach_late_note(thread, known_loop_passed(other->known, due_ps) ? other->known->iteration_ps : 0);
+            known_loop_sees(other->known, due_ps);
+            sim_condition_signal(process->server->sim, &other->wait.woken);
+        }
+    }
+}
+
 static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t iterations)
 {
     const struct attach_process *process = thread->process;
@@ -149,6 +187,7 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t 
         return loop->seen ? ATTACH_WOKEN_MEMORY : ATTACH_WOKEN_DEADLINE;
     }
     paid_meanwhile(thread);
+    looks_share(thread);
     thread->fast_forwarded = true;
     while (!process->ended && !came(thread, loop->flags, &woken) &&
            sim_now_ps(sim) < attach_alarm_before(process, end_ps)) {
@@ -177,6 +216,7 @@ static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t
     struct attach_server *server = process->server;
     struct known_loop *known = thread->known;
     known_loop_start(known, sim_now_ps(server->sim), iterations);
+    looks_share(thread);
     if (thread->ahead_ps != 0) { // its own time comes first
         known->seen_ps = known->start_ps;
         known->hit = 0;

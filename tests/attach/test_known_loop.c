@@ -3,7 +3,7 @@
 #include "sim/attach/poll_policy.h"
 #include "tests/shim/test.h"
 
-enum { WORD = 0x1000, OTHER_WORD = 0x2000, VARIABLE = 0x7000, START = 5000000 };
+enum { WORD = 0x1000, OTHER_WORD = 0x2000, VARIABLE = 0x7000, COUNTER = 0x8000, START = 5000000 };
 
 // Two polls, 40 ns apart, in iterations of 100 ns, that began at START. It reads a variable, too.
 static struct known_loop *two_polls(uint64_t iterations)
@@ -16,6 +16,7 @@ static struct known_loop *two_polls(uint64_t iterations)
     slot.loop_polls[1] = (struct attach_iteration_poll){.after_ps = 40000, .bus_address = OTHER_WORD};
     slot.loop_word_count = 1;
     slot.loop_words[0] = (struct attach_loop_word){.address = VARIABLE, .mask = UINT64_MAX};
+    slot.loop_changes = (struct attach_loop_changes){.count = 2, .addresses = {COUNTER, COUNTER + 64}};
     known_loop_take(&loop, &args, &slot);
     return &loop;
 }
@@ -82,6 +83,26 @@ TEST(KnownLoop, SeesTheWordsThatItReadsAndNoOthers)
     expect_at(loop, START + 140000, 1, false);
 }
 
+TEST(KnownLoop, ChangesTheBytesThatItNames)
+{
+    struct known_loop *loop = two_polls(1000);
+    EXPECT_TRUE(known_loop_changes(loop, COUNTER, 1));
+    EXPECT_TRUE(known_loop_changes(loop, COUNTER + 63, 2));
+    EXPECT_FALSE(known_loop_changes(loop, COUNTER + 8, 56));
+    EXPECT_FALSE(known_loop_changes(loop, VARIABLE, 8));
+    loop->changes.count = ATTACH_LOOP_CHANGES + 1; // not all are named
+    EXPECT_TRUE(known_loop_changes(loop, VARIABLE, 8));
+}
+
+TEST(KnownLoop, HasPassedAPollOnceTheSecondOneIsOver)
+{
+    struct known_loop *loop = two_polls(1000);
+    EXPECT_FALSE(known_loop_passed(loop, START + 50000)); // its first poll is not paid for yet
+    known_loop_start(loop, START, 1000);
+    EXPECT_FALSE(known_loop_passed(loop, START + 40000));
+    EXPECT_TRUE(known_loop_passed(loop, START + 40001));
+}
+
 TEST(KnownLoop, TheFirstOfTwoDecides)
 {
     struct known_loop *loop = two_polls(1000);
@@ -131,12 +152,13 @@ TEST(KnownLoop, NumbersOfAHostileProgramAreBounded)
     static struct attach_slot slot;
     static struct known_loop loop;
     const struct attach_args_poll args = {.iterations = UINT64_MAX, .iteration_ps = 0};
-    slot.loop_poll_count = slot.loop_word_count = UINT32_MAX;
+    slot.loop_poll_count = slot.loop_word_count = slot.loop_changes.count = UINT32_MAX;
     slot.loop_polls[0] = (struct attach_iteration_poll){.after_ps = UINT64_MAX};
     known_loop_take(&loop, &args, &slot);
     known_loop_start(&loop, START, UINT64_MAX);
     EXPECT_EQ(loop.poll_count, 1u);
     EXPECT_EQ(loop.word_count, 0u);
+    EXPECT_TRUE(known_loop_changes(&loop, VARIABLE, 8));
     EXPECT_LE(loop.seen_ps, START + UINT64_C(2000000000000));
     known_loop_sees(&loop, START + 1);
     EXPECT_GE(loop.seen_ps, START + UINT64_C(1));

@@ -124,7 +124,7 @@ def statements(code):
     for i, line in enumerate(lines[:-1]):
         indent, statement = len(line) - len(line.lstrip()), line.strip()
         simple = re.fullmatch(r"(?:\(void\))?[A-Za-z_][\w.>\[\]*&() +-]*?(?:\(.*\)|[-+|&]?= ?.+|\+\+|--);", statement)
-        declares = re.match(r"(?:const |static |struct |enum |unsigned |bool |int |char |void |size_t |\w+_t )", statement)
+        declares = re.match(r"\w+ (?:\w+ )*\**\w+(?:\[[^=]*\])? ?[=;]", statement)
         returns = lines[i + 1].startswith(" " * indent + "return") and indent > 0
         begins = i > 0 and lines[i - 1].rstrip().endswith((";", "{", "}"))
         if simple and not declares and returns and begins:

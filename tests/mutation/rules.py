@@ -27,7 +27,7 @@ from mutate import (BUILD_SECONDS, Broken, Copy, HERE, SKIPPED, SOURCE, SURVIVOR
                     mutants_of_all_rooms, revision_count)
 
 LEFT_OUT = {"long", "fresh", "rtl"}
-SECONDS = 120    # of tests for one change
+SECONDS = 60     # of tests for one change
 BYTES = 1 << 16  # MUTANTS_MAX of question.h
 
 Test = collections.namedtuple("Test", "name words folder environment seconds skipped fails passes")
@@ -133,16 +133,15 @@ def trial(changes, drawn, tests, jobs):
     """The changes of `drawn` that survived."""
     survived = []
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        asked = dict(zip(tests, pool.map(asked_by, tests)))
-        for test in tests:
-            if asked[test] is None:
+        asked = list(zip(tests, pool.map(asked_by, tests)))
+        for test, notes in asked:
+            if notes is None:
                 print(f"left out: {test.name} fails without a change", flush=True)
-        asked = {test: notes for test, notes in asked.items() if notes}
+        asked = [(test, *notes) for test, notes in asked if notes]
 
         def one(number):
-            users = [(test, seconds) for test, (seconds, numbers) in asked.items() if number in numbers]
-            users.sort(key=lambda user: (len(asked[user[0]][1]), user[1]))
-            return number, len(users), *judge(number, users)
+            users = sorted((len(numbers), seconds, test.name, test) for test, seconds, numbers in asked if number in numbers)
+            return number, len(users), *judge(number, [(test, seconds) for _, seconds, _, test in users])
 
         for number, users, noticed, tried in pool.map(one, drawn):
             change = changes[number]

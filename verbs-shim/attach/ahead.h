@@ -60,7 +60,7 @@ struct attach_ahead_poll {
     // Of attach_borders.functions, with its arguments and its part of the time; ATTACH_POLL_FUNCTIONS: none.
     uint32_t function;
     uint64_t arguments[3], function_ps;
-    uint64_t state;    // address of 8 bytes that change if the poll may do something else; 0: it depends on nothing else
+    uint64_t state; // address of 8 bytes that change if the poll may do something else; 0: it depends on nothing else
     uint64_t until_ps; // then it does something; UINT64_MAX: never
 };
 
@@ -79,20 +79,30 @@ struct attach_loop_word {
 };
 #define ATTACH_LOOP_WORDS 768u
 
+// Words of private memory that a known loop changes at some of its polls: counters, and what it sets back by plain stores.
+// Another thread of the process may look at them.
+#define ATTACH_LOOP_CHANGES 16u
+struct attach_loop_changes {
+    uint32_t count;                          // more than ATTACH_LOOP_CHANGES: not all are listed
+    uint64_t addresses[ATTACH_LOOP_CHANGES]; // of 8 bytes
+};
+
 struct attach_known; // a loop that was found
 struct attach_ahead {
     enum attach_ahead_kind kind;
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
-    bool outside;       // some of the polls are calls (attach_poll_call): whatever another program does may change what they find
+    bool
+        outside; // some of the polls are calls (attach_poll_call): whatever another program does may change what they find
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
     const struct attach_loop_word *words;
     unsigned word_count;
     uint64_t iterations; // of REPEATS: so many are known
-    // What it writes is the same at each of its polls, except counters and what is the thread's alone. Not known if it was alone.
+    // What it writes for others (locks, shared memory) is the same at each of its polls. Not known if it was alone.
     bool steady;
+    struct attach_loop_changes changes;
 };
 
 // Where a program goes on, and what it has written until then.
@@ -147,7 +157,7 @@ struct attach_borders {
     _Atomic uint32_t *entry_count; // of the list that the poll sends
     const struct attach_poll_function *functions;
     unsigned function_count;
-    bool alone; // no other thread or process sees what the program writes
+    bool alone;                // no other thread or process sees what the program writes
     bool clocks_poll;          // of a run of readings of clocks the later ones are polls (attach_poll_clock)
     bool clocks_serve;         // and the first of these does a library's work
     struct attach_clock clock; // the poll is this one; form 0: another poll

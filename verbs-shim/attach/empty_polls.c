@@ -72,6 +72,7 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
     slot->loop_poll_count = ahead->count + (ahead->kind == ATTACH_AHEAD_MAKES);
     memcpy(slot->loop_words, ahead->words, ahead->word_count * sizeof ahead->words[0]);
     slot->loop_word_count = ahead->word_count;
+    slot->loop_changes = ahead->changes;
     for (unsigned i = 0; i < ahead->word_count && attach_pinned_any(); i++) {
         struct attach_loop_word *word = &slot->loop_words[i];
         if (!attach_pinned_find((const void *)(uintptr_t)word->address, sizeof word->value, &word->bus_address)) {

@@ -226,6 +226,7 @@ struct attach_slot {
     uint32_t loop_poll_count, loop_word_count; // of a known loop
     struct attach_iteration_poll loop_polls[ATTACH_AHEAD_POLLS + 1];
     struct attach_loop_word loop_words[ATTACH_LOOP_WORDS];
+    struct attach_loop_changes loop_changes;
     _Atomic uint32_t note_count;
     struct attach_note notes[ATTACH_NOTES];
 };

@@ -102,22 +102,34 @@ static bool is_for_others(const struct interpret_word *word)
     return word->atomic || world_shared_has(word->address);
 }
 
-// Is what was written for others as it was in the beginning? Counters are left out.
-static bool is_steady(const struct attach_borders *borders, uint64_t stack)
+static void change_note(struct attach_loop_changes *changes, uint64_t address)
+{
+    unsigned known = changes->count < ATTACH_LOOP_CHANGES ? changes->count : ATTACH_LOOP_CHANGES, i = 0;
+    while (i < known && changes->addresses[i] != address) {
+        i++;
+    }
+    if (i == ATTACH_LOOP_CHANGES) {
+        changes->count = ATTACH_LOOP_CHANGES + 1;
+    } else if (i == known) {
+        changes->addresses[changes->count++] = address;
+    }
+}
+
+// At a poll: notes what is not as it was in the beginning. steady: nothing of that is for others, counters left out.
+static void changes_note(struct attach_ahead *ahead, const struct attach_borders *borders, uint64_t stack)
 {
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && !borders->alone; i++) {
         const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
         bool counts = interpret_vary_is_on() && (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
                                                  interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
-        if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 && !counts &&
-            !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address) &&
-            is_for_others(&words[i])) {
-            return false;
+        if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 &&
+            !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
+            change_note(&ahead->changes, words[i].address);
+            ahead->steady = ahead->steady && (counts || !is_for_others(&words[i]));
         }
     }
-    return true;
 }
 
 // --- with what varies -------------------------------------------------------------------------------------------------------
@@ -198,7 +210,7 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
             ahead->polls[ahead->count++] = poll;
             passed_ps += poll.own_ps;
             lookahead_pass(&run, poll.own_ps);
-            ahead->steady = ahead->steady && (borders->alone || is_steady(borders, caller->rsp));
+            changes_note(ahead, borders, caller->rsp);
         }
     }
     ahead->reason = run.reason;
@@ -234,13 +246,12 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
                    struct attach_known *known)
 {
     uint64_t began_ps = *borders->now_ps + *borders->tail_ps;
-    struct lookahead_run run =
-        lookahead_begin(caller, borders, began_ps, 0,
-                        wanted > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS);
+    struct lookahead_run run = lookahead_begin(
+        caller, borders, began_ps, 0, wanted > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS);
     const struct interpret_state beginning = run.state;
     struct interpret_state base = beginning;
     counter_t counters[LOOKAHEAD_COUNTERS];
-    unsigned lead = 0;  // polls before the base
+    unsigned lead = 0; // polls before the base
     uint64_t passed_ps = 0;
     candidates->count = 0;
     *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
@@ -262,7 +273,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
         ahead->polls[ahead->count++] = poll;
         passed_ps += poll.own_ps;
         lookahead_pass(&run, poll.own_ps);
-        ahead->steady = ahead->steady && (borders->alone || is_steady(borders, caller->rsp));
+        changes_note(ahead, borders, caller->rsp);
         unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
         if (count == 0 && !lookahead_reads_clocks(&run)) {
             ahead->kind = ATTACH_AHEAD_REPEATS;

@@ -1,0 +1,362 @@
+// Part of waits.c.
+// --- ways of waiting until `wanted` messages have been received ----------------------------------------------------------
+
+static void tight(unsigned wanted)
+{
+    while (received < wanted) {
+        (void)poll_receives();
+    }
+}
+
+static void both_queues(unsigned wanted)
+{
+    while (received < wanted) {
+        (void)poll_sends();
+        (void)poll_receives();
+    }
+}
+
+// Takes what there is, and looks at it only then.
+static void drain(unsigned wanted)
+{
+    while (received < wanted) {
+        unsigned taken = 0;
+        while (taken < 8 && poll_receives() == 1) {
+            taken++;
+        }
+    }
+}
+
+static void budget_then_sleep(unsigned wanted)
+{
+    for (unsigned polls = 0; received < wanted; polls++) {
+        if (poll_receives() == 0 && polls % 5 == 4) {
+            (void)usleep(3);
+        }
+    }
+}
+
+static void twice_then_block(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() != 0 || poll_receives() != 0) {
+            continue;
+        }
+        struct ibv_cq *cq;
+        void *context;
+        CHECK(ibv_req_notify_cq(receives, 0) == 0);
+        if (poll_receives() == 0) {
+            CHECK(ibv_get_cq_event(loop.channel, &cq, &context) == 0);
+            ibv_ack_cq_events(cq, 1);
+        }
+    }
+}
+
+// More polls after each one in vain, and then a pause.
+static void backoff(unsigned wanted)
+{
+    for (unsigned step = 1; received < wanted; step = step < 16 ? 2 * step : 1) {
+        for (unsigned i = 0; i < step && poll_receives() == 0; i++) {
+        }
+        if (step == 16 && received < wanted) {
+            (void)usleep(1);
+        }
+    }
+}
+
+// Gives up after some polls, sends something, and waits for both.
+static void early_exit(unsigned wanted)
+{
+    for (unsigned i = 0; i < 7 && received < wanted; i++) {
+        (void)poll_receives();
+    }
+    uint64_t word = received;
+    memcpy(loop.buffer + 64, &word, sizeof word);
+    tight(wanted);
+}
+
+static void every_third(unsigned wanted)
+{
+    static unsigned calls;
+    while (received < wanted) {
+        if (++calls % 3 == 0) {
+            (void)poll_sends();
+        }
+        (void)poll_receives();
+    }
+}
+
+static void until_a_time(unsigned wanted)
+{
+    long long end = now_ns() + 1500;
+    while (received < wanted && now_ns() < end) {
+        (void)poll_receives();
+    }
+    tight(wanted);
+}
+
+// As the progress engines of MPI libraries do: they count their calls, do less urgent things every eighth time, and look
+// at a clock there.
+static void engine(unsigned wanted)
+{
+    static unsigned calls, looks;
+    static long long last;
+    while (received < wanted) {
+        (void)poll_receives();
+        if ((calls++ & 7) == 0) {
+            (void)poll_sends();
+            long long now = now_ns();
+            if (now - last > 3000) {
+                last = now;
+                looks++;
+                (void)usleep(looks % 2);
+            }
+        }
+    }
+}
+
+// Another thread waits for the messages, and says so in memory.
+static volatile bool told;
+
+static void *helper(void *arg)
+{
+    tight(*(const unsigned *)arg);
+    told = true;
+    return NULL;
+}
+
+static void with_a_thread(unsigned wanted)
+{
+    pthread_t thread;
+    told = false;
+    CHECK(pthread_create(&thread, NULL, helper, &wanted) == 0);
+    while (!told) {
+        (void)poll_sends();
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+// A loop sets a word of its process back and forth from poll to poll. Another thread looks at it from poll to poll.
+static volatile unsigned phase;
+
+static void *watcher(void *arg)
+{
+    for (unsigned seen = 0; seen < *(const unsigned *)arg % 5; seen++) {
+        while (phase != 2) {
+            (void)poll_sends();
+        }
+        while (phase == 2) {
+            (void)poll_sends();
+        }
+    }
+    told = true;
+    return NULL;
+}
+
+static void with_a_toggle(unsigned wanted)
+{
+    pthread_t thread;
+    told = false;
+    CHECK(pthread_create(&thread, NULL, watcher, &wanted) == 0);
+    while (!told) {
+        phase = 1;
+        (void)poll_receives();
+        phase = 2;
+        (void)poll_sends();
+        phase = 0;
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    tight(wanted);
+}
+
+// Another process says in shared memory when to go on.
+static void with_a_process(unsigned wanted)
+{
+    static volatile unsigned *said;
+    if (said == NULL) {
+        said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        CHECK(said != MAP_FAILED);
+    }
+    *said = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)usleep(wanted % 4);
+        *said = wanted;
+        _exit(0);
+    }
+    while (*said != wanted) {
+        (void)poll_receives();
+    }
+    tight(wanted);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+// What the loop has written, and did not read, counts after it.
+static void with_a_note(unsigned wanted)
+{
+    static volatile unsigned polled_in_vain, noted;
+    while (received < wanted) {
+        polled_in_vain = 0;
+        while (poll_receives() == 0) {
+            polled_in_vain = 1;
+            noted = received + 1;
+        }
+        if (polled_in_vain != 0 && noted == received) {
+            (void)usleep(1);
+        }
+    }
+}
+
+// --- ways that poll by calls -----------------------------------------------------------------------------------------------
+
+static void with_yields(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() == 0) {
+            (void)sched_yield();
+        }
+    }
+}
+
+static void arm(void)
+{
+    CHECK(ibv_req_notify_cq(receives, 0) == 0);
+}
+
+static void event_take(void)
+{
+    struct ibv_cq *cq;
+    void *context;
+    CHECK(ibv_get_cq_event(loop.channel, &cq, &context) == 0);
+    ibv_ack_cq_events(cq, 1);
+    arm();
+    while (poll_receives() != 0) {
+    }
+}
+
+// Looks whether the channel has an event, and now and then at the clock.
+static void with_poll(unsigned wanted)
+{
+    struct pollfd channel = {.fd = loop.channel->fd, .events = POLLIN};
+    unsigned looks = 0;
+    arm();
+    while (poll_receives() != 0) {
+    }
+    for (long long end = now_ns() + 400000; received < wanted;) {
+        if (poll(&channel, 1, 0) == 1) {
+            event_take();
+        } else if (++looks % 16 == 0 && now_ns() > end) {
+            tight(wanted);
+        }
+    }
+}
+
+static void with_select(unsigned wanted)
+{
+    arm();
+    while (poll_receives() != 0) {
+    }
+    while (received < wanted) {
+        fd_set set;
+        struct timeval at_once = {0};
+        FD_ZERO(&set);
+        FD_SET(loop.channel->fd, &set);
+        if (select(loop.channel->fd + 1, &set, NULL, NULL, &at_once) == 1) {
+            event_take();
+        }
+    }
+}
+
+static void with_epoll(unsigned wanted)
+{
+    static int set = -1;
+    if (set < 0) {
+        struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+        set = epoll_create1(EPOLL_CLOEXEC);
+        CHECK(set >= 0 && epoll_ctl(set, EPOLL_CTL_ADD, loop.channel->fd, &event) == 0);
+    }
+    arm();
+    while (poll_receives() != 0) {
+    }
+    for (unsigned calls = 0; received < wanted; calls++) {
+        struct epoll_event event;
+        if (epoll_wait(set, &event, 1, 0) == 1) {
+            event_take();
+        } else if (calls % 4 == 0) {
+            (void)poll_receives();
+        }
+    }
+}
+
+static int told_pipe[2];
+
+static void *pipe_helper(void *arg)
+{
+    tight(*(const unsigned *)arg);
+    CHECK(write(told_pipe[1], "", 1) == 1);
+    return NULL;
+}
+
+// Another thread waits, and says so by a pipe that does not block.
+static void with_a_pipe(unsigned wanted)
+{
+    pthread_t thread;
+    char byte;
+    if (told_pipe[1] == 0) {
+        CHECK(pipe2(told_pipe, O_NONBLOCK) == 0);
+    }
+    CHECK(pthread_create(&thread, NULL, pipe_helper, &wanted) == 0);
+    while (read(told_pipe[0], &byte, 1) != 1) {
+        CHECK(errno == EAGAIN);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+// --- ways that look at clocks ------------------------------------------------------------------------------------------------
+
+static long long now_us(void)
+{
+    struct timeval now;
+    (void)gettimeofday(&now, NULL);
+    return now.tv_sec * 1000000LL + now.tv_usec;
+}
+
+// Polls again when some time has passed.
+static void now_and_then(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() == 0) {
+            for (long long end = now_ns() + 7777; now_ns() < end;) {
+            }
+        }
+    }
+}
+
+static void by_wall_clock(unsigned wanted)
+{
+    while (received < wanted) {
+        if (poll_receives() == 0) {
+            for (long long end = now_us() + 12; now_us() < end;) {
+            }
+        }
+    }
+}
+
+static double now_s(void) // as MPI_Wtime
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// Gives up polling after a time, computes for some, and polls to the end.
+static void in_seconds(unsigned wanted)
+{
+    double begin = now_s();
+    while (received < wanted && now_s() - begin < 2.5e-6) {
+        (void)poll_receives();
+    }
+    for (double end = now_s() + 5e-6; now_s() < end;) {
+    }
+    tight(wanted);
+}
