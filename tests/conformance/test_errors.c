@@ -10,11 +10,15 @@ enum { BAD_BYTES = 5000, GOOD_AT = 1 << 18 };
 // --- one bad request -------------------------------------------------------------------------------------------------
 // A good write, the bad request, and a later one that is flushed. Only the good write has an effect.
 
+// vendor_err (docs/debugging-verbs.md)
+enum reason { NO_REGION = 1, NOT_IN_REGION = 3, NOT_ALLOWED = 5, MISALIGNED = 9, REQUEST = 14 };
+
 struct bad {
     enum ibv_wr_opcode opcode;
     uint32_t bytes, lkey_off, rkey_off;
     int64_t local_off, remote_off;
     enum ibv_wc_status status;
+    enum reason reason;
     enum ibv_event_type event; // at the peer; IBV_EVENT_GID_CHANGE: none
     int access;                // of its queue pair
 };
@@ -46,8 +50,10 @@ static void post_bad(struct side *side)
     if (bad->access == FIXTURE_ALL) {
         (void)fixture_expect(side, 1, IBV_WC_SUCCESS);
     }
-    (void)fixture_expect(side, 2, bad->status);
-    (void)fixture_expect(side, 3, IBV_WC_WR_FLUSH_ERR);
+    const struct ibv_wc wc = fixture_expect(side, 2, bad->status);
+    EXPECT_EQ(wc.vendor_err, side->fixture->device == IN_MEMORY ? 0 : bad->reason);
+    EXPECT_EQ(wc.qp_num, side->qp->qp_num);
+    EXPECT_EQ(fixture_expect(side, 3, IBV_WC_WR_FLUSH_ERR).qp_num, side->qp->qp_num);
     EXPECT_EQ(fixture_state(side->qp), IBV_QPS_ERR);
 }
 
@@ -95,47 +101,47 @@ static void refuse(enum device device, const struct bad *bad)
 
 // IBA 9.7.4.1.5, 9.7.5.2.5: keys, rights and ranges at the responder.
 REFUSED(AWriteWithAWrongKeyIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        NO_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(ALargeWriteWithAWrongKeyIsARemoteAccessError, IBV_WR_RDMA_WRITE, 100000, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        NO_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AWriteOfOneByteTooManyIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0,
-        FIXTURE_BYTES - BAD_BYTES + 1, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        FIXTURE_BYTES - BAD_BYTES + 1, IBV_WC_REM_ACCESS_ERR, NOT_IN_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AWriteBeforeTheRegionIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, -1, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        NOT_IN_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AWriteAroundTheEndOfAddressesIsARemoteAccessError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, INT64_MAX,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        IBV_WC_REM_ACCESS_ERR, NOT_IN_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AReadWithAWrongKeyIsARemoteAccessError, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        NO_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AReadBeyondTheRegionIsARemoteAccessError, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0, 0, FIXTURE_BYTES - BAD_BYTES + 1,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        IBV_WC_REM_ACCESS_ERR, NOT_IN_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AnAtomicWithAWrongKeyIsARemoteAccessError, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0x40, 0, 0, IBV_WC_REM_ACCESS_ERR,
-        IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        NO_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 REFUSED(AnAtomicBeyondTheRegionIsARemoteAccessError, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 0, 0, 0, FIXTURE_BYTES,
-        IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
+        IBV_WC_REM_ACCESS_ERR, NOT_IN_REGION, IBV_EVENT_QP_ACCESS_ERR, FIXTURE_ALL)
 // IBA 9.7.4.1.5.2: an atomic's word must be aligned to 8.
 REFUSED(AMisalignedAtomicIsAnInvalidRequest, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0, 0, 4, IBV_WC_REM_INV_REQ_ERR,
-        IBV_EVENT_QP_REQ_ERR, FIXTURE_ALL)
+        MISALIGNED, IBV_EVENT_QP_REQ_ERR, FIXTURE_ALL)
 // IBA 9.7.4.1.2, table 62: an operation that the queue pair does not allow is an unsupported opcode.
 REFUSED(AWriteThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, 0, 0,
-        IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+        IBV_WC_REM_INV_REQ_ERR, NOT_ALLOWED, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 REFUSED(AReadThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_RDMA_READ, BAD_BYTES, 0, 0, 0, 0,
-        IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+        IBV_WC_REM_INV_REQ_ERR, NOT_ALLOWED, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 REFUSED(AnAtomicThatTheQueuePairDoesNotAllowIsAnInvalidRequest, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 0, 0, 0, 0,
-        IBV_WC_REM_INV_REQ_ERR, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+        IBV_WC_REM_INV_REQ_ERR, NOT_ALLOWED, IBV_EVENT_QP_REQ_ERR, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 // IBA 10.7.3, 11.6.2: at the requester, before anything is sent.
 REFUSED(AWrongLocalKeyIsALocalProtectionError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR,
+        NO_REGION, NO_EVENT, FIXTURE_ALL)
+REFUSED(AWrongLocalKeyOfASendIsALocalProtectionError, IBV_WR_SEND, 8, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR, NO_REGION,
         NO_EVENT, FIXTURE_ALL)
-REFUSED(AWrongLocalKeyOfASendIsALocalProtectionError, IBV_WR_SEND, 8, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR, NO_EVENT,
-        FIXTURE_ALL)
 REFUSED(ALocalRangeBeyondTheRegionIsALocalProtectionError, IBV_WR_RDMA_WRITE, BAD_BYTES, 0, 0, FIXTURE_BYTES - 8, 0,
-        IBV_WC_LOC_PROT_ERR, NO_EVENT, FIXTURE_ALL)
+        IBV_WC_LOC_PROT_ERR, NOT_IN_REGION, NO_EVENT, FIXTURE_ALL)
 REFUSED(AWrongLocalKeyOfAReadIsALocalProtectionError, IBV_WR_RDMA_READ, BAD_BYTES, 0x40, 0, 0, 0, IBV_WC_LOC_PROT_ERR,
-        NO_EVENT, FIXTURE_ALL)
+        NO_REGION, NO_EVENT, FIXTURE_ALL)
 REFUSED(AnAtomicOfOtherThanEightBytesIsALocalLengthError, IBV_WR_ATOMIC_FETCH_AND_ADD, 16, 0, 0, 0, 0,
-        IBV_WC_LOC_LEN_ERR, NO_EVENT, FIXTURE_ALL)
+        IBV_WC_LOC_LEN_ERR, REQUEST, NO_EVENT, FIXTURE_ALL)
 // IBA 9.7.2: longer than the port's maximum message.
 REFUSED(AMessageBeyondTheMaximumIsALocalLengthError, IBV_WR_RDMA_WRITE, (1u << 31) + 1, 0, 0, 0, 0, IBV_WC_LOC_LEN_ERR,
-        NO_EVENT, FIXTURE_ALL)
+        REQUEST, NO_EVENT, FIXTURE_ALL)
 
 static void read_and_err(struct side *side)
 {

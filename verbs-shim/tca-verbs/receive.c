@@ -148,7 +148,7 @@ static void message_end(struct tcav_qp *qp, const struct tcav_header *header)
             .status = IBV_WC_SUCCESS,
             .opcode = in->kind == TCAV_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
             .byte_len = in->length,
-            .imm_data = header->immediate,
+            .imm_data = immediate ? header->immediate : 0,
             .qp_num = qp->number,
             .src_qp = qp->remote_number,
             .wc_flags = immediate ? IBV_WC_WITH_IMM : 0,
