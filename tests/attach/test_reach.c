@@ -98,26 +98,42 @@ TEST(Reach, MemoryOfAProcessThatHasEndedIsNeitherReadNorWritten)
 
 // --- the watch -------------------------------------------------------------------------------------------------------
 
-TEST(Reach, AProcessThatKeepsTheSimulatorInACallIsKilled)
+// Calls of a process that last so long each, one after another; 0: one that returns when the process has ended.
+static void expect_killed(unsigned each_ms)
 {
     const struct attach_run_options options = {.wall_limit_ms = 300};
+    const struct timespec call = {.tv_nsec = (long)each_ms * 1000000};
     struct attach_run_result result = {0};
-    struct attach_server server = {.options = &options, .result = &result, .real_percent = 100};
+    struct attach_server server = {.options = &options, .result = &result, .real_percent = 10};
     struct attach_process process = {.server = &server, .name = "slow"};
-    pid_t child;
+    pid_t child, ended = 0;
     int status;
     int connection = connection_of_child(false, &child);
     ASSERT_TRUE(attach_reach_take(connection, &process.reach));
     ASSERT_TRUE(attach_watchdog_start(&server));
-    attach_reach_begin(&process); // the call returns when the process has ended
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    attach_reach_end(&process);
+    while (ended == 0) {
+        attach_reach_begin(&process);
+        (void)nanosleep(&call, NULL);
+        ended = waitpid(child, &status, each_ms == 0 ? 0 : WNOHANG);
+        attach_reach_end(&process);
+    }
     attach_watchdog_stop(&server);
+    EXPECT_EQ(ended, child);
     EXPECT_TRUE(WIFSIGNALED(status));
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
     EXPECT_EQ(result.outside, ATTACH_RUN_OUTSIDE_CLOCK);
     close(process.reach.pidfd);
     close(connection);
+}
+
+TEST(Reach, AProcessThatKeepsTheSimulatorInACallIsKilled)
+{
+    expect_killed(0);
+}
+
+TEST(Reach, AProcessThatKeepsTheSimulatorInOneCallAfterAnotherIsKilled)
+{
+    expect_killed(100);
 }
 
 // --- aside -----------------------------------------------------------------------------------------------------------
