@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mutate.py [--jobs N] [--tenth K] [--list] [ROOM | MUTANT ...]: which small wrong changes do the tests notice?
+"""mutate.py [--jobs N] [--fortieth K] [--list] [ROOM | MUTANT ...]: which small wrong changes do the tests notice?
 
 Each mutant of *.mutants is put into a copy of the tree. The copy is built, and the tests of the mutant's room run, then
 those of its neighbours, until one fails: the mutant is noticed. If none fails, it survived. The exit status is 1 if
@@ -249,8 +249,8 @@ def chosen(mutants, options):
             raise Broken(f"there is neither a room nor a mutant '{name}'")
     if options.names:
         mutants = [mutant for mutant in mutants if {mutant.room, mutant.name} & set(options.names)]
-    if options.tenth is not None:
-        mutants = mutants[options.tenth % 10::10]
+    if options.fortieth is not None:
+        mutants = mutants[options.fortieth % 40::40]
     return mutants
 
 
@@ -294,8 +294,8 @@ def table_print(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1, help="copies that are worked on side by side (default: 1)")
-    parser.add_argument("--tenth", type=lambda text: revision_count() if text == "of-revision" else int(text),
-                        metavar="K", help="every tenth mutant from the K-th on; of-revision: K is the number of commits")
+    parser.add_argument("--fortieth", type=lambda text: revision_count() if text == "of-revision" else int(text),
+                        metavar="K", help="every fortieth mutant from the K-th on; of-revision: K is the number of commits")
     parser.add_argument("--list", action="store_true", help="only the names and sentences; checks that each applies")
     parser.add_argument("names", nargs="*", metavar="ROOM | MUTANT", help="all rooms if none is named")
     options = parser.parse_args()

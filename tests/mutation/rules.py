@@ -153,7 +153,7 @@ def trial(changes, drawn, tests, jobs):
 
 
 def chosen(options):
-    """(all changes that a build holds, the numbers of those that may be drawn, the words of *.mutants for their tests)."""
+    """(all changes that a build holds, the numbers of those that may be drawn, the tests of each room as *.mutants has them)."""
     lists = {mutant.room: mutant.tests for mutant in mutants_of_all_rooms()}
     listed = subprocess.run(["git", "ls-files"], cwd=SOURCE, stdout=subprocess.PIPE, text=True).stdout.split()
     names = [name for name in listed if generate.is_of_a_room(name)]
@@ -167,8 +167,7 @@ def chosen(options):
     known = generate.equivalents()
     may = [number for number, change in enumerate(changes) if change.file in wanted and
            (change.file, change.sentence) not in known]
-    near = {word for room, words in lists.items() for word in words if any(name.startswith(room + "/") for name in wanted)}
-    return changes, may, near
+    return changes, may, lists
 
 
 def main():
@@ -183,7 +182,7 @@ def main():
     if not (SOURCE / ".git").exists():
         print("SKIPPED: not a checkout, whose files git could list")
         return SKIPPED
-    changes, may, near = chosen(options)
+    changes, may, lists = chosen(options)
     if not may:
         print("no file of these rooms has changed")
         return 0
@@ -191,6 +190,8 @@ def main():
     copy.build()
     may = [number for number in may if number not in copy.refused]
     drawn = may if options.draw is None else random.Random(options.seed).sample(may, min(options.draw, len(may)))
+    near = {word for room, words in lists.items() for word in words
+            if any(changes[number].file.startswith(room + "/") for number in drawn)}
     tests = [test for test in tests_of(copy.folder) if options.suite or is_of(test, near)]
     print(f"{len(drawn)} of {len(may)} changes, {len(tests)} tests", flush=True)
     survived = trial(changes, drawn, tests, options.jobs)

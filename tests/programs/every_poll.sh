@@ -72,6 +72,12 @@ for program in "$@"; do
         both "$ibsim0" --together --on node0 'rstream -I 20 -C 20' \
             --on node1 "sh -c 'sleep 0.0003; exec rstream -s node0 -I 20 -C 20'"
         ;;
+    fio) # in the reference minutes: it measures how fast its clocks are
+        needed fio
+        both "$ibsim0" --together --wall-limit 1000 \
+            --on node0 'fio --name=receiver --ioengine=rdma --port=12345 --bs=64k --size=1m --iodepth=16 --rw=read --thread=1' \
+            --on node1 'fio --name=sender --ioengine=rdma --hostname=node0 --port=12345 --verb=write --bs=64k --size=1m --iodepth=4 --rw=write --thread=1'
+        ;;
     openib)
         compiled mpicc.openmpi "$source/scenarios/workloads/mpi_pingpong.c"
         both "$ibsim0" --on node0 "$openib $made"
