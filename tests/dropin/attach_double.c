@@ -42,6 +42,11 @@ bool attach_poll(uint64_t site, const volatile void *word, bool repeats)
     return false;
 }
 
+unsigned attach_interrupts_ending(void)
+{
+    return 0;
+}
+
 void attach_library_enter(void)
 {
 }

@@ -43,6 +43,11 @@ bool attach_poll(uint64_t site, const volatile void *word, bool repeats)
     return false;
 }
 
+unsigned attach_interrupts_ending(void)
+{
+    return doubles.interrupts;
+}
+
 void attach_library_enter(void)
 {
     doubles.entered++;

@@ -12,6 +12,7 @@ struct doubles {
     enum attach_mode mode;
     uint64_t spent_ps;
     unsigned entered, left;     // of the library
+    unsigned interrupts;        // signals that end a wait
     unsigned waits, wait_flags; // the last one's
     unsigned woken;             // calls of attach_may_wake
     void (*waiting)(void);      // called by each wait; NULL: it returns

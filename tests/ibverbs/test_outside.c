@@ -10,9 +10,10 @@ static struct {
     int depth, deepest, waits, signals;
     unsigned empty, found;
     uint64_t site;
-    struct pair *comes;       // sends while a poll waits
-    struct ibv_cq *to_settle; // its only event is acknowledged while a thread waits
-    int woken;                // what that has signalled
+    struct pair *comes;                  // sends while a poll waits
+    struct ibv_cq *to_settle;            // its only event is acknowledged while a thread waits
+    int woken;                           // what that has signalled
+    unsigned interrupts, interrupted_at; // interrupted_at: a signal comes in this wait
 } seen;
 
 static void lock(void)
@@ -29,6 +30,7 @@ static void unlock(void)
 static void wait_free(void)
 {
     seen.waits++;
+    seen.interrupts += (unsigned)seen.waits == seen.interrupted_at;
     if (seen.to_settle != NULL) {
         int before = seen.signals;
         ibv_ack_cq_events(seen.to_settle, 1);
@@ -64,6 +66,11 @@ static void signalled(void)
     seen.signals++;
 }
 
+static unsigned interrupts(void)
+{
+    return seen.interrupts;
+}
+
 static void opened(void)
 {
 }
@@ -71,6 +78,7 @@ static void opened(void)
 static const struct ibverbs_outside outside = {.lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_free,
+                                               .interrupts = interrupts,
                                                .polled_empty = polled_empty,
                                                .found = found,
                                                .signalled = signalled,
@@ -169,6 +177,35 @@ TEST(ProcessOfItsOwn, WakesTheThreadThatWaitsForAnAcknowledgement)
     EXPECT_EQ(ibv_destroy_cq(cq), 0);
     EXPECT_EQ(seen.waits, 1);
     EXPECT_EQ(seen.woken, 1);
+    to->cq = ibv_create_cq(to->context, 1, NULL, NULL, 0);
+    pair_fini(&pair);
+}
+
+// As read(2), which a real library calls there. Destroying a queue waits on.
+TEST(ProcessOfItsOwn, ASignalEndsAWaitForAnEvent)
+{
+    struct pair pair;
+    struct ibv_async_event event;
+    struct ibv_cq *cq;
+    void *user;
+    begin(&pair);
+    pair_connect(&pair, IBV_QPT_RC);
+    struct pair_side *to = &pair.side[1];
+    seen.interrupted_at = 3;
+    EXPECT_EQ(ibv_get_cq_event(to->channel, &cq, &user), -1);
+    EXPECT_EQ(errno, EINTR);
+    EXPECT_EQ(seen.waits, 3);
+    seen.interrupted_at = 4;
+    EXPECT_EQ(ibv_get_async_event(to->context, &event), -1);
+    EXPECT_EQ(errno, EINTR);
+    EXPECT_EQ(seen.waits, 4);
+    notify_one(&pair);
+    seen.interrupted_at = 5;
+    EXPECT_EQ(ibv_get_cq_event(to->channel, &cq, &user), 0); // it was there
+    queue_pair_destroy(to);
+    seen.to_settle = cq;
+    EXPECT_EQ(ibv_destroy_cq(cq), 0);
+    EXPECT_EQ(seen.waits, 5);
     to->cq = ibv_create_cq(to->context, 1, NULL, NULL, 0);
     pair_fini(&pair);
 }

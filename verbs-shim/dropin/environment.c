@@ -83,9 +83,12 @@ static void wait_unlocked(void)
     if (had != 0) {
         depth = 0;
         mutex_give();
+        attach_library_leave();
     }
     (void)attach_wait(ATTACH_WAIT_EVENTS | ATTACH_WAIT_OUTSIDE, ATTACH_NEVER_PS);
+    pthread_testcancel();
     if (had != 0) {
+        attach_library_enter();
         mutex_take();
         depth = had;
     }
@@ -133,8 +136,7 @@ static uint64_t site_of(const struct attach_caller *caller, const struct ibv_cq 
 }
 
 int ibverbs_poll_cq_entry(struct ibv_cq *cq, int max, struct ibv_wc *wc);
-__attribute__((used)) int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc,
-                                       struct attach_caller *caller);
+__attribute__((used)) int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, struct attach_caller *caller);
 ATTACH_CALLER_ENTRY(ibverbs_poll_cq_entry, "rcx", poll_cq_from);
 
 int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, struct attach_caller *caller)
@@ -149,9 +151,8 @@ int poll_cq_from(struct ibv_cq *cq, int max, struct ibv_wc *wc, struct attach_ca
 static enum attach_idle is_idle(const uint64_t arguments[3], const struct attach_caller *caller,
                                 const struct attach_costs *costs, struct attach_ahead_poll *poll_out)
 {
-    static const enum attach_idle results[] = {[IBVERBS_IDLE] = ATTACH_IDLE,
-                                               [IBVERBS_FINDS] = ATTACH_FINDS,
-                                               [IBVERBS_IDLE_UNKNOWN] = ATTACH_IDLE_UNKNOWN};
+    static const enum attach_idle results[] = {
+        [IBVERBS_IDLE] = ATTACH_IDLE, [IBVERBS_FINDS] = ATTACH_FINDS, [IBVERBS_IDLE_UNKNOWN] = ATTACH_IDLE_UNKNOWN};
     struct ibv_cq *cq = (struct ibv_cq *)arguments[0]; // NOLINT(performance-no-int-to-ptr)
     struct ibverbs_idle_poll poll = {0};
     if (__atomic_load_n(&taken, __ATOMIC_SEQ_CST)) {
@@ -162,8 +163,7 @@ static enum attach_idle is_idle(const uint64_t arguments[3], const struct attach
     poll_out->word = (uintptr_t)poll.word;
     poll_out->state = (uintptr_t)poll.state;
     poll_out->until_ps = poll.until_ps;
-    poll_out->function_ps =
-        poll.calls * costs->call_ps + poll.locks * costs->lock_ps + poll.loads * costs->load_ps;
+    poll_out->function_ps = poll.calls * costs->call_ps + poll.locks * costs->lock_ps + poll.loads * costs->load_ps;
     return results[idle];
 }
 
@@ -171,6 +171,7 @@ static const struct ibverbs_outside outside = {.poll_cq = ibverbs_poll_cq_entry,
                                                .lock = lock,
                                                .unlock = unlock,
                                                .wait = wait_unlocked,
+                                               .interrupts = attach_interrupts_ending,
                                                .polled_empty = attach_poll,
                                                .resumed = attach_resumed,
                                                .found = attach_found,

@@ -1,4 +1,5 @@
 // Completion channels: they queue the events of completion queues for the program.
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -48,16 +49,14 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv_channel)
 
 int ibv_get_cq_event(struct ibv_comp_channel *ibv_channel, struct ibv_cq **cq_out, void **cq_context_out)
 {
+    pthread_testcancel();
     IBVERBS_ENTER_CONTEXT(ibv_channel->context);
     struct ibverbs_channel *channel = (struct ibverbs_channel *)ibv_channel;
     uint64_t began_ps = ibverbs_note_begin(entered);
-    uint64_t timeout_ns = ibverbs_event_blocks(ibv_channel->fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
-    while (channel->events.first == NULL) {
-        int status = ibverbs_events_pull(channel->object.context, timeout_ns);
-        if (status != 0) {
-            errno = -status;
-            return -1;
-        }
+    int status = ibverbs_event_await(channel->object.context, &channel->events);
+    if (status != 0) {
+        errno = -status;
+        return -1;
     }
     struct ibverbs_queued *queued = ibverbs_queue_take(&channel->events);
     struct ibverbs_cq *cq = ((const struct ibverbs_object *)queued->event.user)->container;

@@ -209,9 +209,12 @@ struct ibverbs_outside {
     // The lock of the process; a thread may acquire it more than once.
     void (*lock)(void);
     void (*unlock)(void);
-    // Waits until a device may have written to memory of the process or raised an event for it. Others may have the
-    // lock meanwhile, however often the caller has acquired it.
+    // Waits until a device may have written to memory of the process or raised an event for it, or a signal was handled.
+    // Others may have the lock meanwhile, however often the caller has acquired it. A cancellation point
+    // (pthread_cancel), as the read(2) in which a real library waits.
     void (*wait)(void);
+    // How many signals the calling thread has handled by handlers that were set without SA_RESTART.
+    unsigned (*interrupts)(void);
     // A poll of a completion queue was empty. site: identifies the call and its queue. word: the polled word in memory,
     // if the device has one. repeats: as of cq_repeats. true: something was written to the process meanwhile, and the
     // library polls again at once. Called without the lock.

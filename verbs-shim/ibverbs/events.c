@@ -4,6 +4,7 @@
 // readable while an event waits. In a simulated process poll(2) on them shows nothing, because poll(2) would take no
 // simulated time.
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ int ibverbs_event_fd(void)
     return fd < 0 ? -errno : fd;
 }
 
-bool ibverbs_event_blocks(int fd)
+static bool blocks(int fd)
 {
     return (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 }
@@ -169,6 +170,23 @@ int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns)
     return status;
 }
 
+int ibverbs_event_await(struct ibverbs_context *context, const struct ibverbs_queue *queue)
+{
+    const struct ibverbs_outside *outside = context->device->library->outside;
+    uint64_t timeout_ns = blocks(queue->fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
+    unsigned interrupts = outside != NULL ? outside->interrupts() : 0;
+    while (queue->first == NULL) {
+        int status = ibverbs_events_pull(context, timeout_ns);
+        if (status == 0 && outside != NULL && outside->interrupts() != interrupts) {
+            status = -EINTR;
+        }
+        if (status != 0 && queue->first == NULL) {
+            return status;
+        }
+    }
+    return 0;
+}
+
 void ibverbs_events_poll(struct backend_process *process)
 {
     struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
@@ -195,12 +213,14 @@ void ibverbs_events_poll(struct backend_process *process)
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken)
 {
     struct ibverbs_library *library = context->device->library;
-    int status = 0;
+    int status = 0, cancels;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
     library->settling++;
     while (status == 0 && *acknowledged != taken) {
         status = ibverbs_events_pull(context, IBVERBS_FOR_EVER);
     }
     library->settling--;
+    (void)pthread_setcancelstate(cancels, NULL);
     return status;
 }
 
@@ -236,16 +256,14 @@ static void event_describe(const struct ibverbs_event *event, struct ibv_async_e
 
 int ibv_get_async_event(struct ibv_context *ibv_context, struct ibv_async_event *event)
 {
+    pthread_testcancel();
     IBVERBS_ENTER_CONTEXT(ibv_context);
     struct ibverbs_context *context = ibverbs_context_of(ibv_context);
     uint64_t began_ps = ibverbs_note_begin(entered);
-    uint64_t timeout_ns = ibverbs_event_blocks(ibv_context->async_fd) ? IBVERBS_FOR_EVER : IBVERBS_NO_WAIT;
-    while (context->events.first == NULL) {
-        int status = ibverbs_events_pull(context, timeout_ns);
-        if (status != 0) {
-            errno = -status;
-            return -1;
-        }
+    int status = ibverbs_event_await(context, &context->events);
+    if (status != 0) {
+        errno = -status;
+        return -1;
     }
     struct ibverbs_queued *queued = ibverbs_queue_take(&context->events);
     event_describe(&queued->event, event);

@@ -252,11 +252,12 @@ struct ibverbs_queued *ibverbs_queue_take(struct ibverbs_queue *queue);
 void ibverbs_queue_purge(struct ibverbs_queue *queue, const struct ibverbs_object *object);
 // Queues the device's next event at its target. Results as event_get, and -ENOMEM.
 int ibverbs_events_pull(struct ibverbs_context *context, uint64_t timeout_ns);
+// Until the queue has an event. -EAGAIN: none is there, and its descriptor does not block; -EINTR.
+int ibverbs_event_await(struct ibverbs_context *context, const struct ibverbs_queue *queue);
 // Waits until the program has acknowledged the events that it took (*acknowledged == taken).
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken);
 void ibverbs_events_acknowledged(const struct ibverbs_library *library); // the program has acknowledged some
 int ibverbs_event_fd(void);                                              // a negative errno
-bool ibverbs_event_blocks(int fd);                                       // the program has not made it O_NONBLOCK
 
 // --- functions in the tables of a context ---------------------------------------------------------------------------
 
