@@ -84,6 +84,7 @@ static void notify(struct attach_process *process, struct poll_write *write, con
     process->writes.all += !write->ignored;
     process->writes.pinned += !write->ignored && write->pinned;
     process->writes.events += write->event;
+    atomic_store_explicit(&process->segment->event_writes, process->writes.events, memory_order_relaxed);
     if (region != NULL) {
         named = (struct poll_region){region->kind, region->number};
         write->region = &named;

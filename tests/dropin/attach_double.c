@@ -89,9 +89,9 @@ void attach_may_wake(void)
 {
 }
 
-void attach_progress_set(void (*progress)(void), bool on_writes)
+void attach_progress_set(const struct attach_progress *progress)
 {
-    (void)progress, (void)on_writes;
+    (void)progress;
 }
 
 bool attach_progress_on_writes(void)

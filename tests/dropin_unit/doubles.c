@@ -105,10 +105,9 @@ void attach_may_wake(void)
     doubles.woken++;
 }
 
-void attach_progress_set(void (*progress)(void), bool on_writes)
+void attach_progress_set(const struct attach_progress *progress)
 {
-    (void)progress;
-    doubles.progress_on_writes = on_writes;
+    doubles.progress = progress;
 }
 
 // --- libibverbs -----------------------------------------------------------------------------------------------------
@@ -133,6 +132,12 @@ void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_o
     static int state;
     process->libraries[BACKEND_LIBRARY_IBVERBS].state = &state;
     doubles.outside = outside;
+}
+
+uint64_t ibverbs_events_due_ps(struct backend_process *process)
+{
+    (void)process;
+    return doubles.due_ps;
 }
 
 void ibverbs_events_poll(struct backend_process *process)

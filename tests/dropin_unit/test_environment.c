@@ -159,8 +159,22 @@ TEST(DropinWait, OfAProgramWithABoardServesWhatPeersWrite)
 {
     begin(true);
     doubles.outside->opened();
-    EXPECT_TRUE(doubles.progress_on_writes);
+    EXPECT_TRUE(doubles.progress->on_writes);
     begin(false);
     doubles.outside->opened();
-    EXPECT_FALSE(doubles.progress_on_writes);
+    EXPECT_FALSE(doubles.progress->on_writes);
+}
+
+// A thread that waits for the lock, or that another one has, must not enter the library to work for it.
+TEST(DropinWait, HasNoWorkForItsLibraryWhileTheLockIsTaken)
+{
+    begin(true);
+    doubles.outside->opened();
+    doubles.due_ps = 500;
+    EXPECT_EQ(doubles.progress->due_ps(false), 500);
+    EXPECT_EQ(doubles.progress->due_ps(true), 0);
+    doubles.outside->lock();
+    EXPECT_EQ(doubles.progress->due_ps(true), ATTACH_NEVER_PS);
+    doubles.outside->unlock();
+    EXPECT_EQ(doubles.progress->due_ps(true), 0);
 }

@@ -203,14 +203,19 @@ void attach_own_signal(int number);
 // Attach calls of the calling thread so far.
 unsigned attach_calls(void);
 
-// Registers the progress function of a device library. It does the library's work for a thread that waits outside of
-// the library, for a descriptor or a word in memory: it passes events to their descriptors, and continues work that
-// needs the program's processor. attach_progress calls it; the code that waits for the thread (verbs-shim/world) does
-// so before each check of what the thread waits for. on_writes: device writes may be work for the function, not only
-// events.
-void attach_progress_set(void (*progress)(void), bool on_writes);
+// A device library's work that needs the program's processor: it passes events to their descriptors, and continues what
+// posts, devices' writes and times let go on. Threads of the program do it whenever they call the library, and while they
+// wait for anything else in simulated time, as a thread of its own would on the machine.
+struct attach_progress {
+    void (*pass)(void);
+    // When there is work for a pass; 0: now; ATTACH_NEVER_PS: none, or the calling thread must not do it now. written: a
+    // device has written since the last pass what may be work (`events` of backend.h).
+    uint64_t (*due_ps)(bool written);
+    bool on_writes; // writes to any pinned memory may be work, not only events
+};
+void attach_progress_set(const struct attach_progress *progress); // must exist longer than the process
 bool attach_progress_on_writes(void);
-void attach_progress(void);
+void attach_progress(void); // a pass, whether or not there is work
 
 // When it returns, everything that the calling thread has copied to device memory has been sent, and the time for that
 // has passed. For a library that then shows its state to other threads of the process.

@@ -351,26 +351,44 @@ bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, st
 
 // --- progress of libraries -------------------------------------------------------------------------------------------
 
-static void (*_Atomic progress_function)(void);
-static _Atomic bool progress_on_writes;
+static const struct attach_progress *_Atomic registered;
+static uint64_t event_writes_seen; // at the last pass
+static __thread bool passing;
 
-API void attach_progress_set(void (*progress)(void), bool on_writes)
+API void attach_progress_set(const struct attach_progress *progress)
 {
-    atomic_store(&progress_on_writes, on_writes);
-    atomic_store(&progress_function, progress);
+    atomic_store(&registered, progress);
 }
 
 API bool attach_progress_on_writes(void)
 {
-    return atomic_load(&progress_on_writes);
+    const struct attach_progress *progress = atomic_load(&registered);
+    return progress != NULL && progress->on_writes;
+}
+
+static uint64_t events_written(void)
+{
+    return attach_client.segment != NULL
+               ? atomic_load_explicit(&attach_client.segment->event_writes, memory_order_relaxed)
+               : 0;
 }
 
 API void attach_progress(void)
 {
-    void (*progress)(void) = atomic_load(&progress_function);
+    const struct attach_progress *progress = atomic_load(&registered);
+    bool outer = passing;
     if (progress != NULL) {
-        progress();
+        event_writes_seen = events_written();
+        passing = true;
+        progress->pass();
+        passing = outer;
     }
+}
+
+uint64_t attach_progress_due_ps(void)
+{
+    const struct attach_progress *progress = atomic_load(&registered);
+    return progress != NULL && !passing ? progress->due_ps(events_written() != event_writes_seen) : ATTACH_NEVER_PS;
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------

@@ -234,6 +234,7 @@ struct attach_slot {
 struct attach_segment {
     struct attach_greeting greeting;
     _Atomic uint64_t alarm_ps; // of attach_alarm
+    _Atomic uint64_t event_writes; // of devices, so far, that may be work for a library (attach_progress_set)
     _Atomic uint32_t shares;   // perhaps memory with other processes
     _Atomic uint32_t outside;  // bits of enum attach_outside that the program has noted
     _Atomic uint32_t slot_end; // slots of threads from this number on have never been used

@@ -110,6 +110,15 @@ static void events_poll(void)
     ibverbs_events_poll(begun);
 }
 
+// A thread in the library makes progress itself, and one that holds the lock for others.
+static uint64_t events_due_ps(bool written)
+{
+    if (depth != 0 || __atomic_load_n(&taken, __ATOMIC_SEQ_CST)) {
+        return ATTACH_NEVER_PS;
+    }
+    return written ? 0 : ibverbs_events_due_ps(begun);
+}
+
 static void watch_start(void)
 {
     pthread_t thread;
@@ -124,7 +133,9 @@ static void opened(void)
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         (void)pthread_once(&once, watch_start);
     } else {
-        attach_progress_set(events_poll, begun->board != NULL); // tca0's library serves requests of peers
+        static struct attach_progress progress = {.pass = events_poll, .due_ps = events_due_ps};
+        progress.on_writes = begun->board != NULL; // tca0's library serves requests of peers
+        attach_progress_set(&progress);
     }
 }
 

@@ -118,6 +118,9 @@ struct ibverbs_device_ops {
     int (*event_get)(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out);
     // Would event_get return an event now? Takes no time. NULL: this is known only by event_get.
     bool (*event_waits)(void *context);
+    // When event_get has work without a write by a device: for what was posted, or at a time; 0: now; UINT64_MAX: never.
+    // Takes no time. NULL: never.
+    uint64_t (*due_ps)(void *context);
 
     int (*pd_create)(void *context, void **pd_out);
     int (*pd_destroy)(void *pd);
@@ -247,6 +250,7 @@ __attribute__((weak)) void ibverbs_process_begin(struct backend_process *process
 // Moves the events that devices have raised to the channels and contexts where programs wait, so that their descriptors
 // become readable. Called by a thread that waits for a descriptor on behalf of the program.
 void ibverbs_events_poll(struct backend_process *process);
+uint64_t ibverbs_events_due_ps(struct backend_process *process); // the earliest due_ps of its contexts
 
 enum ibverbs_kind {
     IBVERBS_CONTEXT,

@@ -210,6 +210,19 @@ void ibverbs_events_poll(struct backend_process *process)
     }
 }
 
+uint64_t ibverbs_events_due_ps(struct backend_process *process)
+{
+    const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
+    uint64_t due_ps = UINT64_MAX;
+    for (struct ibverbs_context *context = library != NULL ? library->contexts : NULL; context != NULL;
+         context = context->next) {
+        const struct ibverbs_device_ops *ops = context->device->ops;
+        uint64_t own_ps = ops->due_ps != NULL ? ops->due_ps(context->object) : UINT64_MAX;
+        due_ps = own_ps < due_ps ? own_ps : due_ps;
+    }
+    return due_ps;
+}
+
 int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *acknowledged, uint32_t taken)
 {
     struct ibverbs_library *library = context->device->library;

@@ -222,6 +222,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .close = tcav_context_close,
     .abandon = tcav_context_abandon,
     .event_get = event_get,
+    .due_ps = tcav_due_ps, // takes no lock
     .pd_create = pd_create,
     .pd_destroy = pd_destroy,
     .mr_register = mr_register,

@@ -44,6 +44,24 @@ static bool thread_may_run(const struct tcav_context *context)
            (!tcav_is_idle(context) || thread->is_locked(context->backend.ctx, BACKEND_THREAD_TCA_VERBS));
 }
 
+static uint64_t timers_due_ps(const struct tcav_context *context)
+{
+    uint64_t due_ps = UINT64_MAX;
+    for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
+        uint64_t timer_ps = qp->peer != NULL ? tcav_timer_ps(qp) : UINT64_MAX;
+        due_ps = timer_ps < due_ps ? timer_ps : due_ps;
+    }
+    return due_ps;
+}
+
+uint64_t tcav_due_ps(void *object)
+{
+    const struct tcav_context *context = object;
+    bool now = context->events != NULL || context->units_due || context->settled != context->stirred;
+    uint64_t timer_ps = timers_due_ps(context);
+    return now ? 0 : timer_ps < UINT64_MAX ? timer_ps + 1 : timer_ps; // a timer has run out after its time
+}
+
 enum ibverbs_idle tcav_cq_idle(void *object, struct ibverbs_idle_poll *poll_out)
 {
     const struct tcav_cq *cq = object;
@@ -63,9 +81,6 @@ enum ibverbs_idle tcav_cq_idle(void *object, struct ibverbs_idle_poll *poll_out)
     unsigned locking = tcav_thread_ops(context) != NULL ? BACKEND_LOCK_LOADS + BACKEND_UNLOCK_LOADS : 0;
     *poll_out = (struct ibverbs_idle_poll){
         .state = &context->stirred, .calls = 1, .locks = 1, .loads = polls + locking, .until_ps = UINT64_MAX};
-    for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
-        uint64_t timer_ps = qp->peer != NULL ? tcav_timer_ps(qp) : UINT64_MAX;
-        poll_out->until_ps = timer_ps < poll_out->until_ps ? timer_ps : poll_out->until_ps;
-    }
+    poll_out->until_ps = timers_due_ps(context);
     return IBVERBS_IDLE;
 }

@@ -66,7 +66,6 @@ long world_ready_await(int fd, short events, int flags)
     unsigned interrupts = attach_interrupts_ending();
     while (!ready(fd, events)) {
         bool in_time = attach_wait_descriptors(&watch, 1, deadline_ps) != ATTACH_WOKEN_DEADLINE;
-        attach_progress();
         if (!in_time) {
             return -EAGAIN;
         }

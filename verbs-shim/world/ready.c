@@ -51,7 +51,6 @@ static long wait_ready(struct ready_set *set, uint64_t deadline_ps, bool never_w
     unsigned interrupts = attach_interrupts();
     while (found == 0) {
         bool in_time = attach_wait_descriptors(set->watches, set->count, deadline_ps) != ATTACH_WOKEN_DEADLINE;
-        attach_progress();
         found = set->query(set);
         if (found == 0 && attach_interrupts() != interrupts) {
             return -EINTR;
