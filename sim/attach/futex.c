@@ -89,7 +89,8 @@ void attach_futex_begin(struct attach_thread *thread, const struct attach_reques
 int64_t attach_serve_futex_wait(struct attach_thread *thread, const struct attach_args_futex_wait *args,
                                 struct attach_reply_futex_wait *reply)
 {
-    uint64_t deadline_ps = args->deadline_ps;
+    bool works = args->work_ps != 0 && args->work_ps < args->deadline_ps;
+    uint64_t deadline_ps = works ? args->work_ps : args->deadline_ps;
     (void)reply;
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
@@ -103,7 +104,7 @@ int64_t attach_serve_futex_wait(struct attach_thread *thread, const struct attac
     if (state == ATTACH_FUTEX_WOKEN) {
         return 0;
     }
-    if (state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= deadline_ps) {
+    if (state == ATTACH_FUTEX_WAITS && sim_now_ps(sim) >= args->deadline_ps) {
         return -ETIMEDOUT;
     }
     // The call would wait for its own word again, which nobody wakes any more: a spurious wake-up instead (futex(2)).

@@ -310,8 +310,10 @@ static bool only_replays(const struct attach_request *request)
 static bool is_still(struct attach_thread *thread, const struct attach_request *request)
 {
     bool polls = request->op == ATTACH_OP_POLL, reads_clock = only_replays(request);
-    thread->asks.repeats =
-        polls ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0 : reads_clock && thread->asks.repeats;
+    thread->asks.repeats = polls                                 ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0
+                           : request->op == ATTACH_OP_WAIT       ? request->args.wait.repeats != 0
+                           : request->op == ATTACH_OP_FUTEX_WAIT ? request->args.futex_wait.repeats != 0
+                                                                 : reads_clock && thread->asks.repeats;
     return (!stores(thread, request) || thread->asks.repeats) &&
            (polls || reads_clock || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
             request->op == ATTACH_OP_FUTEX_WAIT || request->op == ATTACH_OP_FUTEX_WAKE ||
@@ -332,8 +334,9 @@ void attach_call_note(struct attach_thread *thread, const struct attach_request 
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT || spins(request);
-    bool polled = thread->asks.endless && thread->asks.polls;
-    if (!reads_clock || !polled) { // a thread that polls and reads a clock counts as polling
+    bool polled = thread->asks.endless && (thread->asks.polls || thread->asks.repeats);
+    if (!reads_clock ||
+        !polled) { // a thread that polls and reads a clock counts as polling, and its library's repetitions
         thread->asks.polls = polls_empty(request);
         thread->asks.endless = is_endless(request);
         thread->asks.what = asked(request);

@@ -155,7 +155,9 @@ int64_t attach_serve_wait(struct attach_thread *thread, const struct attach_args
                           struct attach_reply_wait *reply)
 {
     (void)reply;
-    return attach_thread_wait(thread, args->flags, args->deadline_ps);
+    bool works = args->work_ps != 0 && args->work_ps < args->deadline_ps;
+    enum attach_woken woken = attach_thread_wait(thread, args->flags, works ? args->work_ps : args->deadline_ps);
+    return works && woken == ATTACH_WOKEN_DEADLINE ? ATTACH_WOKEN_OUTSIDE : woken;
 }
 
 // --- pinned memory --------------------------------------------------------------------------------------------------

@@ -134,6 +134,12 @@ void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_o
     doubles.outside = outside;
 }
 
+bool ibverbs_events_repeat(const struct backend_process *process)
+{
+    (void)process;
+    return false;
+}
+
 uint64_t ibverbs_events_due_ps(struct backend_process *process)
 {
     (void)process;

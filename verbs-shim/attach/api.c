@@ -48,46 +48,48 @@ API void attach_spend_ps(uint64_t ps)
 }
 
 // Whoever waits does the library's work meanwhile. Before a wait: true, there was some, and the caller looks again.
-// Otherwise the wait ends at *deadline_ps at the latest, when there is some.
-static bool worked_before(uint64_t *deadline_ps)
+// *work_ps_out: when there will be some; 0: that is not known.
+static bool worked_before(uint64_t *work_ps_out)
 {
     uint64_t due_ps = attach_progress_due_ps();
     if (due_ps != ATTACH_NEVER_PS && due_ps <= attach_now_ps()) {
         attach_progress();
         return true;
     }
-    *deadline_ps = due_ps < *deadline_ps ? due_ps : *deadline_ps;
+    *work_ps_out = due_ps != ATTACH_NEVER_PS ? due_ps : 0;
     return false;
 }
 
-// After one that should have lasted until deadline_ps.
-static enum attach_woken worked_after(int64_t woken, uint64_t deadline_ps)
+static void work_after(void)
 {
-    uint64_t due_ps = attach_progress_due_ps(), now_ps = attach_now_ps();
-    if (due_ps <= now_ps) {
+    if (attach_progress_due_ps() <= attach_now_ps()) {
         attach_progress();
     }
-    bool early = woken == ATTACH_WOKEN_DEADLINE && now_ps < deadline_ps;
-    return woken < 0 || early ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
+}
+
+static enum attach_woken woken_by(int64_t result)
+{
+    return result < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)result;
 }
 
 API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
 {
+    uint64_t work_ps;
     if (!timed()) {
         attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
         return ATTACH_WOKEN_OUTSIDE;
     }
-    uint64_t until_ps = deadline_ps;
-    bool waits = deadline_ps != 0 && (flags & ATTACH_WAIT_OTHERS) == 0; // not for its turn only
-    if (waits && worked_before(&until_ps)) {
+    if (deadline_ps == 0 || (flags & ATTACH_WAIT_OTHERS) != 0) { // for its turn only
+        return woken_by(attach_request(wait, NULL, .flags = flags, .deadline_ps = deadline_ps));
+    }
+    if (worked_before(&work_ps)) {
         return ATTACH_WOKEN_OUTSIDE;
     }
-    flags |= waits ? ATTACH_WAIT_EVENTS : 0;
-    int64_t woken = attach_request(wait, NULL, .flags = flags, .deadline_ps = until_ps);
-    if (!waits) {
-        return woken < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)woken;
-    }
-    return worked_after(woken, deadline_ps);
+    enum attach_woken woken =
+        woken_by(attach_request(wait, NULL, .flags = flags | ATTACH_WAIT_EVENTS, .deadline_ps = deadline_ps,
+                                .work_ps = work_ps, .repeats = attach_progress_repeats()));
+    work_after();
+    return woken;
 }
 
 API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches, unsigned count, uint64_t deadline_ps)
@@ -98,7 +100,7 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
     if (slot == NULL || count > ATTACH_WATCHES_MAX) {
         return attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps);
     }
-    if (worked_before(&wait.deadline_ps)) {
+    if (worked_before(&wait.work_ps)) {
         return ATTACH_WOKEN_OUTSIDE;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -109,23 +111,27 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
         return attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps);
     }
     wait.watches = count;
-    return worked_after(attach_request_wait(&wait, NULL), deadline_ps);
+    wait.repeats = attach_progress_repeats();
+    enum attach_woken woken = woken_by(attach_request_wait(&wait, NULL));
+    work_after();
+    return woken;
 }
 
 API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64_t deadline_ps)
 {
+    uint64_t work_ps;
     if (!timed() || attach_slot_to_call() == NULL) {
         attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
         return -EINTR;
     }
-    uint64_t until_ps = deadline_ps;
-    if (worked_before(&until_ps)) {
+    if (worked_before(&work_ps)) {
         return -EINTR;
     }
-    int status = (int)attach_request(futex_wait, NULL, .address = (uintptr_t)word, .shared = shared, .bitset = bitset,
-                                     .deadline_ps = until_ps);
-    bool over = worked_after(ATTACH_WOKEN_DEADLINE, deadline_ps) == ATTACH_WOKEN_DEADLINE;
-    return status == -ETIMEDOUT && !over ? -EINTR : status;
+    int status =
+        (int)attach_request(futex_wait, NULL, .address = (uintptr_t)word, .shared = shared, .bitset = bitset,
+                            .deadline_ps = deadline_ps, .work_ps = work_ps, .repeats = attach_progress_repeats());
+    work_after();
+    return status;
 }
 
 API int attach_futex_wake(const void *word, bool shared, uint32_t bitset, uint32_t most)

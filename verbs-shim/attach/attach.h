@@ -50,16 +50,16 @@ struct attach_environment {
     // Host i has the name hosts[i] and the IPv4 address address_base + i (host byte order, within 127.0.0.0/8).
     const char *const *hosts;
     uint32_t address_base;
-    bool every_poll;               // no empty poll or clock reading stands for more than itself
-    bool computes;                 // processor time of its threads costs simulated time
-    unsigned char processors[128]; // of the node, as of sched_setaffinity
-    char processor[ATTACH_PROCESSOR_BYTES];                   // its name, as in /proc/cpuinfo
+    bool every_poll;                        // no empty poll or clock reading stands for more than itself
+    bool computes;                          // processor time of its threads costs simulated time
+    unsigned char processors[128];          // of the node, as of sched_setaffinity
+    char processor[ATTACH_PROCESSOR_BYTES]; // its name, as in /proc/cpuinfo
     struct attach_file standard_files[ATTACH_STANDARD_FILES]; // the simulator's own input, output and errors
-    uint64_t memory_bytes, memory_free_bytes, cache_bytes; // cache: the last level
-    uint64_t tsc_hz;               // of the simulated time stamp counter
-    uint64_t clock_read_ps;        // the cost of reading it
-    uint64_t interrupt_ps;         // from an interrupt of a device to the thread that waits for it
-    uint64_t epoch_realtime_ns;    // what CLOCK_REALTIME shows at simulated time 0
+    uint64_t memory_bytes, memory_free_bytes, cache_bytes;    // cache: the last level
+    uint64_t tsc_hz;                                          // of the simulated time stamp counter
+    uint64_t clock_read_ps;                                   // the cost of reading it
+    uint64_t interrupt_ps;      // from an interrupt of a device to the thread that waits for it
+    uint64_t epoch_realtime_ns; // what CLOCK_REALTIME shows at simulated time 0
     uint64_t epoch_monotonic_ns;
     uint32_t real_percent; // of each constant of real_time.h
 };
@@ -211,7 +211,8 @@ struct attach_progress {
     // When there is work for a pass; 0: now; ATTACH_NEVER_PS: none, or the calling thread must not do it now. written: a
     // device has written since the last pass what may be work (`events` of backend.h).
     uint64_t (*due_ps)(bool written);
-    bool on_writes; // writes to any pinned memory may be work, not only events
+    bool (*repeats)(void); // all that passes have done since the last wait is to repeat what they did before
+    bool on_writes;        // writes to any pinned memory may be work, not only events
 };
 void attach_progress_set(const struct attach_progress *progress); // must exist longer than the process
 bool attach_progress_on_writes(void);

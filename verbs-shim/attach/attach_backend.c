@@ -385,6 +385,12 @@ API void attach_progress(void)
     }
 }
 
+bool attach_progress_repeats(void)
+{
+    const struct attach_progress *progress = atomic_load(&registered);
+    return progress != NULL && progress->repeats();
+}
+
 uint64_t attach_progress_due_ps(void)
 {
     const struct attach_progress *progress = atomic_load(&registered);

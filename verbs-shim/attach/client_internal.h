@@ -105,4 +105,5 @@ void attach_word_wake(_Atomic uint32_t *word);
 void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // for a second at most
 void attach_token_give(struct attach_slot *slot);
 uint64_t attach_progress_due_ps(void); // when the process's library has work (struct attach_progress)
+bool attach_progress_repeats(void);
 void attach_token_await(struct attach_slot *slot); // with signals blocked

@@ -119,6 +119,11 @@ static uint64_t events_due_ps(bool written)
     return written ? 0 : ibverbs_events_due_ps(begun);
 }
 
+static bool events_repeat(void)
+{
+    return ibverbs_events_repeat(begun);
+}
+
 static void watch_start(void)
 {
     pthread_t thread;
@@ -133,7 +138,8 @@ static void opened(void)
     if (attach_mode() == ATTACH_FUNCTIONAL) {
         (void)pthread_once(&once, watch_start);
     } else {
-        static struct attach_progress progress = {.pass = events_poll, .due_ps = events_due_ps};
+        static struct attach_progress progress = {
+            .pass = events_poll, .due_ps = events_due_ps, .repeats = events_repeat};
         progress.on_writes = begun->board != NULL; // tca0's library serves requests of peers
         attach_progress_set(&progress);
     }

@@ -172,7 +172,7 @@ bool ibverbs_cq_poll_again(struct ibverbs_cq *cq, bool found, uint64_t site)
     }
     cq->object.context->device->library->polled = cq;
     return outside->polled_empty(site, ops->cq_next_word != NULL ? ops->cq_next_word(cq->object.device) : NULL,
-                                 ops->cq_repeats != NULL && ops->cq_repeats(cq->object.device));
+                                 ops->repeats != NULL && ops->repeats(cq->object.context->object));
 }
 
 int ibverbs_poll_cq(struct ibv_cq *ibv_cq, int max, struct ibv_wc *wc)

@@ -93,7 +93,8 @@ struct ibverbs_failure {
 // A poll that finds nothing and does nothing else: what it costs (BACKEND_COST_*), and until when that holds.
 struct ibverbs_idle_poll {
     const volatile void *word; // that it polls; NULL: all that devices write
-    const uint64_t *state;     // is another number if anything else has changed that the poll depends on; NULL: nothing else
+    const uint64_t
+        *state; // is another number if anything else has changed that the poll depends on; NULL: nothing else
     unsigned calls, locks, loads;
     uint64_t until_ps; // UINT64_MAX: for ever
 };
@@ -121,6 +122,9 @@ struct ibverbs_device_ops {
     // When event_get has work without a write by a device: for what was posted, or at a time; 0: now; UINT64_MAX: never.
     // Takes no time. NULL: never.
     uint64_t (*due_ps)(void *context);
+    // true: all that the device's library does in polls and in event_get is to retransmit what the peer is not ready for.
+    // Without the lock. NULL: it never retransmits.
+    bool (*repeats)(void *context);
 
     int (*pd_create)(void *context, void **pd_out);
     int (*pd_destroy)(void *pd);
@@ -150,9 +154,6 @@ struct ibverbs_device_ops {
     const volatile void *(*cq_next_word)(void *cq);
     // Would a poll find nothing, and do nothing else? Takes no lock.
     enum ibverbs_idle (*cq_idle)(void *cq, struct ibverbs_idle_poll *poll_out);
-    // true: all that the device's library does in polls is to retransmit what the peer is not ready for. Without the
-    // lock. NULL: its polls never retransmit.
-    bool (*cq_repeats)(void *cq);
     // Waits as a program that polls an empty CQ in a loop, and ends at the same time. 0: there is a completion.
     // -ETIMEDOUT. timeout_ns 0: forever.
     int (*cq_wait)(void *cq, uint64_t timeout_ns);
@@ -219,7 +220,7 @@ struct ibverbs_outside {
     // How many signals the calling thread has handled by handlers that were set without SA_RESTART.
     unsigned (*interrupts)(void);
     // A poll of a completion queue was empty. site: identifies the call and its queue. word: the polled word in memory,
-    // if the device has one. repeats: as of cq_repeats. true: something was written to the process meanwhile, and the
+    // if the device has one. repeats: as of repeats. true: something was written to the process meanwhile, and the
     // library polls again at once. Called without the lock.
     bool (*polled_empty)(uint64_t site, const volatile void *word, bool repeats);
     // Has the program gone on in this call with its poll carried out already, and empty? *again_out: as the result of
@@ -250,7 +251,8 @@ __attribute__((weak)) void ibverbs_process_begin(struct backend_process *process
 // Moves the events that devices have raised to the channels and contexts where programs wait, so that their descriptors
 // become readable. Called by a thread that waits for a descriptor on behalf of the program.
 void ibverbs_events_poll(struct backend_process *process);
-uint64_t ibverbs_events_due_ps(struct backend_process *process); // the earliest due_ps of its contexts
+uint64_t ibverbs_events_due_ps(struct backend_process *process);   // the earliest due_ps of its contexts
+bool ibverbs_events_repeat(const struct backend_process *process); // for all of them
 
 enum ibverbs_kind {
     IBVERBS_CONTEXT,

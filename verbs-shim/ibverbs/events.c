@@ -210,6 +210,18 @@ void ibverbs_events_poll(struct backend_process *process)
     }
 }
 
+bool ibverbs_events_repeat(const struct backend_process *process)
+{
+    const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
+    bool repeat = library != NULL && library->contexts != NULL;
+    for (struct ibverbs_context *context = repeat ? library->contexts : NULL; context != NULL;
+         context = context->next) {
+        const struct ibverbs_device_ops *ops = context->device->ops;
+        repeat = repeat && ops->repeats != NULL && ops->repeats(context->object);
+    }
+    return repeat;
+}
+
 uint64_t ibverbs_events_due_ps(struct backend_process *process)
 {
     const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;

@@ -98,10 +98,9 @@ unsigned tcav_cq_waiting(void *object, struct ibv_wc *first_out)
     return cq->count;
 }
 
-bool tcav_cq_repeats(void *object)
+bool tcav_repeats(void *object)
 {
-    const struct tcav_cq *cq = object;
-    return cq->context->repeats;
+    return ((const struct tcav_context *)object)->repeats;
 }
 
 int tcav_cq_poll(void *object, int max, struct ibv_wc *wc_out)

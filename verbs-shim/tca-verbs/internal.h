@@ -316,7 +316,7 @@ int tcav_cq_create(void *context, unsigned *entries, unsigned vector, void *user
 int tcav_cq_destroy(void *cq);
 int tcav_cq_resize(void *cq, unsigned *entries);
 int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
-bool tcav_cq_repeats(void *cq);
+bool tcav_repeats(void *context);
 enum ibverbs_idle tcav_cq_idle(void *cq, struct ibverbs_idle_poll *poll_out); // idle.c
 uint64_t tcav_due_ps(void *context);
 int tcav_cq_arm(void *cq, bool solicited_only);
