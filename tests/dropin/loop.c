@@ -1,3 +1,6 @@
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
 #include "loop.h"
 
 #include <errno.h>
@@ -82,4 +85,20 @@ void loop_close(struct loop *loop)
     CHECK(ibv_dealloc_pd(loop->pd) == 0);
     CHECK(ibv_close_device(loop->context) == 0);
     free(loop->buffer);
+}
+
+int loop_meet(const char *host, uint16_t port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (host == NULL) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        CHECK(bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0);
+        return accept(fd, NULL, NULL);
+    }
+    struct addrinfo *found;
+    CHECK(getaddrinfo(host, NULL, &(struct addrinfo){.ai_family = AF_INET}, &found) == 0);
+    address.sin_addr = ((struct sockaddr_in *)found->ai_addr)->sin_addr;
+    CHECK(connect(fd, (const struct sockaddr *)&address, sizeof address) == 0);
+    return fd;
 }

@@ -40,3 +40,5 @@ void loop_connect(struct loop *loop);
 void loop_post(struct loop *loop, enum ibv_wr_opcode opcode);
 void loop_completion_take(struct loop *loop);
 void loop_close(struct loop *loop);
+// A TCP connection of two programs: the first one listens (host NULL), the other one connects.
+int loop_meet(const char *host, uint16_t port);

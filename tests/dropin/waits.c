@@ -3,10 +3,8 @@
 // Prints the simulated time after each wait. STYLES: a bit for each way of waiting (`ways`).
 //
 // The times must be those of a run in which every poll is carried out (exec --every-poll).
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -131,22 +129,6 @@ static void play(uint64_t seed, unsigned styles, unsigned me)
 
 // --- the connection ---------------------------------------------------------------------------------------------------------
 
-static int meet(const char *host)
-{
-    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-    if (host == NULL) {
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        CHECK(bind(fd, (const struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0);
-        return accept(fd, NULL, NULL);
-    }
-    struct addrinfo *found;
-    CHECK(getaddrinfo(host, NULL, &(struct addrinfo){.ai_family = AF_INET}, &found) == 0);
-    address.sin_addr = ((struct sockaddr_in *)found->ai_addr)->sin_addr;
-    CHECK(connect(fd, (const struct sockaddr *)&address, sizeof address) == 0);
-    return fd;
-}
-
 // Its receives have a queue of their own.
 static void queue_pair_replace(void)
 {
@@ -174,7 +156,7 @@ int main(int argc, char **argv)
     queue_pair_replace();
     struct loop_end own = loop.peer;
     char byte = 0;
-    int fd = meet(host);
+    int fd = loop_meet(host, PORT);
     CHECK(write(fd, &own, sizeof own) == sizeof own && read(fd, &loop.peer, sizeof loop.peer) == sizeof loop.peer);
     for (unsigned i = 0; i < RECEIVES; i++) {
         receive_post();

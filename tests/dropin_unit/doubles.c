@@ -43,6 +43,11 @@ bool attach_poll(uint64_t site, const volatile void *word, bool repeats)
     return false;
 }
 
+uint64_t attach_now_ps(void)
+{
+    return 0;
+}
+
 unsigned attach_interrupts_ending(void)
 {
     return doubles.interrupts;
@@ -135,6 +140,12 @@ void ibverbs_outside_set(struct backend_process *process, const struct ibverbs_o
 }
 
 bool ibverbs_events_repeat(const struct backend_process *process)
+{
+    (void)process;
+    return false;
+}
+
+bool ibverbs_sends_wait(const struct backend_process *process)
 {
     (void)process;
     return false;

@@ -122,6 +122,9 @@ struct ibverbs_device_ops {
     // When event_get has work without a write by a device: for what was posted, or at a time; 0: now; UINT64_MAX: never.
     // Takes no time. NULL: never.
     uint64_t (*due_ps)(void *context);
+    // Has a request been posted that has not left yet? The device would not send it once the process has ended. Takes no
+    // time. NULL: never.
+    bool (*sends_wait)(void *context);
     // true: all that the device's library does in polls and in event_get is to retransmit what the peer is not ready for.
     // Without the lock. NULL: it never retransmits.
     bool (*repeats)(void *context);
@@ -252,6 +255,7 @@ __attribute__((weak)) void ibverbs_process_begin(struct backend_process *process
 // become readable. Called by a thread that waits for a descriptor on behalf of the program.
 void ibverbs_events_poll(struct backend_process *process);
 uint64_t ibverbs_events_due_ps(struct backend_process *process);   // the earliest due_ps of its contexts
+bool ibverbs_sends_wait(const struct backend_process *process);    // of one of them
 bool ibverbs_events_repeat(const struct backend_process *process); // for all of them
 
 enum ibverbs_kind {

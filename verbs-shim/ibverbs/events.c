@@ -210,6 +210,18 @@ void ibverbs_events_poll(struct backend_process *process)
     }
 }
 
+bool ibverbs_sends_wait(const struct backend_process *process)
+{
+    const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
+    bool wait = false;
+    for (struct ibverbs_context *context = library != NULL ? library->contexts : NULL; context != NULL;
+         context = context->next) {
+        const struct ibverbs_device_ops *ops = context->device->ops;
+        wait = wait || (ops->sends_wait != NULL && ops->sends_wait(context->object));
+    }
+    return wait;
+}
+
 bool ibverbs_events_repeat(const struct backend_process *process)
 {
     const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;

@@ -224,6 +224,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .event_get = event_get,
     .due_ps = tcav_due_ps, // these take no lock
     .repeats = tcav_repeats,
+    .sends_wait = tcav_sends_wait,
     .pd_create = pd_create,
     .pd_destroy = pd_destroy,
     .mr_register = mr_register,

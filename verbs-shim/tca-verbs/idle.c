@@ -62,6 +62,18 @@ uint64_t tcav_due_ps(void *object)
     return now ? 0 : timer_ps < UINT64_MAX ? timer_ps + 1 : timer_ps; // a timer has run out after its time
 }
 
+// A datagram leaves its queue when the board has it; other requests wait there for an answer.
+bool tcav_sends_wait(void *object)
+{
+    const struct tcav_context *context = object;
+    bool wait = context->move != NULL || context->sending != NULL || context->ready != NULL;
+    for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
+        unsigned left = qp->type == IBV_QPT_UD ? 0 : qp->sent;
+        wait = wait || (qp->state == IBV_QPS_RTS && qp->resume_ps == 0 && qp->count > left);
+    }
+    return wait;
+}
+
 enum ibverbs_idle tcav_cq_idle(void *object, struct ibverbs_idle_poll *poll_out)
 {
     const struct tcav_cq *cq = object;
