@@ -68,7 +68,7 @@ static void qp_print(const observe_process_t *process, const struct journal_stat
     if (qp->unsignaled > 0) {
         fprintf(out, "; the last %u asked for no completion", qp->unsignaled);
     }
-    if (qp->sends_outstanding > 0 && peer != NULL && object->qp.path.rnr_retry == RNR_FOR_EVER) {
+    if (qp->needs_receive && peer != NULL && object->qp.path.rnr_retry == RNR_FOR_EVER) {
         receives_print(peer, out);
     }
     fprintf(out, "\n");

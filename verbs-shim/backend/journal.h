@@ -206,9 +206,9 @@ struct journal_refusal {
 struct journal_record {
     uint16_t call; // enum journal_call
     uint16_t reason;
-    int32_t error;     // an errno value; 0: the call succeeded
-    uint64_t a, b;     // numbers of the reason
-    uint64_t began_ps; // the caller's own time when the call began
+    int32_t error;        // an errno value; 0: the call succeeded
+    uint64_t a, b;        // numbers of the reason
+    uint64_t began_ps;    // the caller's own time when the call began
     uint64_t instruction; // of CHECK: the instruction that did it, where that is known; else 0
     uint32_t context;
     uint32_t follows; // of a call with several records (a list, a poll): this is not the first one
@@ -239,7 +239,8 @@ struct journal_request {
 struct journal_qp_state {
     uint64_t sends_posted, receives_posted, last_receive_ps; // last_receive_ps: when the last receive was posted
     uint32_t state, sends_outstanding, receives_outstanding;
-    uint32_t unsignaled; // sends after the last signalled one
+    uint32_t unsignaled;    // sends after the last signalled one
+    uint32_t needs_receive; // bool: one that is outstanding needs a receive request of the peer
 };
 
 enum journal_armed { JOURNAL_ARMED_NO_CHANNEL, JOURNAL_ARMED_NOT, JOURNAL_ARMED_ALL, JOURNAL_ARMED_SOLICITED };

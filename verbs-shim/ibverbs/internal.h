@@ -150,7 +150,8 @@ struct ibverbs_qp {
     uint32_t events_taken;
     struct ibverbs_builder *builder; // NULL: not an extended QP
     uint64_t sends_posted, receives_posted, last_receive_ps;
-    uint32_t unsignaled;             // sends after the last signalled one
+    uint64_t last_message; // the last send for which the peer needs a receive request: how many were posted with it
+    uint32_t unsignaled;   // sends after the last signalled one
     struct ibverbs_checked *checked; // NULL: mistakes are not detected
 };
 

@@ -353,6 +353,16 @@ void ibverbs_note_poll(struct ibverbs_cq *cq, uint64_t began_ps, const struct ib
 
 // --- state of queues ------------------------------------------------------------------------------------------------
 
+// In the queue for its sends, of this queue pair at most.
+static unsigned completions_waiting(const struct ibverbs_qp *qp)
+{
+    const struct ibverbs_cq *cq = (const struct ibverbs_cq *)qp->base.send_cq;
+    struct ibv_wc first;
+    return cq != NULL && ibverbs_ops(&cq->object)->cq_waiting != NULL
+               ? ibverbs_ops(&cq->object)->cq_waiting(cq->object.device, &first)
+               : 0;
+}
+
 static struct journal_state qp_state(struct ibverbs_qp *qp)
 {
     struct journal_state state = {.context = qp->object.context->number, .number = qp->base.qp_num};
@@ -367,6 +377,7 @@ static struct journal_state qp_state(struct ibverbs_qp *qp)
     }
     state.qp.sends_outstanding = sends;
     state.qp.receives_outstanding = receives;
+    state.qp.needs_receive = qp->last_message > qp->sends_posted - sends && sends > completions_waiting(qp);
     return state;
 }
 

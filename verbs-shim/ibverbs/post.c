@@ -65,6 +65,9 @@ static unsigned sends_taken(struct ibverbs_qp *qp, const struct ibv_send_wr *wr,
         bool signaled = qp->all_signaled || (wr->send_flags & IBV_SEND_SIGNALED) != 0;
         qp->unsignaled = signaled ? 0 : qp->unsignaled + 1;
         count++;
+        if (ibverbs_opcode_has(wr->opcode, HCA_HAS_RECEIVE)) {
+            qp->last_message = qp->sends_posted + count;
+        }
     }
     qp->sends_posted += count;
     return count;
