@@ -10,7 +10,9 @@ static struct {
     int depth, deepest, waits, signals;
     unsigned empty, found;
     uint64_t site;
-    struct pair *comes;                  // sends while a poll waits
+    struct pair *comes;      // sends while a poll waits
+    struct ibv_qp_ex *batch; // given back while a thread waits
+    struct ibv_cq_ex *polled;
     struct ibv_cq *to_settle;            // its only event is acknowledged while a thread waits
     int woken;                           // what that has signalled
     unsigned interrupts, interrupted_at; // interrupted_at: a signal comes in this wait
@@ -31,6 +33,16 @@ static void wait_free(void)
 {
     seen.waits++;
     seen.interrupts += (unsigned)seen.waits == seen.interrupted_at;
+    if (seen.batch != NULL) {
+        struct ibv_qp_ex *batch = seen.batch;
+        seen.batch = NULL;
+        ibv_wr_abort(batch);
+    }
+    if (seen.polled != NULL) {
+        struct ibv_cq_ex *polled = seen.polled;
+        seen.polled = NULL;
+        ibv_end_poll(polled);
+    }
     if (seen.to_settle != NULL) {
         int before = seen.signals;
         ibv_ack_cq_events(seen.to_settle, 1);
@@ -255,7 +267,7 @@ TEST(ProcessOfItsOwn, LooksAgainInTheSameCallWhenSomethingCameWhileItWaited)
     pair_fini(&pair);
 }
 
-TEST(ProcessOfItsOwn, HasTheLockFromTheBeginningOfABatchToItsEnd)
+TEST(ProcessOfItsOwn, HasNoLockWhileItBuildsABatch)
 {
     struct pair pair;
     begin(&pair);
@@ -271,16 +283,21 @@ TEST(ProcessOfItsOwn, HasTheLockFromTheBeginningOfABatchToItsEnd)
     side->qp = ibv_create_qp_ex(side->context, &init);
     struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(side->qp);
     ibv_wr_start(ex);
-    EXPECT_EQ(seen.depth, 1);
-    ibv_wr_abort(ex);
     EXPECT_EQ(seen.depth, 0);
+    ibv_wr_abort(ex);
     ibv_wr_start(ex);
+    EXPECT_EQ(seen.waits, 0);
+    seen.batch = ex; // another thread ends it while this one waits to begin its own
+    ibv_wr_start(ex);
+    EXPECT_EQ(seen.waits, 1);
+    EXPECT_EQ(seen.signals, 1);
     EXPECT_EQ(ibv_wr_complete(ex), 0);
     EXPECT_EQ(seen.depth, 0);
+    EXPECT_EQ(seen.signals, 1); // nobody waits
     pair_fini(&pair);
 }
 
-TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollAndSaysThatItFoundSomething)
+TEST(ProcessOfItsOwn, HasItsQueueFromStartPollToEndPollAndSaysThatItFoundSomething)
 {
     struct pair pair;
     struct ibv_poll_cq_attr attr = {0};
@@ -296,10 +313,14 @@ TEST(ProcessOfItsOwn, HasTheLockFromStartPollToEndPollAndSaysThatItFoundSomethin
     EXPECT_EQ(pair_receive(side, 3, 0, 8), 0);
     EXPECT_EQ(pair_step(side->qp, &pair.side[1], IBV_QPS_ERR), 0); // flushes it
     EXPECT_EQ(ibv_start_poll(cq, &attr), 0);
-    EXPECT_EQ(seen.depth, 1);
+    EXPECT_EQ(seen.depth, 0);
     EXPECT_EQ(seen.empty, 1); // the look above
     EXPECT_EQ(seen.found, 0);
-    ibv_end_poll(cq);
+    EXPECT_EQ(seen.waits, 0);
+    seen.polled = cq; // another thread ends its poll while this one waits for the queue
+    EXPECT_EQ(ibv_start_poll(cq, &attr), ENOENT);
+    EXPECT_EQ(seen.waits, 1);
+    EXPECT_EQ(ibv_next_poll(cq), ENOENT);
     EXPECT_EQ(seen.depth, 0);
     EXPECT_EQ(seen.found, 1);
     EXPECT_EQ(ibv_destroy_qp(side->qp), 0);

@@ -10,7 +10,7 @@ static struct ibverbs_cq *cq_of(struct ibv_cq_ex *current)
 
 // --- polling --------------------------------------------------------------------------------------------------------
 
-static int next_poll(struct ibv_cq_ex *current)
+static int completion_take(struct ibv_cq_ex *current)
 {
     struct ibverbs_cq *cq = cq_of(current);
     struct ibverbs_library *library = cq->object.context->device->library;
@@ -25,12 +25,19 @@ static int next_poll(struct ibv_cq_ex *current)
     return 0;
 }
 
+static int next_poll(struct ibv_cq_ex *current)
+{
+    IBVERBS_ENTER(cq_of(current)->object.context->device->library);
+    return completion_take(current);
+}
+
 static int poll_begin(struct ibv_cq_ex *current, const struct ibv_poll_cq_attr *attr)
 {
-    struct ibverbs_library *library = ibverbs_enter(cq_of(current)->object.context->device->library);
-    int error = attr->comp_mask != 0 ? EINVAL : next_poll(current);
+    IBVERBS_ENTER(cq_of(current)->object.context->device->library);
+    ibverbs_own(entered, &cq_of(current)->owner);
+    int error = attr->comp_mask != 0 ? EINVAL : completion_take(current);
     if (error != 0) {
-        ibverbs_leave(&library);
+        ibverbs_disown(entered, &cq_of(current)->owner);
     }
     return error;
 }
@@ -47,9 +54,9 @@ static int start_poll(struct ibv_cq_ex *current, struct ibv_poll_cq_attr *attr)
 // Each entry returns to the device when it is taken.
 static void end_poll(struct ibv_cq_ex *current)
 {
+    IBVERBS_ENTER(cq_of(current)->object.context->device->library);
     (void)ibverbs_cq_poll_again(cq_of(current), true, 0);
-    struct ibverbs_library *library = cq_of(current)->object.context->device->library;
-    ibverbs_leave(&library);
+    ibverbs_disown(entered, &cq_of(current)->owner);
 }
 
 // --- readers --------------------------------------------------------------------------------------------------------

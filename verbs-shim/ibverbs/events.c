@@ -261,6 +261,27 @@ int ibverbs_events_settle(struct ibverbs_context *context, const uint32_t *ackno
     return status;
 }
 
+void ibverbs_own(const struct ibverbs_library *library, struct ibverbs_owner *owner)
+{
+    int cancels;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
+    owner->waiting++;
+    while (owner->there && library->outside != NULL) {
+        library->outside->wait();
+    }
+    owner->waiting--;
+    (void)pthread_setcancelstate(cancels, NULL);
+    owner->there = true;
+}
+
+void ibverbs_disown(const struct ibverbs_library *library, struct ibverbs_owner *owner)
+{
+    owner->there = false;
+    if (owner->waiting != 0) {
+        library->outside->signalled();
+    }
+}
+
 void ibverbs_events_acknowledged(const struct ibverbs_library *library)
 {
     if (library->settling != 0 && library->outside != NULL) {

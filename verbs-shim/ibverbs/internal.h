@@ -112,6 +112,12 @@ struct ibverbs_channel {
     struct ibverbs_queue events;
 };
 
+// Which thread has a queue (ibverbs_own).
+struct ibverbs_owner {
+    bool there;
+    unsigned waiting; // threads
+};
+
 struct ibverbs_cq {
     union {
         struct ibv_cq base;
@@ -123,6 +129,7 @@ struct ibverbs_cq {
     uint64_t taken, taken_ps;
     uint32_t completions_taken, events_taken;
     enum journal_armed armed; // since its last event; NOT also if there is no channel
+    struct ibverbs_owner owner;
 };
 
 struct ibverbs_srq {
@@ -219,6 +226,11 @@ static inline void ibverbs_leave(struct ibverbs_library **library)
         (*library)->outside->unlock();
     }
 }
+// A queue is one thread's between ibv_start_poll and ibv_end_poll, and between ibv_wr_start and ibv_wr_complete: real
+// devices have a lock of each queue there. Both are called with the lock of the library, which others may have while
+// ibverbs_own waits.
+void ibverbs_own(const struct ibverbs_library *library, struct ibverbs_owner *owner);
+void ibverbs_disown(const struct ibverbs_library *library, struct ibverbs_owner *owner);
 // Sets errno to -status and returns NULL.
 void *ibverbs_fail(int status);
 // Zeroed memory for an object of the context; the library releases it unless the object is added or dropped. NULL: no

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 static const struct ibverbs_opcode opcodes[] = {
-#define OPCODE(id, verb, completion, packet, transports, operands)                                                             \
+#define OPCODE(id, verb, completion, packet, transports, operands)                                                     \
     [IBV_WR_##verb] = {#verb, IBV_QP_EX_WITH_##verb, IBV_WC_##completion, HCA_OP_##id, (transports) | (operands)},
 #include "models/hca/abi/opcodes.def"
 #undef OPCODE

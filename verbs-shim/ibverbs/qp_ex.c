@@ -19,6 +19,7 @@ struct ibverbs_builder {
     uint8_t *slots;
     size_t slot_bytes, data_bytes;
     unsigned count, room;
+    struct ibverbs_owner owner; // the thread that builds
     int error;
 };
 
@@ -54,17 +55,18 @@ static struct ibverbs_library *library_of(struct ibv_qp_ex *ex)
 // The caller owns the queue pair until the end of the batch.
 static void wr_start(struct ibv_qp_ex *ex)
 {
-    (void)ibverbs_enter(library_of(ex));
+    IBVERBS_ENTER(library_of(ex));
+    ibverbs_own(entered, &builder_of(ex)->owner);
     builder_of(ex)->count = 0;
     builder_of(ex)->error = 0;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-    struct ibverbs_library *library = library_of(ex);
+    IBVERBS_ENTER(library_of(ex));
     builder_of(ex)->count = 0;
     builder_of(ex)->error = 0;
-    ibverbs_leave(&library);
+    ibverbs_disown(entered, &builder_of(ex)->owner);
 }
 
 // Sets the pointers and checks the request.
@@ -95,9 +97,9 @@ static int batch_post(struct ibverbs_qp *qp)
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-    struct ibverbs_library *library = library_of(ex);
+    IBVERBS_ENTER(library_of(ex));
     int error = batch_post((struct ibverbs_qp *)ex);
-    ibverbs_leave(&library);
+    ibverbs_disown(entered, &builder_of(ex)->owner);
     return error;
 }
 
