@@ -15,6 +15,13 @@ enum sim_status hca_fw_command(hca_t *hca, struct hca_command *command)
     return command->id < HCA_COMMANDS ? functions[command->id](hca, command) : SIM_ERR_INVALID;
 }
 
+uint64_t hca_fw_command_ps(const hca_t *hca, const struct hca_command *command)
+{
+    bool moves = command->id == HCA_CMD_QP_MODIFY && (command->qp_modify.mask & HCA_QP_STATE) != 0;
+    bool stops = moves && (command->qp_modify.attr.state == HCA_RESET || command->qp_modify.attr.state == HCA_ERROR);
+    return stops || command->id == HCA_CMD_QP_DESTROY ? hca->config.command_ps : 0;
+}
+
 _Static_assert(HCA_UAR_PAGES == 64, "a bit of uars for each");
 
 bool hca_uar_valid(const hca_t *hca, uint32_t uar)

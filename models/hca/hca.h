@@ -41,6 +41,7 @@ struct hca_config {
     uint32_t max_mtu_bytes, active_mtu_bytes; // limit for queue pairs; limit for packets on the link
     // engines
     uint64_t doorbell_ps;       // from the BAR to the scheduler
+    uint64_t command_ps;        // a command that stops or destroys a queue pair; others take no time
     uint64_t send_request_ps;   // from a request to its first packet; one request of a queue pair at a time
     uint64_t send_packet_ps;    // part of that, and for each other packet: the send engine, shared by all queue pairs
     uint64_t receive_packet_ps; // the receive engine, for each packet
@@ -110,6 +111,8 @@ bool hca_fw_fence(hca_t *hca, struct hca_fence *fence); // false: it never had a
 // completions than the new ring, or is overrun, and SIM_ERR_BUSY when the old ring has no free entry for its last one;
 // GROUP_ATTACH returns SIM_ERR_BUSY when the queue pair is attached already.
 enum sim_status hca_fw_command(hca_t *hca, struct hca_command *command);
+// How long the command takes before it has an effect. The caller lets this time pass.
+uint64_t hca_fw_command_ps(const hca_t *hca, const struct hca_command *command);
 
 enum sim_status hca_eq_query(const hca_t *hca, uint32_t eqn, struct hca_eq_init *init_out); // as created
 

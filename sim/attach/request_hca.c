@@ -6,6 +6,8 @@
 #include "models/hca/abi/hca_abi.h"
 #include "sim/attach/internal.h"
 
+enum { PAGE_BYTES = 4096 };
+
 static int hca_command(struct attach_thread *thread, struct hca_command *command)
 {
     return thread->backend.ops.hca_command(&thread->backend, command);
@@ -145,23 +147,27 @@ static int64_t region_of_program(struct attach_thread *thread, struct hca_comman
 {
     struct attach_process *process = thread->process;
     struct hca_mr_init *init = &command->mr_register;
-    if (!attach_reach_has(process, init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
+    uint64_t address = init->iova + init->displacement;
+    if (address + init->bytes < address || init->displacement % PAGE_BYTES != 0) {
+        return -EINVAL;
+    }
+    if (!attach_reach_has(process, address, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
         return -EFAULT;
     }
     struct attach_object object = {.kind = OBJECT_MR,
-                                   .va = init->iova,
+                                   .va = address,
                                    .va_bytes = init->bytes,
-                                   .bytes = host_memory_page_count(init->iova, init->bytes)};
+                                   .bytes = host_memory_page_count(address, init->bytes)};
     object.pages = malloc(object.bytes * sizeof *object.pages);
     if (object.pages == NULL) {
         return -ENOMEM;
     }
-    if (host_memory_pin(thread->backend.memory, &process->owner, init->iova, init->bytes, object.pages) != SIM_OK) {
+    if (host_memory_pin(thread->backend.memory, &process->owner, address, init->bytes, object.pages) != SIM_OK) {
         free(object.pages);
         return -ENOMEM;
     }
     init->pages = object.pages;
-    init->page_bytes = 4096;
+    init->page_bytes = PAGE_BYTES;
     enum sim_status status = hca_fw_command(thread->backend.hca, command);
     init->pages = NULL; // the program must not see this address of the simulator
     object.number = command->number;

@@ -135,7 +135,8 @@ static int region_on_bus(struct plat_backend_inproc *backend, struct hca_command
 static int region_of_program(struct plat_backend_inproc *backend, struct hca_command *command)
 {
     const struct hca_mr_init *init = &command->mr_register;
-    if (!plat_process_memory_exists(getpid(), init->iova, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
+    uint64_t address = init->iova + init->displacement;
+    if (!plat_process_memory_exists(getpid(), address, init->bytes, (init->access & HCA_LOCAL_WRITE) != 0)) {
         return -EFAULT;
     }
     uint64_t count = host_memory_page_count(init->iova, init->bytes);
@@ -143,7 +144,7 @@ static int region_of_program(struct plat_backend_inproc *backend, struct hca_com
     if (region == NULL) {
         return -ENOMEM;
     }
-    int status = to_errno(host_memory_pin(backend->memory, &backend->owner, init->iova, init->bytes, region->pages));
+    int status = to_errno(host_memory_pin(backend->memory, &backend->owner, address, init->bytes, region->pages));
     if (status != 0) {
         free(region);
         return status;
@@ -164,16 +165,17 @@ static int region_of_program(struct plat_backend_inproc *backend, struct hca_com
 static int mr_register(struct plat_backend_inproc *backend, struct hca_command *command)
 {
     const struct hca_mr_init *init = &command->mr_register;
-    uint64_t first, last;
-    if (init->bytes == 0 || init->iova + init->bytes < init->iova) {
+    uint64_t first, last, address = init->iova + init->displacement;
+    if (init->bytes == 0 || init->iova + init->bytes < init->iova || address + init->bytes < address ||
+        init->displacement % PAGE_BYTES != 0) {
         return -EINVAL;
     }
     if (init->bus_address != 0) {
         return region_on_bus(backend, command, init->bus_address);
     }
     const host_memory_t *memory = backend->memory;
-    bool pinned = host_memory_bus_address(memory, (const void *)(uintptr_t)init->iova, &first) &&
-                  host_memory_bus_address(memory, (const void *)(uintptr_t)(init->iova + init->bytes - 1), &last);
+    bool pinned = host_memory_bus_address(memory, (const void *)(uintptr_t)address, &first) &&
+                  host_memory_bus_address(memory, (const void *)(uintptr_t)(address + init->bytes - 1), &last);
     return pinned ? region_on_bus(backend, command, first) : region_of_program(backend, command);
 }
 
@@ -200,6 +202,8 @@ static bool settles(const struct hca_command_info *info, const struct hca_comman
     return resets || (info->traits & HCA_SETTLES) != 0;
 }
 
+static const struct sim_work commanding = {"command", "the adapter to stop a queue pair", false};
+
 int plat_backend_hca_command(void *ctx, struct hca_command *command)
 {
     struct plat_backend_inproc *backend = ctx;
@@ -212,6 +216,9 @@ int plat_backend_hca_command(void *ctx, struct hca_command *command)
     }
     if (command->id == HCA_CMD_MR_REGISTER) {
         return mr_register(backend, command);
+    }
+    if (sim_thread_is_running(backend->sim) && !hca_is_gone(backend->hca)) {
+        host_core_spend(backend->core, hca_fw_command_ps(backend->hca, command), &commanding);
     }
     enum sim_status status = hca_fw_command(backend->hca, command);
     int error = status == SIM_OK && settles(info, command) ? settle(backend) : to_errno(status);

@@ -60,7 +60,8 @@ struct plat_backend_inproc {
     struct plat_backend_inproc *next, *before, *next_in_bucket;
 };
 
-// The kernel driver of the HCA (backend_hca.c). Its commands take no time, except those that destroy an object: they
+// The kernel driver of the HCA (backend_hca.c). Its commands take no time, except those that stop a queue pair
+// (hca_fw_command_ps), and those that destroy an object: they
 // return when no access to the object's memory is in flight.
 int plat_backend_hca_command(void *ctx, struct hca_command *command); // ctx: struct plat_backend_inproc *
 // From now on, every process with an event queue receives HCA_EVENT_DEVICE_FATAL when the HCA is removed.

@@ -200,7 +200,7 @@ static int hca_command(void *ctx, struct hca_command *command)
     struct hca_mr_init *region = command->id == HCA_CMD_MR_REGISTER ? &command->mr_register : NULL;
     (void)ctx;
     if (region != NULL && region->bus_address == 0 &&
-        !attach_pinned_find((const void *)(uintptr_t)region->iova, region->bytes, &region->bus_address)) {
+        !attach_pinned_find((const void *)(uintptr_t)(region->iova + region->displacement), region->bytes, &region->bus_address)) {
         region->bus_address = 0;
     }
     int status = (int)attach_request(hca_command, &reply, .command = *command);

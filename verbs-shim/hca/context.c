@@ -147,8 +147,8 @@ int hca_pd_destroy(hca_pd_t *pd)
     return status;
 }
 
-static int mr_register(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
-                       hca_mr_t **mr_out)
+static int mr_register(hca_pd_t *pd, uint64_t address, uint64_t iova, uint64_t bus_address, size_t bytes,
+                       uint32_t access, hca_mr_t **mr_out)
 {
     hca_mr_t *mr = calloc(1, sizeof *mr);
     if (mr == NULL) {
@@ -157,8 +157,12 @@ static int mr_register(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t
     mr->pd = pd;
     const struct hca_command create = {
         .id = HCA_CMD_MR_REGISTER,
-        .mr_register = {
-            .pdn = pd->number, .access = access, .iova = iova, .bytes = bytes, .bus_address = bus_address}};
+        .mr_register = {.pdn = pd->number,
+                        .access = access,
+                        .iova = iova,
+                        .displacement = address - iova,
+                        .bytes = bytes,
+                        .bus_address = bus_address}};
     int status = bytes == 0 ? -EINVAL : hca_create(pd->context, create, &mr->key);
     if (status != 0) {
         free(mr);
@@ -171,13 +175,18 @@ static int mr_register(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t
 
 int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out)
 {
-    return mr_register(pd, (uint64_t)(uintptr_t)address, 0, bytes, access, mr_out);
+    return hca_mr_register_at(pd, address, (uintptr_t)address, bytes, access, mr_out);
+}
+
+int hca_mr_register_at(hca_pd_t *pd, void *address, uint64_t iova, size_t bytes, uint32_t access, hca_mr_t **mr_out)
+{
+    return mr_register(pd, (uintptr_t)address, iova, 0, bytes, access, mr_out);
 }
 
 int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
                         hca_mr_t **mr_out)
 {
-    return bus_address == 0 ? -EINVAL : mr_register(pd, iova, bus_address, bytes, access, mr_out);
+    return bus_address == 0 ? -EINVAL : mr_register(pd, iova, iova, bus_address, bytes, access, mr_out);
 }
 
 int hca_mr_deregister(hca_mr_t *mr)

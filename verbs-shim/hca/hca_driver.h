@@ -49,6 +49,8 @@ int hca_xrcd_destroy(hca_xrcd_t *xrcd); // -EBUSY
 // Any memory of the program. -EINVAL: remote write or atomic without local write, or 0 bytes; -EFAULT: no such memory,
 // or the region is writable and the memory is not.
 int hca_mr_register(hca_pd_t *pd, void *address, size_t bytes, uint32_t access, hca_mr_t **mr_out);
+// The same for requests that name it from iova on, which is as far behind a page's beginning as the address.
+int hca_mr_register_at(hca_pd_t *pd, void *address, uint64_t iova, size_t bytes, uint32_t access, hca_mr_t **mr_out);
 // Memory given by its bus address, such as a pinned range of a GPU's window; requests name it by iova.
 int hca_mr_register_bus(hca_pd_t *pd, uint64_t iova, uint64_t bus_address, size_t bytes, uint32_t access,
                         hca_mr_t **mr_out);

@@ -179,7 +179,7 @@ static enum ibv_event_type event_type(enum hca_event_type type)
     return types[type];
 }
 
-static bool event_waits(void *context)
+static bool event_waits(const void *context)
 {
     return hca_event_waits(((const struct ibsim_context *)context)->hca);
 }
@@ -262,10 +262,8 @@ static int mr_register(void *object, const struct ibverbs_region *region, void *
     int status;
     if (region->bus_address != 0) {
         status = hca_mr_register_bus(pd, region->iova, region->bus_address, region->bytes, region->access & known, &mr);
-    } else if (region->iova != (uintptr_t)region->address) {
-        return -EOPNOTSUPP;
     } else {
-        status = hca_mr_register(pd, region->address, region->bytes, region->access & known, &mr);
+        status = hca_mr_register_at(pd, region->address, region->iova, region->bytes, region->access & known, &mr);
     }
     if (status == 0) {
         *mr_out = mr;

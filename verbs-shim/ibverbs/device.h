@@ -117,8 +117,9 @@ struct ibverbs_device_ops {
     // The next event of the context. timeout_ns: or IBVERBS_FOR_EVER, IBVERBS_NO_WAIT. -EAGAIN: there is none now.
     // -ETIMEDOUT. -EINTR: a different event ended the wait.
     int (*event_get)(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out);
-    // Would event_get return an event now? Takes no time. NULL: this is known only by event_get.
-    bool (*event_waits)(void *context);
+    // Would event_get return an event now, or do what it takes to raise one? Takes no time. NULL: only event_get knows. Of a
+    // device with due_ps, event_get also looks at what devices have written, which this does not.
+    bool (*event_waits)(const void *context);
     // When event_get has work without a write by a device: for what was posted, or at a time; 0: now; UINT64_MAX: never.
     // Takes no time. NULL: never.
     uint64_t (*due_ps)(void *context);

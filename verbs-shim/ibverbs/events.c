@@ -196,8 +196,10 @@ void ibverbs_events_poll(struct backend_process *process)
     IBVERBS_ENTER(library);
     bool found = false;
     for (struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
-        while (event_waits(context) && event_pull(context, IBVERBS_NO_WAIT) == 0) {
+        bool looks = context->device->ops->due_ps != NULL || event_waits(context);
+        while (looks && event_pull(context, IBVERBS_NO_WAIT) == 0) {
             found = true;
+            looks = event_waits(context);
         }
     }
     if (found) {

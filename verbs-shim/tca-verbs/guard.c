@@ -222,6 +222,7 @@ const struct ibverbs_device_ops tca_verbs_ops = {
     .close = tcav_context_close,
     .abandon = tcav_context_abandon,
     .event_get = event_get,
+    .event_waits = tcav_event_waits,
     .due_ps = tcav_due_ps, // these take no lock
     .repeats = tcav_repeats,
     .sends_wait = tcav_sends_wait,

@@ -62,6 +62,13 @@ uint64_t tcav_due_ps(void *object)
     return now ? 0 : timer_ps < UINT64_MAX ? timer_ps + 1 : timer_ps; // a timer has run out after its time
 }
 
+// What boards have written is looked at by a pass only.
+bool tcav_event_waits(const void *object)
+{
+    const struct tcav_context *context = object;
+    return context->events != NULL || context->settled != context->stirred;
+}
+
 // A datagram leaves its queue when the board has it; other requests wait there for an answer.
 bool tcav_sends_wait(void *object)
 {

@@ -319,6 +319,7 @@ int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 bool tcav_repeats(void *context);
 enum ibverbs_idle tcav_cq_idle(void *cq, struct ibverbs_idle_poll *poll_out); // idle.c
 uint64_t tcav_due_ps(void *context);
+bool tcav_event_waits(const void *context);
 bool tcav_sends_wait(void *context);
 int tcav_cq_arm(void *cq, bool solicited_only);
 int tcav_cq_wait(void *cq, uint64_t timeout_ns);

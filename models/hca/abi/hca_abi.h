@@ -242,7 +242,8 @@ enum hca_qp_state { HCA_RESET, HCA_INIT, HCA_RTR, HCA_RTS, HCA_SQD, HCA_SQE, HCA
 struct hca_mr_init {
     uint32_t pdn, access;
     uint64_t iova, bytes;
-    // Address of the region. 0: memory of the program at iova, of any kind (heap, static data, stacks), which the
+    uint64_t displacement; // the region's address in the program less iova, by which requests name it; of whole pages
+    // Address of the region. 0: memory of the program, of any kind (heap, static data, stacks), which the
     // kernel's driver pins until the region is deregistered. If a program releases the memory before that, accesses to
     // the region's bytes fail.
     uint64_t bus_address;

@@ -52,6 +52,7 @@ struct hca_config plat_hca_config(const struct scn_hca *hca, const struct scn_ho
         .max_mtu_bytes = hca->max_mtu_bytes,
         .active_mtu_bytes = hca->active_mtu_bytes,
         .doorbell_ps = hca->doorbell_ps,
+        .command_ps = hca->command_ps,
         .send_request_ps = hca->send_request_ps,
         .send_packet_ps = hca->send_packet_ps,
         .receive_packet_ps = hca->receive_packet_ps,
