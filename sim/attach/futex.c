@@ -97,7 +97,7 @@ int64_t attach_serve_futex_wait(struct attach_thread *thread, const struct attac
     while (thread->futex.state == ATTACH_FUTEX_WAITS && !process->ended &&
            process->writes.events == thread->seen.events && // else there is work for the thread's library
            sim_now_ps(sim) < attach_alarm_before(process, deadline_ps)) {
-        attach_sleep(thread, ATTACH_WAIT_FUTEX | ATTACH_WAIT_EVENTS, deadline_ps, true);
+        attach_sleep(thread, ATTACH_WAIT_FUTEX | ATTACH_WAIT_WORK, deadline_ps, true);
     }
     enum attach_futex_state state = thread->futex.state;
     thread->futex.state = ATTACH_FUTEX_NONE;

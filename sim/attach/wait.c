@@ -35,7 +35,7 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
     const struct attach_process *process = thread->process;
     uint64_t writes = (flags & ATTACH_WAIT_PINNED) != 0 ? process->writes.pinned : process->writes.all;
     if (((flags & ATTACH_WAIT_MEMORY) != 0 && writes != seen_writes) ||
-        ((flags & ATTACH_WAIT_EVENTS) != 0 && process->writes.events != thread->seen.events)) {
+        ((flags & (ATTACH_WAIT_EVENTS | ATTACH_WAIT_WORK)) != 0 && process->writes.events != thread->seen.events)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }
@@ -185,11 +185,12 @@ enum attach_woken attach_thread_wait(struct attach_thread *thread, unsigned flag
     const uint64_t seen_writes =
         (flags & ATTACH_WAIT_PINNED) != 0 ? thread->seen.waited_pinned : thread->seen.waited_writes;
     flags |= (flags & ATTACH_WAIT_DESCRIPTORS) != 0 && thread->watch.blind ? ATTACH_WAIT_OUTSIDE : 0u;
-    // A wait that only a signal can end is treated as a wait for the outside.
-    unsigned all =
-        flags == 0 && deadline_ps == SIM_NEVER_PS ? (unsigned)(ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS) : flags;
+    // A wait that only a signal can end is treated as a wait for the outside. Meanwhile a library may work.
+    const unsigned own = flags & ~(unsigned)ATTACH_WAIT_WORK;
+    const unsigned all =
+        own == 0 && deadline_ps == SIM_NEVER_PS ? flags | ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_ENDS : flags;
     deadline_ps = deadline_ps < ATTACH_LAST_PS ? deadline_ps : SIM_NEVER_PS;
-    if ((flags & ~(unsigned)ATTACH_WAIT_ENDS) == 0 && deadline_ps <= sim_now_ps(sim)) {
+    if ((own & ~(unsigned)ATTACH_WAIT_ENDS) == 0 && deadline_ps <= sim_now_ps(sim)) {
         sim_thread_sleep(sim, 0);
     }
     while (!process->ended && !something_came(thread, all, seen_writes, &woken)) {

@@ -69,7 +69,7 @@ static void thread_notify(struct attach_thread *thread, const struct poll_write 
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (write->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, write);
     if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !write->ignored) ||
-        ((waits_for & ATTACH_WAIT_EVENTS) != 0 && write->event)) {
+        ((waits_for & (ATTACH_WAIT_EVENTS | ATTACH_WAIT_WORK)) != 0 && write->event)) {
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
 }

@@ -171,10 +171,10 @@ TEST(DropinWait, HasNoWorkForItsLibraryWhileTheLockIsTaken)
     begin(true);
     doubles.outside->opened();
     doubles.due_ps = 500;
-    EXPECT_EQ(doubles.progress->due_ps(false), 500);
-    EXPECT_EQ(doubles.progress->due_ps(true), 0);
+    EXPECT_EQ(doubles.progress->due_ps(false, false), 500);
+    EXPECT_EQ(doubles.progress->due_ps(true, false), 0);
     doubles.outside->lock();
-    EXPECT_EQ(doubles.progress->due_ps(true), ATTACH_NEVER_PS);
+    EXPECT_EQ(doubles.progress->due_ps(true, false), ATTACH_NEVER_PS);
     doubles.outside->unlock();
-    EXPECT_EQ(doubles.progress->due_ps(true), 0);
+    EXPECT_EQ(doubles.progress->due_ps(true, false), 0);
 }

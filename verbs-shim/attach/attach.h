@@ -114,7 +114,8 @@ enum attach_wait_flags {
     ATTACH_WAIT_OTHERS = 16,
     ATTACH_WAIT_FUTEX = 32,       // only in descriptions: another thread that uses the same word
     ATTACH_WAIT_DESCRIPTORS = 64, // of attach_wait_descriptors
-    ATTACH_WAIT_PINNED = 128      // with MEMORY: only pinned memory
+    ATTACH_WAIT_PINNED = 128,     // with MEMORY: only pinned memory
+    ATTACH_WAIT_WORK = 256        // EVENTS, for the library: the program waits for something else
 };
 
 enum attach_woken { ATTACH_WOKEN_DEADLINE, ATTACH_WOKEN_MEMORY, ATTACH_WOKEN_OUTSIDE };
@@ -209,8 +210,9 @@ unsigned attach_calls(void);
 struct attach_progress {
     void (*pass)(void);
     // When there is work for a pass; 0: now; ATTACH_NEVER_PS: none, or the calling thread must not do it now. written: a
-    // device has written since the last pass what may be work (`events` of backend.h).
-    uint64_t (*due_ps)(bool written);
+    // device has written since the last pass what may be work (event_writes of backend.h). events: the thread waits for
+    // events, so that there is work if one can be passed on.
+    uint64_t (*due_ps)(bool written, bool events);
     bool (*repeats)(void); // all that passes have done since the last wait is to repeat what they did before
     bool on_writes;        // writes to any pinned memory may be work, not only events
 };

@@ -200,7 +200,8 @@ static int hca_command(void *ctx, struct hca_command *command)
     struct hca_mr_init *region = command->id == HCA_CMD_MR_REGISTER ? &command->mr_register : NULL;
     (void)ctx;
     if (region != NULL && region->bus_address == 0 &&
-        !attach_pinned_find((const void *)(uintptr_t)(region->iova + region->displacement), region->bytes, &region->bus_address)) {
+        !attach_pinned_find((const void *)(uintptr_t)(region->iova + region->displacement), region->bytes,
+                            &region->bus_address)) {
         region->bus_address = 0;
     }
     int status = (int)attach_request(hca_command, &reply, .command = *command);
@@ -352,7 +353,7 @@ bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, st
 // --- progress of libraries -------------------------------------------------------------------------------------------
 
 static const struct attach_progress *_Atomic registered;
-static uint64_t event_writes_seen; // at the last pass
+static uint64_t seen_writes; // at the last pass
 static __thread bool passing;
 
 API void attach_progress_set(const struct attach_progress *progress)
@@ -373,16 +374,27 @@ static uint64_t events_written(void)
                : 0;
 }
 
+static void events_seen(void *ctx)
+{
+    (void)ctx;
+    seen_writes = events_written();
+}
+
 API void attach_progress(void)
 {
     const struct attach_progress *progress = atomic_load(&registered);
     bool outer = passing;
     if (progress != NULL) {
-        event_writes_seen = events_written();
+        events_seen(NULL);
         passing = true;
         progress->pass();
         passing = outer;
     }
+}
+
+unsigned attach_progress_flags(void)
+{
+    return atomic_load(&registered) != NULL ? ATTACH_WAIT_WORK : 0;
 }
 
 bool attach_progress_repeats(void)
@@ -391,10 +403,10 @@ bool attach_progress_repeats(void)
     return progress != NULL && progress->repeats();
 }
 
-uint64_t attach_progress_due_ps(void)
+uint64_t attach_progress_due_ps(bool events)
 {
     const struct attach_progress *progress = atomic_load(&registered);
-    return progress != NULL && !passing ? progress->due_ps(events_written() != event_writes_seen) : ATTACH_NEVER_PS;
+    return progress != NULL && !passing ? progress->due_ps(events_written() != seen_writes, events) : ATTACH_NEVER_PS;
 }
 
 // --- time -----------------------------------------------------------------------------------------------------------
@@ -461,6 +473,7 @@ static const struct backend_ops process_ops = {
     .free_pinned = free_pinned,
     .ignore_writes = ignore_writes,
     .event_writes = event_writes,
+    .event_writes_seen = events_seen,
     .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,

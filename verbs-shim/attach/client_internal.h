@@ -104,6 +104,7 @@ void attach_pages_describe(struct attach_polled *polled, const struct loop_pages
 void attach_word_wake(_Atomic uint32_t *word);
 void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // for a second at most
 void attach_token_give(struct attach_slot *slot);
-uint64_t attach_progress_due_ps(void); // when the process's library has work (struct attach_progress)
+uint64_t attach_progress_due_ps(bool events); // when the process's library has work (struct attach_progress)
+unsigned attach_progress_flags(void); // of waits that end when there may be work for the library
 bool attach_progress_repeats(void);
 void attach_token_await(struct attach_slot *slot); // with signals blocked

@@ -222,6 +222,8 @@ struct backend_ops {
     // for them: until the buffer is freed, a thread that waits for a file descriptor polls for the library. NULL: no
     // thread does so.
     void (*event_writes)(void *ctx, const void *address, size_t bytes);
+    // The library begins to look at all of these parts. NULL: nobody wants to know.
+    void (*event_writes_seen)(void *ctx);
 
     // The time stamp counter, in picoseconds; reading it costs time.
     uint64_t (*time_ps)(void *ctx);

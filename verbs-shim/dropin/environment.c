@@ -111,12 +111,12 @@ static void events_poll(void)
 }
 
 // A thread in the library makes progress itself, and one that holds the lock for others.
-static uint64_t events_due_ps(bool written)
+static uint64_t events_due_ps(bool written, bool events)
 {
     if (depth != 0 || __atomic_load_n(&taken, __ATOMIC_SEQ_CST)) {
         return ATTACH_NEVER_PS;
     }
-    return written ? 0 : ibverbs_events_due_ps(begun);
+    return written ? 0 : ibverbs_events_due_ps(begun, events);
 }
 
 static bool events_repeat(void)

@@ -117,12 +117,12 @@ struct ibverbs_device_ops {
     // The next event of the context. timeout_ns: or IBVERBS_FOR_EVER, IBVERBS_NO_WAIT. -EAGAIN: there is none now.
     // -ETIMEDOUT. -EINTR: a different event ended the wait.
     int (*event_get)(void *context, uint64_t timeout_ns, struct ibverbs_event *event_out);
-    // Would event_get return an event now, or do what it takes to raise one? Takes no time. NULL: only event_get knows. Of a
-    // device with due_ps, event_get also looks at what devices have written, which this does not.
+    // Would event_get return an event now? Takes no time. NULL: only event_get knows. Of a device with due_ps, event_get also
+    // does the work that raises one.
     bool (*event_waits)(const void *context);
     // When event_get has work without a write by a device: for what was posted, or at a time; 0: now; UINT64_MAX: never.
-    // Takes no time. NULL: never.
-    uint64_t (*due_ps)(void *context);
+    // Takes no time. NULL: never. events: there is also work if an event waits.
+    uint64_t (*due_ps)(void *context, bool events);
     // Has a request been posted that has not left yet? The device would not send it once the process has ended. Takes no
     // time. NULL: never.
     bool (*sends_wait)(void *context);
@@ -255,9 +255,9 @@ __attribute__((weak)) void ibverbs_process_begin(struct backend_process *process
 // Moves the events that devices have raised to the channels and contexts where programs wait, so that their descriptors
 // become readable. Called by a thread that waits for a descriptor on behalf of the program.
 void ibverbs_events_poll(struct backend_process *process);
-uint64_t ibverbs_events_due_ps(struct backend_process *process);   // the earliest due_ps of its contexts
-bool ibverbs_sends_wait(const struct backend_process *process);    // of one of them
-bool ibverbs_events_repeat(const struct backend_process *process); // for all of them
+uint64_t ibverbs_events_due_ps(struct backend_process *process, bool events); // the earliest due_ps of its contexts
+bool ibverbs_sends_wait(const struct backend_process *process);               // of one of them
+bool ibverbs_events_repeat(const struct backend_process *process);            // for all of them
 
 enum ibverbs_kind {
     IBVERBS_CONTEXT,

@@ -236,14 +236,14 @@ bool ibverbs_events_repeat(const struct backend_process *process)
     return repeat;
 }
 
-uint64_t ibverbs_events_due_ps(struct backend_process *process)
+uint64_t ibverbs_events_due_ps(struct backend_process *process, bool events)
 {
     const struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
     uint64_t due_ps = UINT64_MAX;
     for (struct ibverbs_context *context = library != NULL ? library->contexts : NULL; context != NULL;
          context = context->next) {
         const struct ibverbs_device_ops *ops = context->device->ops;
-        uint64_t own_ps = ops->due_ps != NULL ? ops->due_ps(context->object) : UINT64_MAX;
+        uint64_t own_ps = ops->due_ps != NULL ? ops->due_ps(context->object, events) : UINT64_MAX;
         due_ps = own_ps < due_ps ? own_ps : due_ps;
     }
     return due_ps;

@@ -145,7 +145,8 @@ static int peer_start(struct tcav_peer *peer)
     // Allocated here and not when the chains are built: the progress thread must never call libtca, which is the
     // program's.
     peer->has_units = tca_board_take(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
-    peer->nonce = (uint32_t)(tcav_now_ps(context) / TCAV_NS) | 1;
+    peer->began_ps = tcav_now_ps(context);
+    peer->nonce = (uint32_t)(peer->began_ps / TCAV_NS) | 1;
     if (peer->node == context->node) {
         connected(peer, memory_bus(peer, peer->area));
     } else {

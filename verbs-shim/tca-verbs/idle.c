@@ -54,19 +54,35 @@ static uint64_t timers_due_ps(const struct tcav_context *context)
     return due_ps;
 }
 
-uint64_t tcav_due_ps(void *object)
+// Another node's introduction is in the board's memory, where nothing tells of it: a pass looks, ever more rarely.
+static uint64_t introductions_due_ps(const struct tcav_context *context)
 {
-    const struct tcav_context *context = object;
-    bool now = context->events != NULL || context->units_due || context->settled != context->stirred;
-    uint64_t timer_ps = timers_due_ps(context);
-    return now ? 0 : timer_ps < UINT64_MAX ? timer_ps + 1 : timer_ps; // a timer has run out after its time
+    enum { SHARE = 8 };
+    uint64_t due_ps = UINT64_MAX;
+    for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
+        const struct tcav_peer *peer = context->peers[node];
+        if (peer != NULL && peer->state == TCAV_PEER_CONNECTING) {
+            uint64_t share_ps = (context->passed_ps - peer->began_ps) / SHARE;
+            uint64_t own_ps = context->passed_ps + (share_ps > 1000 * TCAV_NS ? share_ps : 1000 * TCAV_NS);
+            due_ps = own_ps < due_ps ? own_ps : due_ps;
+        }
+    }
+    return due_ps;
 }
 
-// What boards have written is looked at by a pass only.
-bool tcav_event_waits(const void *object)
+uint64_t tcav_due_ps(void *object, bool events)
 {
     const struct tcav_context *context = object;
-    return context->events != NULL || context->settled != context->stirred;
+    bool now = (events && context->events != NULL) || context->units_due || context->settled != context->stirred;
+    uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
+    timer_ps += timer_ps != UINT64_MAX; // it has run out after its time
+    return now ? 0 : timer_ps < peer_ps ? timer_ps : peer_ps;
+}
+
+// What boards have written, and what is left to do, a pass finds.
+bool tcav_event_waits(const void *object)
+{
+    return ((const struct tcav_context *)object)->events != NULL;
 }
 
 // A datagram leaves its queue when the board has it; other requests wait there for an answer.

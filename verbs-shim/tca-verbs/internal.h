@@ -165,6 +165,7 @@ struct tcav_peer {
     bool polled;       // a queue pair is connected to it: the set-up polls the unit, as the peer may send no interrupt
     uint64_t since_ps; // when the first datagram began to wait for the connection; 0: none has
     uint64_t full_ps;  // since when its ring has had no room for a datagram; 0: it has room
+    uint64_t began_ps; // to connect
     uint32_t nonce, remote_nonce;
     uint64_t remote_area;
     void *memory; // from tcaMalloc: receive area, send area, pair words
@@ -225,6 +226,7 @@ struct tcav_context {
     // Counts whatever changes what a pass would do, but for words that boards write and deadlines; `settled`: its value
     // when a pass did nothing.
     uint64_t stirred, settled;
+    uint64_t passed_ps; // when the last pass began
     unsigned overruns; // CQs that overflowed and whose queue pairs have not failed yet
     unsigned polls;    // polls of words that were not paid for yet
     // The only remaining work is to retransmit what a peer is not ready for, or to refuse retransmissions.
@@ -318,7 +320,7 @@ int tcav_cq_resize(void *cq, unsigned *entries);
 int tcav_cq_poll(void *cq, int max, struct ibv_wc *wc_out);
 bool tcav_repeats(void *context);
 enum ibverbs_idle tcav_cq_idle(void *cq, struct ibverbs_idle_poll *poll_out); // idle.c
-uint64_t tcav_due_ps(void *context);
+uint64_t tcav_due_ps(void *context, bool events);
 bool tcav_event_waits(const void *context);
 bool tcav_sends_wait(void *context);
 int tcav_cq_arm(void *cq, bool solicited_only);

@@ -293,6 +293,10 @@ void tcav_transmit(struct tcav_context *context)
 unsigned tcav_progress(struct tcav_context *context)
 {
     uint64_t stirred = context->stirred;
+    context->passed_ps = deadline_ps(context);
+    if (context->backend.ops->event_writes_seen != NULL) {
+        context->backend.ops->event_writes_seen(context->backend.ctx);
+    }
     if (context->datagrams) {
         tcav_datagrams_step(context);
     }

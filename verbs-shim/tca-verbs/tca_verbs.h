@@ -11,6 +11,7 @@
 // Progress: the remote side of an operation is served when its program calls the library: any poll that finds an empty
 // CQ or asks for no completion, post, wait for a CQ or an event, of any object of the context. A program that only
 // reads its memory sees writes through the rings late, and a connection is complete only after both nodes have called.
+// An attached program makes such a pass also while it waits outside of the library, when one is due (tcav_due_ps).
 //
 // With progress_thread each context has a thread (struct backend_thread_ops: a pthread on real hardware) on a core of
 // its own that does the same continuously, so that the node answers while its program computes. It is off by default:
