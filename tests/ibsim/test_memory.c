@@ -238,21 +238,37 @@ TEST(IbsimMemory, MemoryThatTheProgramMayNotWriteIsNoRegionForWriting)
     fixture_end(fixture);
 }
 
+// Requests name it by its own addresses, which lie as its memory in their page.
 static void own_address(struct fixture_side *side)
 {
-    static uint8_t memory[PAGE];
+    static _Alignas(PAGE) uint8_t memory[2 * PAGE];
+    const uint64_t iova = 3 * PAGE;
     errno = 0;
-    EXPECT_NULL(ibv_reg_mr_iova(side->pd, memory, sizeof memory, (uintptr_t)memory + PAGE, IBV_ACCESS_LOCAL_WRITE));
-    EXPECT_EQ(errno, EOPNOTSUPP);
-    struct ibv_mr *mr = ibv_reg_mr_iova(side->pd, memory, sizeof memory, (uintptr_t)memory, IBV_ACCESS_LOCAL_WRITE);
+    EXPECT_NULL(ibv_reg_mr_iova(side->pd, memory, sizeof memory, iova + 1, IBV_ACCESS_LOCAL_WRITE));
+    EXPECT_EQ(errno, EINVAL);
+    struct ibv_mr *mr = ibv_reg_mr_iova(side->pd, memory, sizeof memory, iova, RIGHTS);
     ASSERT_NOT_NULL(mr);
+    fixture_barrier(side);
+    memory[PAGE + 5] = 77;
+    write_to_target(side, (struct ibv_sge){iova + PAGE + 5, 1, mr->lkey}, 0, IBV_WC_SUCCESS);
+    EXPECT_EQ(*target.memory, 77);
+    write_to_target(side, sge_of(mr, memory, 1), 0, IBV_WC_LOC_PROT_ERR);
+    fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST(IbsimMemory, ARegionHasTheAddressesOfItsMemoryAndNoOthers)
+static void offer_byte(struct fixture_side *side)
+{
+    static uint8_t byte;
+    target_open(side, &byte, sizeof byte);
+    fixture_barrier(side);
+    EXPECT_EQ(ibv_dereg_mr(target.mr), 0);
+}
+
+TEST(IbsimMemory, ARegionMayHaveAddressesOfItsOwn)
 {
     struct fixture *fixture = fixture_new(IBV_QPT_RC);
-    fixture_run(fixture, own_address, NULL);
+    fixture_run(fixture, own_address, offer_byte);
     fixture_end(fixture);
 }
 
