@@ -95,7 +95,7 @@ int64_t attach_serve_futex_wait(struct attach_thread *thread, const struct attac
     const struct attach_process *process = thread->process;
     sim_t *sim = process->server->sim;
     while (thread->futex.state == ATTACH_FUTEX_WAITS && !process->ended &&
-           process->writes.events == thread->seen.events && // else there is work for the thread's library
+           process->writes.works == thread->seen.works && // else there is work for the thread's library
            sim_now_ps(sim) < attach_alarm_before(process, deadline_ps)) {
         attach_sleep(thread, ATTACH_WAIT_FUTEX | ATTACH_WAIT_WORK, deadline_ps, true);
     }

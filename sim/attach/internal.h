@@ -31,7 +31,7 @@ struct attach_memory;
 
 // The counts at the time when the thread was last scheduled. They show what has happened since.
 struct attach_seen {
-    uint64_t writes, scheduled, wakes, ends, events;
+    uint64_t writes, scheduled, wakes, ends, events, works;
     uint64_t waited_writes, waited_pinned; // when it was last scheduled after a wait for memory
 };
 
@@ -110,7 +110,8 @@ struct attach_left {
 struct attach_writes {
     uint64_t all;    // except writes to ranges in `ignored`
     uint64_t pinned; // of `all`, those to pinned memory
-    uint64_t events; // from the first to the last of its event queues, or to ranges in `event_ranges`
+    uint64_t works;  // to ranges in `event_ranges`
+    uint64_t events; // those, and from the first to the last of its event queues
     uint64_t events_from, events_to;
     struct attach_ranges ignored;      // where a write wakes only threads that poll the very word
     struct attach_ranges event_ranges; // where a write counts as an event

@@ -48,7 +48,8 @@ struct poll_loop {
 struct poll_write {
     bool pinned; // address: on the bus; else in the program
     bool ignored; // the program has declared that writes there are to be ignored
-    bool event;   // its library has declared that they are work for it
+    bool work;    // its library has declared that they are work for it
+    bool event;   // that, or an event queue of the process
     uint64_t address;
     uint32_t bytes;
     const struct poll_region *region; // the region of the address; NULL: none

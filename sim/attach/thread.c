@@ -32,6 +32,7 @@ static void seen_note(struct attach_thread *thread)
     thread->loop.seen = thread->loop.own = thread->loop.others = false;
     thread->loop.stored = 0;
     thread->seen.events = thread->process->writes.events;
+    thread->seen.works = thread->process->writes.works;
     thread->seen.wakes = server->settling.wakes;
     thread->seen.scheduled = thread->process->scheduled;
     thread->seen.writes = thread->process->writes.all;

@@ -35,7 +35,8 @@ static bool something_came(const struct attach_thread *thread, unsigned flags, u
     const struct attach_process *process = thread->process;
     uint64_t writes = (flags & ATTACH_WAIT_PINNED) != 0 ? process->writes.pinned : process->writes.all;
     if (((flags & ATTACH_WAIT_MEMORY) != 0 && writes != seen_writes) ||
-        ((flags & (ATTACH_WAIT_EVENTS | ATTACH_WAIT_WORK)) != 0 && process->writes.events != thread->seen.events)) {
+        ((flags & ATTACH_WAIT_EVENTS) != 0 && process->writes.events != thread->seen.events) ||
+        ((flags & ATTACH_WAIT_WORK) != 0 && process->writes.works != thread->seen.works)) {
         *woken_out = ATTACH_WOKEN_MEMORY;
         return true;
     }

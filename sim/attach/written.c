@@ -69,7 +69,8 @@ static void thread_notify(struct attach_thread *thread, const struct poll_write 
         (waits_for & ATTACH_WAIT_MEMORY) != 0 && (write->pinned || (waits_for & ATTACH_WAIT_PINNED) == 0);
     bool seen = attach_loop_written(thread, write);
     if ((thread->fast_forwarded && seen) || (!thread->fast_forwarded && waits_for_it && !write->ignored) ||
-        ((waits_for & (ATTACH_WAIT_EVENTS | ATTACH_WAIT_WORK)) != 0 && write->event)) {
+        ((waits_for & ATTACH_WAIT_EVENTS) != 0 && write->event) ||
+        ((waits_for & ATTACH_WAIT_WORK) != 0 && write->work)) {
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
 }
@@ -78,13 +79,14 @@ static void thread_notify(struct attach_thread *thread, const struct poll_write 
 static void notify(struct attach_process *process, struct poll_write *write, const struct attach_object *region)
 {
     struct poll_region named;
-    write->event = write->pinned &&
-                   ((write->address >= process->writes.events_from && write->address < process->writes.events_to) ||
-                    is_within(&process->writes.event_ranges, write->address, write->bytes));
+    write->work = write->pinned && is_within(&process->writes.event_ranges, write->address, write->bytes);
+    write->event = write->work || (write->pinned && write->address >= process->writes.events_from &&
+                                   write->address < process->writes.events_to);
     process->writes.all += !write->ignored;
     process->writes.pinned += !write->ignored && write->pinned;
     process->writes.events += write->event;
-    atomic_store_explicit(&process->segment->event_writes, process->writes.events, memory_order_relaxed);
+    process->writes.works += write->work;
+    atomic_store_explicit(&process->segment->event_writes, process->writes.works, memory_order_relaxed);
     if (region != NULL) {
         named = (struct poll_region){region->kind, region->number};
         write->region = &named;

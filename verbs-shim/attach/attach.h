@@ -209,6 +209,7 @@ unsigned attach_calls(void);
 // wait for anything else in simulated time, as a thread of its own would on the machine.
 struct attach_progress {
     void (*pass)(void);
+    void (*look)(void); // the part of a pass that takes no time if it finds nothing
     // When there is work for a pass; 0: now; ATTACH_NEVER_PS: none, or the calling thread must not do it now. written: a
     // device has written since the last pass what may be work (event_writes of backend.h). events: the thread waits for
     // events, so that there is work if one can be passed on.

@@ -397,6 +397,16 @@ unsigned attach_progress_flags(void)
     return atomic_load(&registered) != NULL ? ATTACH_WAIT_WORK : 0;
 }
 
+void attach_progress_look(void)
+{
+    const struct attach_progress *progress = atomic_load(&registered);
+    if (progress != NULL && !passing) {
+        passing = true;
+        progress->look();
+        passing = false;
+    }
+}
+
 bool attach_progress_repeats(void)
 {
     const struct attach_progress *progress = atomic_load(&registered);

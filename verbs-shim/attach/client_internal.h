@@ -107,4 +107,5 @@ void attach_token_give(struct attach_slot *slot);
 uint64_t attach_progress_due_ps(bool events); // when the process's library has work (struct attach_progress)
 unsigned attach_progress_flags(void); // of waits that end when there may be work for the library
 bool attach_progress_repeats(void);
+void attach_progress_look(void);
 void attach_token_await(struct attach_slot *slot); // with signals blocked

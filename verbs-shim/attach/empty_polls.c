@@ -166,7 +166,8 @@ static bool reads_clocks_alone(const struct attach_ahead *ahead)
 
 static bool is_before_alarm(const struct attach_slot *slot)
 {
-    return slot->now_ps + attach_own.tail_ps < atomic_load_explicit(&attach_client.segment->alarm_ps, memory_order_relaxed);
+    return slot->now_ps + attach_own.tail_ps <
+           atomic_load_explicit(&attach_client.segment->alarm_ps, memory_order_relaxed);
 }
 
 // With --every-poll each reading of a clock would be an attach call. Those of a loop that reads clocks alone are made without

@@ -8,7 +8,8 @@ enum {
     FOUND_ENOUGH = 8,       // streaks that ended well, until a loop is trusted
     ITERATIONS_EXACT = 256, // of a streak of a loop that is not trusted
     ITERATIONS_SHARE = 16,
-    CLOCK_EXACT = 16384, // readings of clocks: of threads that compete for a word at the same pace one gets it at a time
+    CLOCK_EXACT =
+        16384,         // readings of clocks: of threads that compete for a word at the same pace one gets it at a time
     CLOCK_SHARE = 128, // for a loop that may wait for a time: it is late by less than 1 %
     ITERATION_PS_MIN = 1000,
     PAGES_VALID_MAX = 63

@@ -119,6 +119,13 @@ static uint64_t events_due_ps(bool written, bool events)
     return written ? 0 : ibverbs_events_due_ps(begun, events);
 }
 
+static void events_look(void)
+{
+    if (depth == 0 && !__atomic_load_n(&taken, __ATOMIC_SEQ_CST)) {
+        ibverbs_events_look(begun);
+    }
+}
+
 static bool events_repeat(void)
 {
     return ibverbs_events_repeat(begun);
@@ -152,7 +159,7 @@ static void opened(void)
         (void)pthread_once(&once, watch_start);
     } else {
         static struct attach_progress progress = {
-            .pass = events_poll, .due_ps = events_due_ps, .repeats = events_repeat};
+            .pass = events_poll, .look = events_look, .due_ps = events_due_ps, .repeats = events_repeat};
         progress.on_writes = begun->board != NULL; // tca0's library serves requests of peers
         attach_progress_set(&progress);
     }

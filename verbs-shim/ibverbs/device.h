@@ -255,6 +255,7 @@ __attribute__((weak)) void ibverbs_process_begin(struct backend_process *process
 // Moves the events that devices have raised to the channels and contexts where programs wait, so that their descriptors
 // become readable. Called by a thread that waits for a descriptor on behalf of the program.
 void ibverbs_events_poll(struct backend_process *process);
+void ibverbs_events_look(struct backend_process *process);                    // only those of devices without due_ps
 uint64_t ibverbs_events_due_ps(struct backend_process *process, bool events); // the earliest due_ps of its contexts
 bool ibverbs_sends_wait(const struct backend_process *process);               // of one of them
 bool ibverbs_events_repeat(const struct backend_process *process);            // for all of them

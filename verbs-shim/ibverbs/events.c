@@ -187,7 +187,7 @@ int ibverbs_event_await(struct ibverbs_context *context, const struct ibverbs_qu
     return 0;
 }
 
-void ibverbs_events_poll(struct backend_process *process)
+static void events_poll(struct backend_process *process, bool all)
 {
     struct ibverbs_library *library = process->libraries[BACKEND_LIBRARY_IBVERBS].state;
     if (library == NULL || library->contexts == NULL) {
@@ -196,7 +196,7 @@ void ibverbs_events_poll(struct backend_process *process)
     IBVERBS_ENTER(library);
     bool found = false;
     for (struct ibverbs_context *context = library->contexts; context != NULL; context = context->next) {
-        bool looks = context->device->ops->due_ps != NULL || event_waits(context);
+        bool works = context->device->ops->due_ps != NULL, looks = works ? all : event_waits(context);
         while (looks && event_pull(context, IBVERBS_NO_WAIT) == 0) {
             found = true;
             looks = event_waits(context);
@@ -210,6 +210,16 @@ void ibverbs_events_poll(struct backend_process *process)
     if (library->outside != NULL && library->outside->settle != NULL) {
         library->outside->settle();
     }
+}
+
+void ibverbs_events_poll(struct backend_process *process)
+{
+    events_poll(process, true);
+}
+
+void ibverbs_events_look(struct backend_process *process)
+{
+    events_poll(process, false);
 }
 
 bool ibverbs_sends_wait(const struct backend_process *process)

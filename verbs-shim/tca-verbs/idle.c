@@ -75,6 +75,9 @@ uint64_t tcav_due_ps(void *object, bool events)
     const struct tcav_context *context = object;
     bool now = (events && context->events != NULL) || context->units_due || context->settled != context->stirred;
     uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
+    if (context->qps == NULL && (!events || context->events == NULL)) {
+        return UINT64_MAX; // it was only opened, as by an MPI that looks at each device
+    }
     timer_ps += timer_ps != UINT64_MAX; // it has run out after its time
     return now ? 0 : timer_ps < peer_ps ? timer_ps : peer_ps;
 }
