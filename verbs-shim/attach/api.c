@@ -47,17 +47,20 @@ API void attach_spend_ps(uint64_t ps)
     }
 }
 
-// Whoever waits does the library's work meanwhile. It takes a thread that waits for something else (not `own`) no time, as
-// if another processor did it; it begins at the thread's time, so that it makes no call just to know that.
+// Whoever waits does the library's work meanwhile. It takes the waiting thread no time, as if another processor did it,
+// unless the thread waits for what came of it (`own`). It begins at the thread's time, so that it makes no call just to
+// know that.
 static void work(bool own)
 {
     struct attach_slot *slot = attach_slot();
-    if (!own && attach_own.tail_ps != 0) {
+    if (attach_own.tail_ps != 0) {
         (void)attach_call(slot, ATTACH_OP_NOTHING);
     }
+    unsigned calls = attach_own.calls;
     attach_progress();
+    bool idle = attach_own.calls == calls && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) == 0;
     bool over = attach_progress_due_ps(own) > slot->now_ps; // else time must go on
-    attach_own.tail_ps = !own && over ? 0 : attach_own.tail_ps;
+    attach_own.tail_ps = (idle || !own) && over ? 0 : attach_own.tail_ps;
 }
 
 // Before a wait: true, there was some work, and the caller looks again. *work_ps_out: when there will be some; 0: that is
