@@ -63,7 +63,7 @@ class Questions(Copy):
             before = len(self.refused)
             for name, line in errors:
                 for number, change in self.of_file[name]:
-                    lines = change.end - change.start and (SOURCE / name).read_text()[change.start:change.end].count("\n")
+                    lines = (SOURCE / name).read_text()[change.start:change.end].count("\n")
                     if change.line <= int(line) <= change.line + lines:
                         self.refused.add(number)
             if len(self.refused) == before:

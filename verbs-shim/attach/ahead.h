@@ -93,8 +93,7 @@ struct attach_ahead {
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
-    bool
-        outside; // some of the polls are calls (attach_poll_call): whatever another program does may change what they find
+    bool outside; // some polls are calls (attach_poll_call): what they find may change by whatever another program does
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
     const struct attach_loop_word *words;

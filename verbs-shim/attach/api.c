@@ -47,45 +47,6 @@ API void attach_spend_ps(uint64_t ps)
     }
 }
 
-// Whoever waits does the library's work meanwhile. It takes the waiting thread no time, as if another processor did it,
-// unless the thread waits for what came of it (`own`). It begins at the thread's time, so that it makes no call just to
-// know that.
-static void work(bool own)
-{
-    struct attach_slot *slot = attach_slot();
-    if (attach_own.tail_ps != 0) {
-        (void)attach_call(slot, ATTACH_OP_NOTHING);
-    }
-    unsigned calls = attach_own.calls;
-    attach_progress();
-    bool idle = attach_own.calls == calls && atomic_load_explicit(&slot->entry_count, memory_order_relaxed) == 0;
-    bool over = attach_progress_due_ps(own) > slot->now_ps; // else time must go on
-    attach_own.tail_ps = (idle || !own) && over ? 0 : attach_own.tail_ps;
-}
-
-// Before a wait: true, there was some work, and the caller looks again. *work_ps_out: when there will be some; 0: that is
-// not known.
-static bool worked_before(bool own, uint64_t *work_ps_out)
-{
-    uint64_t due_ps = attach_progress_due_ps(own);
-    if (due_ps != ATTACH_NEVER_PS && due_ps <= attach_now_ps()) {
-        work(own);
-        return true;
-    }
-    *work_ps_out = due_ps != ATTACH_NEVER_PS ? due_ps : 0;
-    return false;
-}
-
-// Who waits for events looks for those of devices that raise them by themselves each time it is woken.
-static void work_after(bool own)
-{
-    if (attach_progress_due_ps(own) <= attach_now_ps()) {
-        work(own);
-    } else if (own) {
-        attach_progress_look();
-    }
-}
-
 static enum attach_woken woken_by(int64_t result)
 {
     return result < 0 ? ATTACH_WOKEN_OUTSIDE : (enum attach_woken)result;
@@ -102,13 +63,13 @@ API enum attach_woken attach_wait(unsigned flags, uint64_t deadline_ps)
         return woken_by(attach_request(wait, NULL, .flags = flags, .deadline_ps = deadline_ps));
     }
     bool own = (flags & ATTACH_WAIT_EVENTS) != 0;
-    if (worked_before(own, &work_ps)) {
+    if (attach_work_before(own, &work_ps)) {
         return ATTACH_WOKEN_OUTSIDE;
     }
     enum attach_woken woken =
         woken_by(attach_request(wait, NULL, .flags = flags | attach_progress_flags(), .deadline_ps = deadline_ps,
                                 .work_ps = work_ps, .repeats = attach_progress_repeats()));
-    work_after(own);
+    attach_work_after(own);
     return woken;
 }
 
@@ -120,7 +81,7 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
     if (slot == NULL || count > ATTACH_WATCHES_MAX) {
         return attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps);
     }
-    if (worked_before(true, &wait.work_ps)) {
+    if (attach_work_before(true, &wait.work_ps)) {
         return ATTACH_WOKEN_OUTSIDE;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -133,7 +94,7 @@ API enum attach_woken attach_wait_descriptors(const struct attach_watch *watches
     wait.watches = count;
     wait.repeats = attach_progress_repeats();
     enum attach_woken woken = woken_by(attach_request_wait(&wait, NULL));
-    work_after(true);
+    attach_work_after(true);
     return woken;
 }
 
@@ -144,13 +105,13 @@ API int attach_futex_wait(const void *word, bool shared, uint32_t bitset, uint64
         attach_sleep_really(ATTACH_REAL_FUNCTIONAL_CALL_NS);
         return -EINTR;
     }
-    if (worked_before(false, &work_ps)) {
+    if (attach_work_before(false, &work_ps)) {
         return -EINTR;
     }
     int status =
         (int)attach_request(futex_wait, NULL, .address = (uintptr_t)word, .shared = shared, .bitset = bitset,
                             .deadline_ps = deadline_ps, .work_ps = work_ps, .repeats = attach_progress_repeats());
-    work_after(false);
+    attach_work_after(false);
     return status;
 }
 

@@ -350,75 +350,6 @@ bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, st
     return attach_poll_again(&poll, ATTACH_WAIT_MEMORY, repeats, caller) == ATTACH_WOKEN_MEMORY;
 }
 
-// --- progress of libraries -------------------------------------------------------------------------------------------
-
-static const struct attach_progress *_Atomic registered;
-static uint64_t seen_writes; // at the last pass
-static __thread bool passing;
-
-API void attach_progress_set(const struct attach_progress *progress)
-{
-    atomic_store(&registered, progress);
-}
-
-API bool attach_progress_on_writes(void)
-{
-    const struct attach_progress *progress = atomic_load(&registered);
-    return progress != NULL && progress->on_writes;
-}
-
-static uint64_t events_written(void)
-{
-    return attach_client.segment != NULL
-               ? atomic_load_explicit(&attach_client.segment->event_writes, memory_order_relaxed)
-               : 0;
-}
-
-static void events_seen(void *ctx)
-{
-    (void)ctx;
-    seen_writes = events_written();
-}
-
-API void attach_progress(void)
-{
-    const struct attach_progress *progress = atomic_load(&registered);
-    bool outer = passing;
-    if (progress != NULL) {
-        events_seen(NULL);
-        passing = true;
-        progress->pass();
-        passing = outer;
-    }
-}
-
-unsigned attach_progress_flags(void)
-{
-    return atomic_load(&registered) != NULL ? ATTACH_WAIT_WORK : 0;
-}
-
-void attach_progress_look(void)
-{
-    const struct attach_progress *progress = atomic_load(&registered);
-    if (progress != NULL && !passing) {
-        passing = true;
-        progress->look();
-        passing = false;
-    }
-}
-
-bool attach_progress_repeats(void)
-{
-    const struct attach_progress *progress = atomic_load(&registered);
-    return progress != NULL && progress->repeats();
-}
-
-uint64_t attach_progress_due_ps(bool events)
-{
-    const struct attach_progress *progress = atomic_load(&registered);
-    return progress != NULL && !passing ? progress->due_ps(events_written() != seen_writes, events) : ATTACH_NEVER_PS;
-}
-
 // --- time -----------------------------------------------------------------------------------------------------------
 
 static uint64_t time_ps(void *ctx)
@@ -483,7 +414,7 @@ static const struct backend_ops process_ops = {
     .free_pinned = free_pinned,
     .ignore_writes = ignore_writes,
     .event_writes = event_writes,
-    .event_writes_seen = events_seen,
+    .event_writes_seen = attach_progress_seen,
     .memory_check = memory_check,
     .bar_bytes = bar_bytes,
     .bar_bus_address = bar_bus_address,

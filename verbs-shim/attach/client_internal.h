@@ -104,8 +104,14 @@ void attach_pages_describe(struct attach_polled *polled, const struct loop_pages
 void attach_word_wake(_Atomic uint32_t *word);
 void attach_word_wait(_Atomic uint32_t *word, uint32_t value); // for a second at most
 void attach_token_give(struct attach_slot *slot);
-uint64_t attach_progress_due_ps(bool events); // when the process's library has work (struct attach_progress)
-unsigned attach_progress_flags(void); // of waits that end when there may be work for the library
-bool attach_progress_repeats(void);
-void attach_progress_look(void);
 void attach_token_await(struct attach_slot *slot); // with signals blocked
+
+// --- progress.c: the work of the process's library --------------------------------------------------------------------
+
+unsigned attach_progress_flags(void); // of waits that end when there may be work
+bool attach_progress_repeats(void);   // as of struct attach_progress; false: there is no library
+void attach_progress_seen(void *ctx); // event_writes_seen of backend.h
+// Around a wait. own: the thread waits for what the library raises (events). Before: true, there was work, and the caller
+// looks again; *work_ps_out: when there will be some, 0: that is not known.
+bool attach_work_before(bool own, uint64_t *work_ps_out);
+void attach_work_after(bool own);

@@ -73,13 +73,16 @@ static uint64_t introductions_due_ps(const struct tcav_context *context)
 uint64_t tcav_due_ps(void *object, bool events)
 {
     const struct tcav_context *context = object;
-    bool now = (events && context->events != NULL) || context->units_due || context->settled != context->stirred;
-    uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
-    if (context->qps == NULL && (!events || context->events == NULL)) {
+    bool event = events && context->events != NULL;
+    if (context->qps == NULL && !event) {
         return UINT64_MAX; // it was only opened, as by an MPI that looks at each device
     }
+    if (event || context->units_due || context->settled != context->stirred) {
+        return 0;
+    }
+    uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
     timer_ps += timer_ps != UINT64_MAX; // it has run out after its time
-    return now ? 0 : timer_ps < peer_ps ? timer_ps : peer_ps;
+    return timer_ps < peer_ps ? timer_ps : peer_ps;
 }
 
 // What boards have written, and what is left to do, a pass finds.
@@ -117,8 +120,10 @@ enum ibverbs_idle tcav_cq_idle(void *object, struct ibverbs_idle_poll *poll_out)
         return IBVERBS_FINDS;
     }
     unsigned locking = tcav_thread_ops(context) != NULL ? BACKEND_LOCK_LOADS + BACKEND_UNLOCK_LOADS : 0;
-    *poll_out = (struct ibverbs_idle_poll){
-        .state = &context->stirred, .calls = 1, .locks = 1, .loads = polls + locking, .until_ps = UINT64_MAX};
-    poll_out->until_ps = timers_due_ps(context);
+    *poll_out = (struct ibverbs_idle_poll){.state = &context->stirred,
+                                           .calls = 1,
+                                           .locks = 1,
+                                           .loads = polls + locking,
+                                           .until_ps = timers_due_ps(context)};
     return IBVERBS_IDLE;
 }
