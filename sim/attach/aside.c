@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +34,7 @@ static void child_run(attach_aside_fn work, void *ctx, size_t room, int to)
 {
     char *text = calloc(1, room);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)prctl(PR_SET_TSC, PR_TSC_ENABLE); // timestamps.c
     (void)signal(SIGSEGV, SIG_DFL);
     (void)signal(SIGINT, SIG_IGN); // the simulator decides
     limits_set();
@@ -86,4 +89,38 @@ bool attach_aside(attach_aside_fn work, void *ctx, char *text, size_t room)
     }
     text[good ? room - 1 : 0] = '\0';
     return good;
+}
+
+struct beginning {
+    void *(*run)(void *arg);
+    void *arg;
+    sem_t runs;
+};
+
+static void *thread_main(void *arg)
+{
+    struct beginning *beginning = arg;
+    void *(*run)(void *) = beginning->run;
+    void *run_arg = beginning->arg;
+    (void)sem_post(&beginning->runs); // after this the other one's memory is gone
+    return run(run_arg);
+}
+
+bool attach_aside_thread(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+    struct beginning beginning = {.run = run, .arg = arg};
+    sigset_t all, before;
+    int counter = PR_TSC_ENABLE;
+    (void)sem_init(&beginning.runs, 0, 0);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)prctl(PR_GET_TSC, &counter); // a thread begins with its creator's
+    (void)prctl(PR_SET_TSC, PR_TSC_ENABLE);
+    bool started = pthread_create(thread, NULL, thread_main, &beginning) == 0;
+    (void)prctl(PR_SET_TSC, counter);
+    while (started && sem_wait(&beginning.runs) != 0) {
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)sem_destroy(&beginning.runs);
+    return started;
 }

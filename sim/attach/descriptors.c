@@ -1,6 +1,5 @@
 // Descriptors that programs send: copies of theirs, which the simulator holds and closes (reach.h).
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,19 +24,11 @@ static void *close_run(void *fd)
 static bool closed_aside(int fd)
 {
     pthread_t thread;
-    pthread_attr_t detached;
-    sigset_t all, before;
-    if (atomic_fetch_add(&closers, 1) >= CLOSERS_MAX || pthread_attr_init(&detached) != 0) {
-        (void)atomic_fetch_sub(&closers, 1);
-        return false;
-    }
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the simulator's
-    bool aside = pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED) == 0 &&
-                 pthread_create(&thread, &detached, close_run, (void *)(intptr_t)fd) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&detached);
-    if (!aside) {
+    bool aside =
+        atomic_fetch_add(&closers, 1) < CLOSERS_MAX && attach_aside_thread(&thread, close_run, (void *)(intptr_t)fd);
+    if (aside) {
+        (void)pthread_detach(thread);
+    } else {
         (void)atomic_fetch_sub(&closers, 1);
     }
     return aside;

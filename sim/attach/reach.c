@@ -196,7 +196,6 @@ static void *watchdog_main(void *arg)
 bool attach_watchdog_start(struct attach_server *server)
 {
     struct attach_watchdog *dog = calloc(1, sizeof *dog);
-    sigset_t all, before;
     if (dog == NULL) {
         return false;
     }
@@ -205,11 +204,7 @@ bool attach_watchdog_start(struct attach_server *server)
     dog->percent = server->real_percent;
     (void)pthread_mutex_init(&dog->lock, NULL);
     (void)pthread_cond_init(&dog->stopped, NULL);
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); // signals are the simulator's
-    bool started = pthread_create(&dog->thread, NULL, watchdog_main, dog) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!started) {
+    if (!attach_aside_thread(&dog->thread, watchdog_main, dog)) {
         free(dog);
         return false;
     }

@@ -1,15 +1,19 @@
 // Who a process is, and calls that a process can make last (sim/attach/reach.h, aside.h).
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include "sim/attach/internal.h"
+#include "sim/attach/startup.h"
 #include "tests/shim/test.h"
 
 // --- identity --------------------------------------------------------------------------------------------------------
@@ -156,6 +160,35 @@ TEST(Aside, ReturnsTheTextAndNothingOfWorkThatFalls)
     EXPECT_STREQ(text, "main");
     EXPECT_FALSE(attach_aside(fall, "main", text, sizeof text));
     EXPECT_STREQ(text, "");
+}
+
+static void counter_read(void *ctx, char *text, size_t room)
+{
+    snprintf(text, room, "%s", __rdtsc() != 0 ? (const char *)ctx : "");
+}
+
+static void *counter_read_by_thread(void *arg)
+{
+    *(bool *)arg = __rdtsc() != 0;
+    return NULL;
+}
+
+// The C library's clock reads the counter on most machines, and what works aside has no handler of its own.
+TEST(Aside, MayReadTheCounterWhileTheSimulatorMayNot)
+{
+    char text[16];
+    pthread_t thread;
+    bool has_read = false;
+    attach_timestamps_begin();
+    EXPECT_TRUE(attach_aside(counter_read, "read", text, sizeof text));
+    EXPECT_TRUE(attach_aside_thread(&thread, counter_read_by_thread, &has_read));
+    EXPECT_EQ(pthread_join(thread, NULL), 0);
+    int counter = 0;
+    (void)prctl(PR_GET_TSC, &counter);
+    attach_timestamps_end();
+    EXPECT_STREQ(text, "read");
+    EXPECT_TRUE(has_read);
+    EXPECT_EQ(counter, PR_TSC_SIGSEGV);
 }
 
 #ifndef __SANITIZE_ADDRESS__ // its allocator ends the work instead
