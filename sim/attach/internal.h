@@ -78,6 +78,7 @@ struct attach_thread {
     struct known_loop *known; // NULL: it had none yet
     bool flushes;             // its last call only emptied a full list
     bool fast_forwarded;      // over iterations of its loop
+    bool catches_up;          // it goes on at an earlier poll of it
     struct attach_shared shared;
     uint32_t number; // of sim_thread_take_turns
     struct attach_late {
@@ -132,6 +133,8 @@ struct attach_process {
     unsigned thread_count;
     unsigned slots; // highest slot used so far, plus 1
     uint32_t first_bell;
+    unsigned catching_up; // threads
+    sim_condition_t caught_up;
     unsigned announced; // threads that begin once simulated time has reached their creator's time
     bool expected;      // its parent has announced it, or the run started it
     unsigned strangers; // announced children that have not attached themselves

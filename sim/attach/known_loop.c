@@ -25,7 +25,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
     loop->word_count = words <= ATTACH_LOOP_WORDS ? words : 0;
     memcpy(loop->words, slot->loop_words, loop->word_count * sizeof loop->words[0]);
     loop->changes = slot->loop_changes;
-    loop->early = loop->own = false;
+    loop->early = loop->sees = loop->own = false;
     loop->seen_ps = UINT64_MAX;
     loop->hit = 0;
 }
@@ -51,6 +51,7 @@ void known_loop_sees(struct known_loop *loop, uint64_t now_ps)
         uint64_t first_ps = loop->start_ps + loop->polls[i].after_ps;
         uint64_t late_ps = now_ps > first_ps ? now_ps - first_ps : 0;
         uint64_t at_ps = first_ps + (late_ps + loop->iteration_ps - 1) / loop->iteration_ps * loop->iteration_ps;
+        loop->sees = loop->sees || at_ps <= loop->seen_ps;
         if (at_ps < loop->seen_ps) {
             loop->seen_ps = at_ps;
             loop->hit = i;
@@ -104,9 +105,30 @@ bool known_loop_written(struct known_loop *loop, const struct poll_write *write,
     return sees;
 }
 
-bool known_loop_passed(const struct known_loop *loop, uint64_t now_ps)
+bool known_loop_catch_up(struct known_loop *loop, uint64_t now_ps)
 {
-    return loop->started && loop->poll_count > 1 && now_ps > loop->start_ps + loop->polls[1].after_ps;
+    bool passed = false;
+    uint64_t last_ps = 0;
+    for (unsigned i = 0; i < loop->poll_count && loop->started && !loop->early && !loop->sees; i++) {
+        uint64_t first_ps = loop->start_ps + loop->polls[i].after_ps;
+        uint64_t at_ps = first_ps < now_ps ? now_ps - 1 - (now_ps - 1 - first_ps) % loop->iteration_ps : 0;
+        if (first_ps < now_ps && (!passed || at_ps > last_ps)) {
+            passed = true;
+            last_ps = at_ps;
+            loop->hit = i;
+        }
+    }
+    if (passed) {
+        loop->sees = true;
+        loop->seen_ps = last_ps;
+    }
+    return passed;
+}
+
+uint64_t known_loop_behind_ps(const struct known_loop *loop, uint64_t now_ps)
+{
+    bool passed = loop->started && loop->sees && loop->start_ps < loop->seen_ps && loop->start_ps < now_ps;
+    return passed ? loop->iteration_ps : 0;
 }
 
 uint64_t known_loop_iterations(const struct known_loop *loop)

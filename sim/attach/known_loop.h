@@ -26,6 +26,7 @@ struct known_loop {
     unsigned word_count;
     struct attach_loop_changes changes;
     bool early;       // something came before start_ps
+    bool sees;        // something came: seen_ps is the first poll after it
     uint64_t seen_ps; // the end of the poll at which the thread goes on
     unsigned hit;     // the number of this poll in its iteration
     bool own;         // a device has written the word of this very poll while it was carried out
@@ -42,7 +43,9 @@ bool known_loop_changes(const struct known_loop *loop, uint64_t address, uint64_
 bool known_loop_woken(struct known_loop *loop, uint64_t now_ps);
 // A device writes. true: the loop reads it.
 bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps);
-// Has it been fast-forwarded over a poll until then?
-bool known_loop_passed(const struct known_loop *loop, uint64_t now_ps);
+// The thread goes on at its last poll that ended before now_ps. false: there is none, or something has come since.
+bool known_loop_catch_up(struct known_loop *loop, uint64_t now_ps);
+// How far what the loop has changed may be behind, if it did not catch up.
+uint64_t known_loop_behind_ps(const struct known_loop *loop, uint64_t now_ps);
 // How many iterations were made before that of `hit`.
 uint64_t known_loop_iterations(const struct known_loop *loop);

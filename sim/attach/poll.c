@@ -41,7 +41,9 @@ static bool is_known(const struct attach_thread *thread)
 uint64_t attach_known_now_ps(const struct attach_thread *thread)
 {
     const sim_t *sim = thread->process->server->sim;
-    return sim_now_ps(sim) + (sim_turn_is_over(sim, thread->number) ? 1 : 0);
+    uint64_t now_ps = sim_now_ps(sim);
+    bool has_polled = thread->fast_forwarded && thread->known->start_ps == now_ps;
+    return now_ps + (has_polled || sim_turn_is_over(sim, thread->number) ? 1 : 0);
 }
 
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write)
@@ -131,6 +133,49 @@ static void paid_meanwhile(struct attach_thread *thread)
     loop->others = loop->others || loop->stored != 0 || (others && loop->poll_count == 0);
 }
 
+// --- catching up --------------------------------------------------------------------------------------------------------
+
+static bool is_ahead(const struct attach_thread *thread)
+{
+    return thread->fast_forwarded && is_known(thread) && thread->known->changes.count != 0;
+}
+
+// The thread's loop was fast-forwarded, and another one of its process may look at what it changes: it goes on at its last
+// poll before now. Where something has come for it, it stays: this poll would find that too early.
+static bool catch_up(struct attach_thread *thread)
+{
+    if (!thread->catches_up && known_loop_catch_up(thread->known, attach_known_now_ps(thread))) {
+        thread->catches_up = true;
+        thread->process->catching_up++;
+        sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
+    }
+    return thread->catches_up;
+}
+
+void attach_loops_catch_up(struct attach_thread *thread)
+{
+    struct attach_process *process = thread->process;
+    const struct sim_wait_reason reason = {thread->name, "other threads' loops", 0, 0};
+    for (unsigned i = 0; i < process->slots && !thread->catches_up; i++) {
+        struct attach_thread *other = process->threads[i];
+        if (other != NULL && other != thread && is_ahead(other)) {
+            (void)catch_up(other);
+        }
+    }
+    while (process->catching_up != 0 && !thread->catches_up && !process->ended) {
+        (void)sim_condition_wait(process->server->sim, &process->caught_up, SIM_NEVER_PS, &reason);
+    }
+}
+
+void attach_loop_caught_up(struct attach_thread *thread)
+{
+    if (thread->catches_up) {
+        thread->catches_up = false;
+        thread->process->catching_up--;
+        sim_condition_signal(thread->process->server->sim, &thread->process->caught_up);
+    }
+}
+
 static const struct sim_work polling = {"polling", "until the next poll", false};
 
 // Does this thread wait for a word that the known loop of the other one changes between its polls?
@@ -147,8 +192,7 @@ static bool looks_at(const struct attach_thread *thread, const struct known_loop
 }
 
 // Where one thread of a process looks at what the loop of another one changes from poll to poll, the polls of that loop are
-// carried out: at each of them the first one sees what is there. If that loop has been fast-forwarded until now, the first
-// one's last look was at what was there when that began.
+// carried out: at each of them the first one sees what is there.
 static void looks_share(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
@@ -161,11 +205,9 @@ static void looks_share(struct attach_thread *thread)
         if (is_known(thread) && thread->known->changes.count != 0 && looks_at(other, thread->known)) {
             known_loop_sees(thread->known, now_ps);
         }
-        if (other->fast_forwarded && is_known(other) && other->known->changes.count != 0 &&
-            looks_at(thread, other->known)) {
-            uint64_t due_ps = attach_known_now_ps(other);
-            attach_late_note(thread, known_loop_passed(other->known, due_ps) ? other->known->iteration_ps : 0);
-            known_loop_sees(other->known, due_ps);
+        if (is_ahead(other) && looks_at(thread, other->known) && !catch_up(other)) {
+            attach_late_note(thread, known_loop_behind_ps(other->known, attach_known_now_ps(other)));
+            known_loop_sees(other->known, attach_known_now_ps(other));
             sim_condition_signal(process->server->sim, &other->wait.woken);
         }
     }
@@ -230,8 +272,12 @@ static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t
             host_core_spend(thread->core, known->seen_ps - now_ps, &polling);
         }
     }
-    sim_thread_turn_await(server->sim); // as one that has made all polls
     thread->fast_forwarded = false;
+    if (thread->catches_up) {
+        thread->ahead_ps = sim_now_ps(server->sim) - known->seen_ps;
+    } else {
+        sim_thread_turn_await(server->sim); // as one that has made all polls
+    }
     thread->loop.skipped = known_loop_iterations(known);
     if (known->own && !thread->asks.repeats) {
         attach_progress_note(server);

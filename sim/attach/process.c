@@ -136,6 +136,7 @@ struct attach_process *attach_process_create(struct attach_server *server, uint3
         .first_bell = server->tokens.bells_given,
     };
     attach_owned_init(&process->owns);
+    sim_condition_init(&process->caught_up);
     attach_name_read(process);
     process->observed =
         observe_process_begin(server->observe, &(struct observe_identity){.node = server->scenario->nodes[node].name,

@@ -278,6 +278,7 @@ static void process_end_await(struct attach_thread *thread)
 void attach_thread_leave(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
+    attach_loop_caught_up(thread);
     attach_cores_await(thread);
     if (process->ended && process->thread_count == 1) {
         attach_objects_clear(thread);
@@ -391,8 +392,10 @@ static bool schedule_once(struct attach_thread *thread)
     if (thread->process->ended) {
         return false;
     }
+    attach_loops_catch_up(thread);
     token_pass(thread);
     bool called = call_await(thread);
+    attach_loop_caught_up(thread);
     if (attach_stopped(server)) {
         return false;
     }

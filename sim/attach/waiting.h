@@ -84,6 +84,9 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
 void attach_loop_left(struct attach_thread *thread); // the thread has done something else
 // A device writes: must the thread poll?
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write);
+// Before the thread is scheduled.
+void attach_loops_catch_up(struct attach_thread *thread);
+void attach_loop_caught_up(struct attach_thread *thread); // the thread has called, or is gone
 // Another thread was scheduled: must this one poll?
 // The time from which on a poll of the thread's known loop sees what happens now: not at this instant, if its turn is over.
 uint64_t attach_known_now_ps(const struct attach_thread *thread);

@@ -94,13 +94,40 @@ TEST(KnownLoop, ChangesTheBytesThatItNames)
     EXPECT_TRUE(known_loop_changes(loop, VARIABLE, 8));
 }
 
-TEST(KnownLoop, HasPassedAPollOnceTheSecondOneIsOver)
+TEST(KnownLoop, CatchesUpWithItsLastPollBeforeNow)
 {
     struct known_loop *loop = two_polls(1000);
-    EXPECT_FALSE(known_loop_passed(loop, START + 50000)); // its first poll is not paid for yet
+    EXPECT_FALSE(known_loop_catch_up(loop, START + 50000)); // its first poll is not paid for yet
     known_loop_start(loop, START, 1000);
-    EXPECT_FALSE(known_loop_passed(loop, START + 40000));
-    EXPECT_TRUE(known_loop_passed(loop, START + 40001));
+    EXPECT_FALSE(known_loop_catch_up(loop, START)); // this poll ends now
+    EXPECT_TRUE(known_loop_catch_up(loop, START + 1));
+    expect_at(loop, START, 0, false);
+    EXPECT_EQ(known_loop_iterations(loop), 0u);
+}
+
+TEST(KnownLoop, CatchesUpWithAnyPollOfAnIteration)
+{
+    struct known_loop *loop = two_polls(1000);
+    known_loop_start(loop, START, 1000);
+    EXPECT_TRUE(known_loop_catch_up(loop, START + 340000));
+    expect_at(loop, START + 300000, 0, false);
+    EXPECT_EQ(known_loop_iterations(loop), 3u);
+    loop = two_polls(1000);
+    known_loop_start(loop, START, 1000);
+    EXPECT_TRUE(known_loop_catch_up(loop, START + 340001));
+    expect_at(loop, START + 340000, 1, false);
+    EXPECT_FALSE(known_loop_catch_up(loop, START + 500000)); // it goes on there already
+}
+
+TEST(KnownLoop, DoesNotCatchUpWithAPollBeforeWhatComes)
+{
+    struct known_loop *loop = two_polls(1000);
+    known_loop_start(loop, START, 1000);
+    EXPECT_TRUE(written(loop, true, WORD, START + 120000));
+    EXPECT_FALSE(known_loop_catch_up(loop, START + 130000));
+    expect_at(loop, START + 140000, 1, false);
+    EXPECT_EQ(known_loop_behind_ps(loop, START + 130000), 100000u);
+    EXPECT_EQ(known_loop_behind_ps(loop, START), 0u);
 }
 
 TEST(KnownLoop, TheFirstOfTwoDecides)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # waits.sh <tcasim> <scenario> <waits> <first> <count> <ways>: the programs of these seeds wait as long as in a run in
 # which every poll is carried out, to the nanosecond that their clocks show. No wait is one of which that was only learned;
-# one that begins beside a loop that changes what it looks at may be late by an iteration of that loop (below 100 ns).
+# one that comes to a word beside a write for the loop that changes it may be late by an iteration of that loop (below 100 ns).
 set -eu
 tcasim=$1 scenario=$2 waits=$3
 shift 3
