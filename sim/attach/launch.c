@@ -69,13 +69,31 @@ static void preload(const char *directory, bool gpu_mpi, bool check)
     }
 }
 
-// hwloc takes the node's topology from a file, and loads no plugins: which ones are installed depends on the machine,
-// and some look for displays. Unless the user has chosen something else.
-static void topology_set(void)
+// What an administrator of the node would have set. What the user has set stays.
+static const struct {
+    const char *name, *value;
+} node_defaults[] = {
+    // hwloc takes the node's topology from a file, and loads no plugins: which ones are installed depends on the machine,
+    // and some look for displays.
+    {"HWLOC_XMLFILE", "/sys/" ATTACH_TOPOLOGY_FILE},
+    {"HWLOC_THISSYSTEM", "0"},
+    {"HWLOC_PLUGINS_PATH", ""},
+    // Debian's Open MPI uses no InfiniBand by itself, and its TCP leaves out the nodes' addresses, since 127.0.0.0/8 is
+    // the machine's own elsewhere.
+    {"OMPI_MCA_btl", "^uct,ofi"},
+    {"OMPI_MCA_btl_openib_allow_ib", "1"},
+    {"OMPI_MCA_btl_openib_warn_no_device_params_found", "0"},
+    {"OMPI_MCA_btl_tcp_if_include", "eth0"},
+};
+
+static void defaults_set(const struct attach_server *server, uint32_t node)
 {
-    (void)setenv("HWLOC_XMLFILE", "/sys/" ATTACH_TOPOLOGY_FILE, 0);
-    (void)setenv("HWLOC_THISSYSTEM", "0", 0);
-    (void)setenv("HWLOC_PLUGINS_PATH", "", 0);
+    for (size_t i = 0; i < sizeof node_defaults / sizeof node_defaults[0]; i++) {
+        (void)setenv(node_defaults[i].name, node_defaults[i].value, 0);
+    }
+    if (plat_machine_backend(server->machine, node)->hca != NULL) { // on the machine MPI has InfiniBand, and the board is for tca.h
+        (void)setenv("OMPI_MCA_btl_openib_if_include", "ibsim0", 0);
+    }
 }
 
 static void environment_set(const struct attach_server *server, const struct attach_program *program)
@@ -89,7 +107,7 @@ static void environment_set(const struct attach_server *server, const struct att
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
     char folder[ATTACH_SYSFS_BYTES];
     attach_scratch_path(server, folder, sizeof folder);
-    topology_set();
+    defaults_set(server, program->node);
     (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after process numbers, the same in each run
     if (server->options->library_directory != NULL) {
         char libraries[ATTACH_SYSFS_BYTES];

@@ -2,6 +2,7 @@
 # mpi.sh <tcasim> <scenario> <launcher> <source [argument ...]> <hosts or alone> <from us> <to us> <launcher's argument
 # ...>: compiles the program and runs it twice with a rank on each host, or without a launcher. It succeeds, finds
 # nothing wrong, within LIMIT seconds (120), and prints the same twice; if it prints times, 8 B is in the range.
+# PLAIN=1: nothing is set for UCX.
 # launcher: openmpi (mpirun), mpich (mpiexec), shmem (oshrun). 77: it is not installed.
 set -eu
 tcasim=$1 scenario=$2 launcher=$3 source=$4 hosts=$5 from=$6 to=$7
@@ -11,7 +12,7 @@ case $scenario in
 *boards.yaml | */tca0.yaml) device=tca0 ;;
 *) device=ibsim0 ;;
 esac
-export UCX_NET_DEVICES=$device:1 UCX_TLS="${UCX_TLS-rc}"
+[ -n "${PLAIN-}" ] || export UCX_NET_DEVICES=$device:1 UCX_TLS="${UCX_TLS-rc}"
 needed() {
     command -v "$1" >/dev/null || {
         echo "skipped: $1 ($2) is not installed" >&2
@@ -29,7 +30,7 @@ case $launcher in
 openmpi)
     compiler=mpicc.openmpi
     needed "$compiler" libopenmpi-dev
-    start="mpirun.openmpi --mca plm_rsh_agent tcasim-rsh --host $hosts $*"
+    start="mpirun.openmpi --host $hosts $*"
     ;;
 mpich)
     compiler=mpicc.mpich
@@ -39,7 +40,7 @@ mpich)
 shmem)
     compiler=oshcc
     needed "$compiler" libopenmpi-dev
-    start="oshrun --mca plm_rsh_agent tcasim-rsh --host $hosts $*"
+    start="oshrun --host $hosts $*"
     ;;
 esac
 case $source in

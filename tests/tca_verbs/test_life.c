@@ -72,6 +72,65 @@ TEST(TcaVerbsLife, AProcessMayCloseAndMeetItsPeersAgain)
     run(reopened, reopened, NULL);
 }
 
+// --- DMA channels --------------------------------------------------------------------------------------------------------
+
+static bool is_free(int channel)
+{
+    tcaDesc *empty = tcaDescNew();
+    int error = tcaDescSet(empty, channel);
+    EXPECT_EQ(tcaDescFree(empty), tcaSuccess);
+    return error == tcaErrorNotSet;
+}
+
+static int pair_of(const struct end *end, void **qp_out)
+{
+    struct ibverbs_qp_create create = {
+        .type = IBV_QPT_RC,
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+        .send_cq = end->cq,
+        .recv_cq = end->cq};
+    uint32_t number;
+    return ops->qp_create(end->pd, &create, qp_out, &number);
+}
+
+static void takes_channels(void *arg, peach2_handle_t *board)
+{
+    struct cluster *cluster = arg;
+    struct end end = {.device = {.board = board}};
+    unsigned entries = 16;
+    void *qp;
+    cluster_memory(cluster, board, 2);
+    EXPECT_EQ(ops->open(&end.device, backend_current(), &end.context), 0);
+    EXPECT_EQ(ops->pd_create(end.context, &end.pd), 0);
+    EXPECT_EQ(ops->cq_create(end.context, &entries, 0, NULL, &end.cq), 0);
+    EXPECT_TRUE(is_free(2));
+    EXPECT_TRUE(is_free(3));
+    tcaDesc *desc = tcaDescNew();
+    EXPECT_EQ(tcaDescSetMemcpy(desc, &cluster->handles[1], 0, &cluster->handles[0], 0, CLUSTER_BYTES, 0, 0, 0),
+              tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 3), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(3), tcaSuccess);
+    EXPECT_EQ(pair_of(&end, &qp), -EBUSY);
+    EXPECT_TRUE(is_free(2)); // nothing is kept
+    EXPECT_EQ(tcaWaitDMAC(3), tcaSuccess);
+    EXPECT_EQ(pair_of(&end, &qp), 0);
+    EXPECT_FALSE(is_free(2));
+    EXPECT_FALSE(is_free(3));
+    EXPECT_EQ(ops->qp_destroy(qp), 0);
+    EXPECT_EQ(ops->cq_destroy(end.cq), 0);
+    EXPECT_EQ(ops->pd_destroy(end.pd), 0);
+    EXPECT_EQ(ops->close(end.context), 0);
+    EXPECT_TRUE(is_free(2));
+    EXPECT_EQ(tcaDescFree(desc), tcaSuccess);
+    cluster->flag = true;
+}
+
+// An MPI opens each device to look at it, in programs that have the board's channels for themselves.
+TEST(TcaVerbsLife, TheFirstQueuePairTakesTwoChannels)
+{
+    run(takes_channels, cluster_target, NULL);
+}
+
 // value[0]: the second life has ended.
 static void live_again(struct fixture *fixture, struct end *end, peach2_handle_t *board)
 {

@@ -65,7 +65,7 @@ static int channel_check_idle(struct tca_context *context, const char *call, int
     int error = channel_check(context, call, channel);
     if (error == tcaSuccess && context->channels[channel].taken) {
         return tca_refuse(context, tcaErrorBusy,
-                          "%s: TCA Verbs has channel %d while the program has tca0 open: use channel 0 or 1", call,
+                          "%s: TCA Verbs has channel %d for the queue pairs on tca0: use channel 0 or 1", call,
                           channel);
     }
     if (error == tcaSuccess && tca_channel_is_running(context, (unsigned)channel)) {

@@ -284,7 +284,7 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 
 /// Sets the descriptor on a DMA channel; any number of times, also before each start. The first call after a change
 /// writes it to host or board memory; after that the call costs one register write, or none if it is already set. TCA
-/// Verbs uses channels 2 and 3 while the process has tca0 open.
+/// Verbs uses channels 2 and 3 once the process has made a queue pair on tca0, as long as it has tca0 open.
 /// @param desc stays the caller's; freeing it or adding a copy takes it off the channel
 /// @param channel 0 to tcaChannels - 1
 /// @retval tcaSuccess it is set

@@ -35,13 +35,9 @@ static int notify_prepare(struct tcav_context *context, unsigned channel, const 
     return peach2_chain_prepare(context->board, channel, chain, &notify);
 }
 
-int tcav_channels_open(struct tcav_context *context)
+static int chains_make(struct tcav_context *context)
 {
     const struct backend *backend = &context->backend;
-    context->moves_end = &context->move;
-    if (!tca_channel_take(tca_context_current(), PACKETS) || !tca_channel_take(tca_context_current(), MOVES)) {
-        return -EBUSY;
-    }
     int error = backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status);
     if (error == 0 && backend->ops->event_writes != NULL) {
         backend->ops->event_writes(backend->ctx, context->status.address, context->status.bytes);
@@ -58,17 +54,46 @@ int tcav_channels_open(struct tcav_context *context)
     return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
 }
 
-void tcav_channels_close(struct tcav_context *context)
+static void channels_give(struct tcav_context *context)
 {
     const struct backend *backend = &context->backend;
     for (unsigned i = 0; i < 2; i++) {
         peach2_chain_destroy(context->batches[i]);
+        context->batches[i] = NULL;
     }
     peach2_chain_destroy(context->moves);
+    context->moves = NULL;
     tca_channel_give(tca_context_current(), PACKETS);
     tca_channel_give(tca_context_current(), MOVES);
     if (context->status.address != NULL) {
         backend->ops->free_pinned(backend->ctx, &context->status);
+        context->status.address = NULL;
+    }
+}
+
+int tcav_channels_open(struct tcav_context *context)
+{
+    if (context->status.address != NULL) {
+        return 0;
+    }
+    if (!tca_channel_take(tca_context_current(), PACKETS)) {
+        return -EBUSY;
+    }
+    if (!tca_channel_take(tca_context_current(), MOVES)) {
+        tca_channel_give(tca_context_current(), PACKETS);
+        return -EBUSY;
+    }
+    int error = chains_make(context);
+    if (error != 0) {
+        channels_give(context);
+    }
+    return error;
+}
+
+void tcav_channels_close(struct tcav_context *context)
+{
+    if (context->status.address != NULL) {
+        channels_give(context);
     }
 }
 

@@ -135,17 +135,14 @@ int tcav_context_open(void *object, struct backend_process *process, void **cont
     context->process = process;
     context->backend = process->backend;
     context->node = peach2_node(process->board);
+    context->moves_end = &context->move;
     device->context = context;
     tcav_pay(context, BACKEND_COST_CALL, 1);
     error = peach2_open_shared(process->board, &context->backend, &context->board);
-    if (error == 0) {
-        error = tcav_channels_open(context);
-    }
     if (error == 0 && device->progress_thread) {
         error = tcav_thread_start(context);
     }
     if (error != 0) {
-        tcav_channels_close(context);
         peach2_close(context->board);
         device->context = NULL;
         free(context);

@@ -422,7 +422,7 @@ void tcav_ring_poll(struct tcav_peer *peer); // takes the pair from its word
 bool tcav_ring_owes_room(const struct tcav_peer *peer);
 
 // channel.c
-int tcav_channels_open(struct tcav_context *context);
+int tcav_channels_open(struct tcav_context *context); // for the first queue pair; else nothing. -EBUSY: libtca uses one
 void tcav_channels_close(struct tcav_context *context);
 void tcav_channel_ready(struct tcav_peer *peer, peach2_chain_t *chain);
 void tcav_channels_step(struct tcav_context *context);

@@ -70,7 +70,10 @@ int tcav_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out
     if (create->type != IBV_QPT_RC && create->type != IBV_QPT_UD) {
         return -EOPNOTSUPP;
     }
-    int error = create->type == IBV_QPT_UD ? tcav_datagrams_begin(context) : 0;
+    int error = tcav_channels_open(context);
+    if (error == 0 && create->type == IBV_QPT_UD) {
+        error = tcav_datagrams_begin(context);
+    }
     if (error != 0) {
         return error;
     }

@@ -36,7 +36,7 @@
 // Not modelled: UC, multicast groups, more than one process a node at a time (-EBUSY), memory windows. Memory must be
 // deregistered before it is freed (tcaFree, cudaFree), as is true for all pinned pages.
 //
-// The library owns DMA channels 2 (rings) and 3 (data) of the board while a context is open.
+// The library owns DMA channels 2 (rings) and 3 (data) of the board from the first queue pair of a context to its end.
 #pragma once
 
 #include "verbs-shim/ibverbs/device.h"
