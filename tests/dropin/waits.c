@@ -91,6 +91,18 @@ enum { WAYS = sizeof ways / sizeof ways[0] };
 
 // --- a program ------------------------------------------------------------------------------------------------------------
 
+// Sleeps in small steps beside a thread that posts between its polls: on tca0 it does the library's work meanwhile.
+static volatile bool resting;
+
+static void *sleeper(void *arg)
+{
+    const struct timespec step = {.tv_nsec = 170};
+    while (resting) {
+        (void)nanosleep(&step, NULL);
+    }
+    return arg;
+}
+
 static void play(uint64_t seed, unsigned styles, unsigned me)
 {
     uint64_t state = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -103,7 +115,11 @@ static void play(uint64_t seed, unsigned styles, unsigned me)
             } while ((styles >> way[i] & 1) == 0);
             pause_us[i] = draw(&state) % 4 == 0 ? (unsigned)(draw(&state) % 40) : 0;
         }
-        unsigned burst = draw(&state) % 5 == 0 ? 3 : 1, first = round % 2;
+        unsigned burst = draw(&state) % 5 == 0 ? 6 : 1, first = round % 2;
+        bool beside = draw(&state) % 4 == 0;
+        pthread_t thread;
+        resting = beside;
+        CHECK(!beside || pthread_create(&thread, NULL, sleeper, NULL) == 0);
         wanted += burst;
         for (unsigned turn = 0; turn < 2; turn++) {
             if ((turn ^ first) != me) {
@@ -115,6 +131,9 @@ static void play(uint64_t seed, unsigned styles, unsigned me)
             } else {
                 for (unsigned i = 0; i < burst; i++) {
                     send_post();
+                    for (unsigned polls = (round + i) % 4; polls > 0; polls--) {
+                        (void)poll_sends();
+                    }
                     if (pause_us[me] != 0) {
                         (void)usleep(pause_us[me]);
                     }
@@ -124,6 +143,8 @@ static void play(uint64_t seed, unsigned styles, unsigned me)
         while (sent < wanted) {
             (void)poll_sends();
         }
+        resting = false;
+        CHECK(!beside || pthread_join(thread, NULL) == 0);
     }
 }
 

@@ -264,6 +264,8 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     } else if (found == LOOKAHEAD_NO_CYCLE) {
         backs_off(&site->counters);
     }
+    // What it leaves behind, such as a request in a queue, another thread may take up before it is stored.
+    ahead->steady = ahead->steady && (ahead->kind != ATTACH_AHEAD_MAKES || ahead->changes.count == 0);
     bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
     bool unsteady = !borders->alone && known_to_it && !ahead->steady;
     bool in_vain = unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN;
