@@ -80,6 +80,7 @@ bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach
     }
     const struct attach_borders borders = borders_of(slot, &attach_own.clock);
     look_ahead->look(caller, key, &borders, ahead_out);
+    attach_own.look_effort += ahead_out->effort;
     return true;
 }
 

@@ -93,6 +93,7 @@ struct attach_ahead {
     unsigned count;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
     const char *reason; // of UNKNOWN
+    unsigned effort;    // polls that were interpreted to know this
     bool outside; // some polls are calls (attach_poll_call): what they find may change by whatever another program does
     // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;

@@ -101,6 +101,7 @@ static enum attach_woken poll_known(struct attach_slot *slot, const struct attac
     enum attach_woken woken = poll_call(slot, iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
     const struct attach_reply_poll *reply = &slot->reply.poll;
     const struct attach_left_at at = {reply->iterations, reply->poll, reply->at_ps};
+    attach_own.wait_polls += at.iterations * ahead->count + at.poll;
     attach_loop_left(ahead, caller, &at, woken);
     return at.iterations == 0 && at.poll == 0 ? woken : ATTACH_WOKEN_OUTSIDE; // else this poll has no result
 }
@@ -199,7 +200,18 @@ static enum attach_woken poll_reference(struct attach_slot *slot, const struct l
 }
 
 // So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
-enum { UNKNOWN_POLLS = 1000 };
+enum { UNKNOWN_POLLS = 1000, BRIEF_POLLS = 1000 };
+
+// A wait begins. If the last one was over before a look had paid, this one is not looked ahead of until it has lasted longer.
+static void wait_begin(bool clock)
+{
+    uint64_t last = attach_own.wait_polls, more = last + last / 2 + 4;
+    bool brief = !clock && attach_own.look_effort > last && more <= BRIEF_POLLS;
+    attach_own.polls_ahead = brief ? (unsigned)more : 0;
+    attach_own.look_effort = brief ? attach_own.look_effort / 2 : 0;
+    attach_own.unknown_polls = 0;
+    attach_own.wait_polls = 0;
+}
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
                                     struct attach_caller *caller)
@@ -218,8 +230,10 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         loop_pages_doubt(&attach_own.loop);
     }
     bool goes_on = !attach_own.found && (!attach_own.did || repeats), repeated = goes_on && attach_own.repeats;
-    attach_own.polls_ahead = goes_on ? attach_own.polls_ahead : 0;
-    attach_own.unknown_polls = goes_on ? attach_own.unknown_polls : 0;
+    if (!goes_on) {
+        wait_begin(poll->clock);
+    }
+    attach_own.wait_polls++;
     attach_own.repeats = false;
     struct attach_ahead ahead = {.kind = ATTACH_AHEAD_ENDS};
     attach_window_close();

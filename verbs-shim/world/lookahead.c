@@ -186,6 +186,7 @@ static struct site {
     unsigned cycle; // polls of the last loop; 0: not known
     uint64_t told;  // of how many polls the last search told
     unsigned unknown;
+    bool at_end;             // the thread has just made all iterations of a loop that were known
     struct backoff counters; // of trying whether only counters differ
     struct backoff vain;     // of looks that told nothing of use
     struct backoff ends;     // and of those that told that this poll is the last one
@@ -250,17 +251,19 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
                        struct attach_ahead *ahead, struct attach_known *known)
 {
     struct site *site = site_of(key);
-    if (site->cycle != 0 && site->cycle < site->wanted &&
-        lookahead_cycle(caller, key, borders, site->cycle, true, ahead, known) == LOOKAHEAD_CYCLE &&
+    bool at_end = site->at_end; // what is left of the loop is often less than 64 polls
+    site->at_end = false;
+    if (!at_end && site->cycle != 0 && site->cycle < site->wanted &&
+        lookahead_cycle(caller, key, borders, site->cycle, LOOKAHEAD_TRIES_OF_THESE, ahead, known) == LOOKAHEAD_CYCLE &&
         is_enough(site, polls_told(ahead))) {
         return;
     }
-    bool counters = !skips(&site->counters);
-    enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, counters, ahead, known);
-    site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : 0;
+    enum lookahead_tries tries = at_end || skips(&site->counters) ? LOOKAHEAD_TRIES_NONE : LOOKAHEAD_TRIES_ALL;
+    enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, tries, ahead, known);
+    site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : at_end ? site->cycle : 0;
     site->told = polls_told(ahead);
     if (found == LOOKAHEAD_CYCLE) {
-        site->counters.length = 0;
+        site->counters.length /= 2;
     } else if (found == LOOKAHEAD_NO_CYCLE) {
         backs_off(&site->counters);
     }
@@ -471,6 +474,7 @@ static bool leave(struct attach_known *known, struct attach_caller *caller, cons
     polls_were(site_of(known->key), at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
     bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS;
+    site_of(known->key)->at_end = again && at->iterations >= known->given;
     unsigned polls = (again ? known->ahead.count : 0) + at->poll;
     counters_advance(known, caller, at->iterations - again);
     return polls != 0 &&
@@ -491,7 +495,9 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
                        struct attach_ahead *ahead_out)
 {
     runs = true;
+    (void)lookahead_effort();
     look(caller, key, borders, ahead_out);
+    ahead_out->effort = lookahead_effort();
     runs = false;
 }
 

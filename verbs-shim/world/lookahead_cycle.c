@@ -338,7 +338,7 @@ static bool candidates_try(const struct attach_caller *caller, const struct atta
 }
 
 enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
-                                     const struct attach_borders *borders, uint64_t wanted, bool counters,
+                                     const struct attach_borders *borders, uint64_t wanted, enum lookahead_tries tries,
                                      struct attach_ahead *ahead, struct attach_known *known)
 {
     static struct candidates candidates; // one thread of the process runs at a time
@@ -348,8 +348,14 @@ enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_
     if (ahead->kind == ATTACH_AHEAD_REPEATS) {
         return LOOKAHEAD_CYCLE;
     }
-    bool tries = counters && candidates.count != 0;
-    if (tries) {
+    if (tries == LOOKAHEAD_TRIES_OF_THESE) {
+        const struct candidate *last = candidates.count != 0 ? &candidates.list[candidates.count - 1] : NULL;
+        bool repeats = last != NULL && last->polls == wanted && candidate_try(caller, borders, last, ahead, known);
+        ahead->kind = ATTACH_AHEAD_REPEATS;
+        return repeats ? LOOKAHEAD_CYCLE : LOOKAHEAD_NO_CYCLE;
+    }
+    bool tried = tries == LOOKAHEAD_TRIES_ALL && candidates.count != 0;
+    if (tried) {
         struct attach_ahead repeating;
         if (candidates_try(caller, borders, &candidates, ahead->count, wanted, &repeating, known)) {
             *ahead = repeating;
@@ -361,5 +367,5 @@ enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_
         search(caller, key, borders, wanted, ahead, &candidates, known);
     }
     ahead->kind = ahead->count > 1 ? ATTACH_AHEAD_MAKES : ahead->kind;
-    return tries ? LOOKAHEAD_NO_CYCLE : LOOKAHEAD_NOT_TRIED;
+    return tried ? LOOKAHEAD_NO_CYCLE : LOOKAHEAD_NOT_TRIED;
 }

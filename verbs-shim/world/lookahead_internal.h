@@ -60,6 +60,7 @@ struct lookahead_run {
 // iteration, if values vary.
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
                                      uint64_t now_ps, uint64_t period_ps, unsigned instructions);
+unsigned lookahead_effort(void); // polls that were interpreted since it was asked last
 enum lookahead_stop lookahead_run(struct lookahead_run *run);
 bool lookahead_reads_clocks(const struct lookahead_run *run); // it has, so far
 // The run is at a poll: what it is. IDLE: the next call of lookahead_pass carries it out.
@@ -109,11 +110,14 @@ bool lookahead_call_may_poll(uint64_t number); // one that was not asked: what i
 
 // --- lookahead_cycle.c: what the program does until it repeats itself -------------------------------------------------------
 
-// NO_CYCLE: `counters` were tried in vain.
+// NO_CYCLE: it was tried in vain whether only counters differ.
 enum lookahead_cycle { LOOKAHEAD_CYCLE, LOOKAHEAD_NO_CYCLE, LOOKAHEAD_NOT_TRIED };
-// wanted: it is of use to know so many polls; counters: tries whether only counters differ. known: gets the counters, if it REPEATS.
+// After which numbers of polls is it tried? OF_THESE: after as many as are wanted; ahead_out means nothing if that is in vain.
+enum lookahead_tries { LOOKAHEAD_TRIES_NONE, LOOKAHEAD_TRIES_ALL, LOOKAHEAD_TRIES_OF_THESE };
+// wanted: it is of use to know so many polls. known: gets the counters, if it REPEATS.
 enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
-                                     const struct attach_borders *borders, uint64_t wanted, bool counters,
-                                     struct attach_ahead *ahead, struct attach_known *known);
+                                     const struct attach_borders *borders, uint64_t wanted,
+                                     enum lookahead_tries tries, struct attach_ahead *ahead,
+                                     struct attach_known *known);
 // Does what the loop does depend on the word, as it was in the beginning?
 bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack);

@@ -145,8 +145,18 @@ static unsigned borders_list(const struct attach_borders *borders, uintptr_t add
     return count;
 }
 
+static unsigned effort; // one thread of the process looks ahead at a time
+
+unsigned lookahead_effort(void)
+{
+    unsigned since = effort;
+    effort = 0;
+    return since;
+}
+
 enum lookahead_stop lookahead_run(struct lookahead_run *run)
 {
+    effort++;
     uintptr_t addresses[BORDERS];
     unsigned count = borders_list(run->borders, addresses);
     const struct interpret_state *state = &run->state;
