@@ -101,18 +101,69 @@ TEST(GpuMemory, CostsOnlyWhatIsTouched)
     fixture_fini(&fixture);
 }
 
+// What the GPU of the fixture would be with another value of one key.
+#define EXPECT_WITH(key, value, expected)                                                                              \
+    do {                                                                                                               \
+        struct gpu_config config = *gpu_get_config(fixture.gpus[0]);                                                   \
+        gpu_t *gpu = NULL;                                                                                             \
+        config.key = (value);                                                                                          \
+        EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), expected);                            \
+        gpu_destroy(gpu);                                                                                              \
+    } while (0)
+
+// Each limit by itself, from both sides.
 TEST(GpuMemory, RefusesImpossibleConfigurations)
 {
+    const uint64_t page = 65536;
     struct fixture fixture;
-    struct gpu_config config = *gpu_get_config(gpu_plain(&fixture));
+    (void)gpu_plain(&fixture);
+    EXPECT_WITH(memory_bytes, page, SIM_ERR_INVALID); // the first page is no memory
+    EXPECT_WITH(memory_bytes, 2 * page, SIM_OK);
+    EXPECT_WITH(memory_bytes, 2 * page + 1, SIM_ERR_INVALID);
+    EXPECT_WITH(memory_bytes, page << 32, SIM_ERR_INVALID);
+    EXPECT_WITH(bar_bytes, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(bar_bytes, page, SIM_OK);
+    EXPECT_WITH(bar_bytes, page + 4096, SIM_ERR_INVALID);
+    EXPECT_WITH(bar_bytes, page * UINT32_MAX, SIM_ERR_INVALID);
+    EXPECT_WITH(reads_max, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(reads_max, 1, SIM_OK);
+    EXPECT_WITH(mps_bytes, 64, SIM_ERR_INVALID);
+    EXPECT_WITH(mps_bytes, 128, SIM_OK);
+    EXPECT_WITH(mps_bytes, 192, SIM_ERR_INVALID);
+    EXPECT_WITH(mps_bytes, 4096, SIM_OK);
+    EXPECT_WITH(mps_bytes, 8192, SIM_ERR_INVALID);
+    EXPECT_WITH(completion_bytes, 32, SIM_ERR_INVALID);
+    EXPECT_WITH(completion_bytes, 64, SIM_OK);
+    EXPECT_WITH(completion_bytes, 128, SIM_OK);
+    EXPECT_WITH(completion_bytes, 256, SIM_ERR_INVALID);
+    EXPECT_WITH(translations, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(translations, 1, SIM_OK);
+    EXPECT_WITH(translation_walks_max, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(translation_walks_max, 1, SIM_OK);
+    EXPECT_WITH(translation_walks_max, 64, SIM_OK);
+    EXPECT_WITH(translation_walks_max, 65, SIM_ERR_INVALID);
+    EXPECT_WITH(copy_engines, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(copy_engines, 1, SIM_OK);
+    EXPECT_WITH(copy_engines, 2, SIM_OK);
+    EXPECT_WITH(copy_engines, 3, SIM_ERR_INVALID);
+    EXPECT_WITH(mrrs_bytes, 64, SIM_ERR_INVALID);
+    EXPECT_WITH(mrrs_bytes, 8192, SIM_ERR_INVALID);
+    EXPECT_WITH(copy_reads_max, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(copy_reads_max, 1, SIM_OK);
+    EXPECT_WITH(memory_bytes_per_us, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(memory_bytes_per_us, 1, SIM_OK);
+    EXPECT_WITH(flops_per_us, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(flops_per_us, 1, SIM_OK);
+    struct gpu_config config = *gpu_get_config(fixture.gpus[0]);
     gpu_t *gpu = NULL;
-    config.bar_bytes += 4096;
-    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), SIM_ERR_INVALID);
-    config = *gpu_get_config(fixture.gpus[0]);
-    config.completion_bytes = 32;
-    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "other", &config, &gpu), SIM_ERR_INVALID);
-    config = *gpu_get_config(fixture.gpus[0]);
     EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, "gpu0", &config, &gpu), SIM_ERR_EXISTS);
+    enum { NAME_BYTES = 64 }; // with its end
+    char name[NAME_BYTES + 1] = "";
+    memset(name, 'n', NAME_BYTES);
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, name, &config, &gpu), SIM_ERR_INVALID);
+    name[NAME_BYTES - 1] = '\0';
+    EXPECT_EQ(gpu_create(fixture.sim, fixture.pool, name, &config, &gpu), SIM_OK);
+    gpu_destroy(gpu);
     fixture_fini(&fixture);
 }
 

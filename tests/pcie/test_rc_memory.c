@@ -293,3 +293,41 @@ TEST(RootComplex, DropsAWriteWhoseMemoryIsGone)
     EXPECT_EQ(host_counter(host, "memory_write_bytes"), 8);
     host_destroy(host);
 }
+
+// --- configuration -----------------------------------------------------------------------------------------------------
+
+// A root complex with another value of one key.
+#define EXPECT_WITH(key, value, expected)                                                                              \
+    do {                                                                                                               \
+        struct pcie_rc_config config = host_config().rc;                                                               \
+        pcie_rc_t *rc = NULL;                                                                                          \
+        config.key = (value);                                                                                          \
+        EXPECT_EQ(pcie_rc_create(host->sim, host->pool, "other", &config, &ops, NULL, &rc), expected);                 \
+        pcie_rc_destroy(rc);                                                                                           \
+    } while (0)
+
+// Each limit by itself, from both sides.
+TEST(PcieRcConfig, RefusesWhatARootComplexCannotBe)
+{
+    static const struct pcie_memory_ops ops = {0};
+    const struct host_config plain = host_config();
+    struct host *host = host_create(&plain);
+    EXPECT_WITH(memory_reads_max, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(memory_reads_max, 1, SIM_OK);
+    EXPECT_WITH(rcb_bytes, 32, SIM_ERR_INVALID);
+    EXPECT_WITH(rcb_bytes, 64, SIM_OK);
+    EXPECT_WITH(rcb_bytes, 128, SIM_OK);
+    EXPECT_WITH(rcb_bytes, 256, SIM_ERR_INVALID);
+    EXPECT_WITH(mps_bytes, 64, SIM_ERR_INVALID);
+    EXPECT_WITH(mps_bytes, 128, SIM_OK);
+    EXPECT_WITH(mps_bytes, 192, SIM_ERR_INVALID);
+    EXPECT_WITH(mps_bytes, 4096, SIM_OK);
+    EXPECT_WITH(mps_bytes, 8192, SIM_ERR_INVALID);
+    EXPECT_WITH(peer_reads_max, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(peer_reads_max, 1, SIM_OK);
+    EXPECT_WITH(peer_read_bytes, 0, SIM_OK); // as they come
+    EXPECT_WITH(peer_read_bytes, 32, SIM_ERR_INVALID);
+    EXPECT_WITH(peer_read_bytes, 64, SIM_OK);
+    EXPECT_WITH(peer_read_bytes, 96, SIM_ERR_INVALID);
+    host_destroy(host);
+}

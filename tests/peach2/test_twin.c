@@ -342,16 +342,52 @@ TEST(TwinChip, CountsUpTo255IgnoredStarts)
     free(bench);
 }
 
+// A chip with another value of one strap.
+#define EXPECT_WITH(strap, value, expected)                                                                            \
+    do {                                                                                                               \
+        struct peach2_twin_config config = {                                                                           \
+            .period_ps = PERIOD_PS, .mps_bytes = 256, .read_bytes = 256, .read_tags = 6, .prefetch = 2};               \
+        peach2_twin_t *twin = NULL;                                                                                    \
+        config.strap = (value);                                                                                        \
+        EXPECT_EQ(peach2_twin_create(sim, pool, "twin", &config, &ops, NULL, &twin), expected);                        \
+        peach2_twin_destroy(twin);                                                                                     \
+    } while (0)
+
+// Each limit by itself, from both sides.
 TEST(TwinChip, RefusesValuesThatTheChipCannotTake)
 {
-    struct peach2_twin_config config = {
-        .period_ps = PERIOD_PS, .mps_bytes = 192, .read_bytes = 256, .read_tags = 6, .prefetch = 2};
-    peach2_twin_t *twin = NULL;
-    EXPECT_EQ(peach2_twin_create(NULL, NULL, "twin", &config, NULL, NULL, &twin), SIM_ERR_RANGE);
-    config.mps_bytes = 256;
-    config.read_tags = 33;
-    EXPECT_EQ(peach2_twin_create(NULL, NULL, "twin", &config, NULL, NULL, &twin), SIM_ERR_RANGE);
-    EXPECT_NULL(twin);
+    static const struct peach2_twin_ops ops = {0};
+    sim_t *sim = NULL;
+    pcie_pool_t *pool = NULL;
+    ASSERT_EQ(sim_create(&(struct sim_config){.seed = 1}, &sim), SIM_OK);
+    ASSERT_EQ(pcie_pool_create(&pool), SIM_OK);
+    EXPECT_WITH(period_ps, 0, SIM_ERR_RANGE);
+    EXPECT_WITH(mps_bytes, 64, SIM_ERR_RANGE);
+    EXPECT_WITH(mps_bytes, 128, SIM_OK);
+    EXPECT_WITH(mps_bytes, 192, SIM_ERR_RANGE);
+    EXPECT_WITH(mps_bytes, 4096, SIM_OK);
+    EXPECT_WITH(mps_bytes, 8192, SIM_ERR_RANGE);
+    EXPECT_WITH(start_cycles, 65535, SIM_OK);
+    EXPECT_WITH(start_cycles, 65536, SIM_ERR_RANGE);
+    EXPECT_WITH(fetch_cycles, 65535, SIM_OK);
+    EXPECT_WITH(fetch_cycles, 65536, SIM_ERR_RANGE);
+    EXPECT_WITH(finish_cycles, 65535, SIM_OK);
+    EXPECT_WITH(finish_cycles, 65536, SIM_ERR_RANGE);
+    EXPECT_WITH(read_bytes, 32, SIM_ERR_RANGE);
+    EXPECT_WITH(read_bytes, 64, SIM_OK);
+    EXPECT_WITH(read_bytes, 96, SIM_ERR_RANGE);
+    EXPECT_WITH(read_bytes, 512, SIM_OK);
+    EXPECT_WITH(read_bytes, 1024, SIM_ERR_RANGE);
+    EXPECT_WITH(read_tags, 0, SIM_ERR_RANGE);
+    EXPECT_WITH(read_tags, 1, SIM_OK);
+    EXPECT_WITH(read_tags, 32, SIM_OK);
+    EXPECT_WITH(read_tags, 33, SIM_ERR_RANGE);
+    EXPECT_WITH(prefetch, 0, SIM_ERR_RANGE);
+    EXPECT_WITH(prefetch, 1, SIM_OK);
+    EXPECT_WITH(prefetch, 4, SIM_OK);
+    EXPECT_WITH(prefetch, 5, SIM_ERR_RANGE);
+    EXPECT_EQ(pcie_pool_destroy(pool), 0);
+    sim_destroy(sim);
 }
 
 static void long_raise_run(void *ctx)
