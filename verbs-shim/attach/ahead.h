@@ -100,8 +100,7 @@ struct attach_ahead {
     const struct attach_loop_word *words;
     unsigned word_count;
     uint64_t iterations; // of REPEATS: so many are known
-    // What it writes for others (locks, shared memory) is the same at each of its polls, and MAKES changes nothing in memory.
-    // Not known if it was alone.
+    // What it writes for others (locks, shared memory) is the same at each of its polls. Not known if it was alone.
     bool steady;
     struct attach_loop_changes changes;
 };

@@ -267,8 +267,9 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     } else if (found == LOOKAHEAD_NO_CYCLE) {
         backs_off(&site->counters);
     }
-    // What it leaves behind, such as a request in a queue, another thread may take up before it is stored.
-    ahead->steady = ahead->steady && (ahead->kind != ATTACH_AHEAD_MAKES || ahead->changes.count == 0);
+    if (ahead->kind == ATTACH_AHEAD_MAKES && ahead->changes.count != 0) { // only noted if it is not alone
+        ahead->kind = ATTACH_AHEAD_ENDS; // what it leaves, such as a request in a queue, others may take up: they are carried out
+    }
     bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
     bool unsteady = !borders->alone && known_to_it && !ahead->steady;
     bool in_vain = unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN;
