@@ -133,8 +133,8 @@ struct attach_process {
     unsigned thread_count;
     unsigned slots; // highest slot used so far, plus 1
     uint32_t first_bell;
-    unsigned catching_up; // threads
-    sim_condition_t caught_up;
+    unsigned catching_up;      // threads with `catches_up`
+    sim_condition_t caught_up; // one of them has
     unsigned announced; // threads that begin once simulated time has reached their creator's time
     bool expected;      // its parent has announced it, or the run started it
     unsigned strangers; // announced children that have not attached themselves

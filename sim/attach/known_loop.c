@@ -25,7 +25,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
     loop->word_count = words <= ATTACH_LOOP_WORDS ? words : 0;
     memcpy(loop->words, slot->loop_words, loop->word_count * sizeof loop->words[0]);
     loop->changes = slot->loop_changes;
-    loop->early = loop->sees = loop->own = false;
+    loop->sees = loop->own = false;
     loop->seen_ps = UINT64_MAX;
     loop->hit = 0;
 }
@@ -38,7 +38,7 @@ void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterati
     loop->hit = iterations == 0 ? loop->poll_count - 1 : 0;
     loop->seen_ps =
         now_ps + loop->polls[loop->hit].after_ps + (iterations < most ? iterations : most) * loop->iteration_ps;
-    if (loop->early) {
+    if (loop->sees) {
         loop->seen_ps = now_ps;
         loop->hit = 0;
     }
@@ -46,7 +46,7 @@ void known_loop_start(struct known_loop *loop, uint64_t now_ps, uint64_t iterati
 
 void known_loop_sees(struct known_loop *loop, uint64_t now_ps)
 {
-    loop->early = loop->early || !loop->started;
+    loop->sees = loop->sees || !loop->started;
     for (unsigned i = 0; i < loop->poll_count && loop->started; i++) {
         uint64_t first_ps = loop->start_ps + loop->polls[i].after_ps;
         uint64_t late_ps = now_ps > first_ps ? now_ps - first_ps : 0;
@@ -107,22 +107,19 @@ bool known_loop_written(struct known_loop *loop, const struct poll_write *write,
 
 bool known_loop_catch_up(struct known_loop *loop, uint64_t now_ps)
 {
-    bool passed = false;
-    uint64_t last_ps = 0;
-    for (unsigned i = 0; i < loop->poll_count && loop->started && !loop->early && !loop->sees; i++) {
+    if (!loop->started || loop->sees) {
+        return false;
+    }
+    for (unsigned i = 0; i < loop->poll_count; i++) {
         uint64_t first_ps = loop->start_ps + loop->polls[i].after_ps;
         uint64_t at_ps = first_ps < now_ps ? now_ps - 1 - (now_ps - 1 - first_ps) % loop->iteration_ps : 0;
-        if (first_ps < now_ps && (!passed || at_ps > last_ps)) {
-            passed = true;
-            last_ps = at_ps;
+        if (first_ps < now_ps && (!loop->sees || at_ps > loop->seen_ps)) {
+            loop->sees = true;
+            loop->seen_ps = at_ps;
             loop->hit = i;
         }
     }
-    if (passed) {
-        loop->sees = true;
-        loop->seen_ps = last_ps;
-    }
-    return passed;
+    return loop->sees;
 }
 
 uint64_t known_loop_behind_ps(const struct known_loop *loop, uint64_t now_ps)

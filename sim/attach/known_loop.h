@@ -25,8 +25,7 @@ struct known_loop {
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
     unsigned word_count;
     struct attach_loop_changes changes;
-    bool early;       // something came before start_ps
-    bool sees;        // something came: seen_ps is the first poll after it
+    bool sees;        // something came, perhaps before start_ps: seen_ps is the first poll after it
     uint64_t seen_ps; // the end of the poll at which the thread goes on
     unsigned hit;     // the number of this poll in its iteration
     bool own;         // a device has written the word of this very poll while it was carried out

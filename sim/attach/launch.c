@@ -91,7 +91,8 @@ static void defaults_set(const struct attach_server *server, uint32_t node)
     for (size_t i = 0; i < sizeof node_defaults / sizeof node_defaults[0]; i++) {
         (void)setenv(node_defaults[i].name, node_defaults[i].value, 0);
     }
-    if (plat_machine_backend(server->machine, node)->hca != NULL) { // on the machine MPI has InfiniBand, and the board is for tca.h
+    // On the machine MPI has InfiniBand, and the board is for tca.h.
+    if (plat_machine_backend(server->machine, node)->hca != NULL) {
         (void)setenv("OMPI_MCA_btl_openib_if_include", "ibsim0", 0);
     }
 }

@@ -84,13 +84,13 @@ void attach_loop_begin(struct attach_thread *thread, const struct attach_request
 void attach_loop_left(struct attach_thread *thread); // the thread has done something else
 // A device writes: must the thread poll?
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write);
-// Before the thread is scheduled.
+// Before the thread is scheduled: the loops of other threads of its process have changed what it may read.
 void attach_loops_catch_up(struct attach_thread *thread);
 void attach_loop_caught_up(struct attach_thread *thread); // the thread has called, or is gone
-// Another thread was scheduled: must this one poll?
 // The time from which on a poll of the thread's known loop sees what happens now: not at this instant, if its turn is over.
 uint64_t attach_known_now_ps(const struct attach_thread *thread);
 bool attach_loop_woken(struct attach_thread *thread); // another program has done something
+// Another thread was scheduled: must this one poll?
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process);
 
 // --- shared.c -------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ extern _Thread_local struct attach_own {
     bool repeats;            // the last poll was one of a loop that is known to repeat
     unsigned unknown_polls;  // polls of this wait of which nothing could be told
     uint64_t wait_polls;     // polls of this wait so far
-    unsigned look_effort;    // polls that were interpreted for the last wait that needed a look
+    unsigned look_effort;    // polls that were interpreted for this wait; half of the last one's if it was brief (wait_begin)
     bool only_if_known;      // the poll is a reading of a clock, and one only if its loop is known
     uint64_t readings;       // of clocks that are no attach calls
     unsigned readings_calls; // of `calls`, when that was known

@@ -200,7 +200,9 @@ static enum attach_woken poll_reference(struct attach_slot *slot, const struct l
 }
 
 // So many polls of a wait stand for themselves if nothing can be shown; then what a loop is is learned.
-enum { UNKNOWN_POLLS = 1000, BRIEF_POLLS = 1000 };
+enum { UNKNOWN_POLLS = 1000 };
+// At most so many polls begin a wait without a look.
+enum { BRIEF_POLLS = 1000 };
 
 // A wait begins. If the last one was over before a look had paid, this one is not looked ahead of until it has lasted longer.
 static void wait_begin(bool clock)

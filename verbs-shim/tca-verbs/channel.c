@@ -54,7 +54,7 @@ static int chains_make(struct tcav_context *context)
     return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
 }
 
-static void channels_give(struct tcav_context *context)
+void tcav_channels_close(struct tcav_context *context)
 {
     const struct backend *backend = &context->backend;
     for (unsigned i = 0; i < 2; i++) {
@@ -76,25 +76,12 @@ int tcav_channels_open(struct tcav_context *context)
     if (context->status.address != NULL) {
         return 0;
     }
-    if (!tca_channel_take(tca_context_current(), PACKETS)) {
-        return -EBUSY;
-    }
-    if (!tca_channel_take(tca_context_current(), MOVES)) {
-        tca_channel_give(tca_context_current(), PACKETS);
-        return -EBUSY;
-    }
-    int error = chains_make(context);
+    bool ours = tca_channel_take(tca_context_current(), PACKETS) && tca_channel_take(tca_context_current(), MOVES);
+    int error = ours ? chains_make(context) : -EBUSY;
     if (error != 0) {
-        channels_give(context);
+        tcav_channels_close(context);
     }
     return error;
-}
-
-void tcav_channels_close(struct tcav_context *context)
-{
-    if (context->status.address != NULL) {
-        channels_give(context);
-    }
 }
 
 // 0: the DMA ended. -EAGAIN: it runs. -EREMOTEIO: it ended with an error.

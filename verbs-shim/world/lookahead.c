@@ -267,15 +267,12 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     } else if (found == LOOKAHEAD_NO_CYCLE) {
         backs_off(&site->counters);
     }
-    if (ahead->kind == ATTACH_AHEAD_MAKES && ahead->changes.count != 0) { // only noted if it is not alone
-        ahead->kind = ATTACH_AHEAD_ENDS; // what it leaves, such as a request in a queue, others may take up: they are carried out
+    // What they leave, such as a request in a queue, others may take up: they are carried out. (Noted if it is not alone.)
+    if (ahead->kind == ATTACH_AHEAD_MAKES && ahead->changes.count != 0) {
+        ahead->kind = ATTACH_AHEAD_ENDS;
     }
-    bool known_to_it = ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES;
-    bool unsteady = !borders->alone && known_to_it && !ahead->steady;
-    bool in_vain = unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN;
-    if (in_vain && ahead->kind == ATTACH_AHEAD_MAKES && site->wanted < ATTACH_AHEAD_POLLS) {
-        polls_more(site); // of more polls more may be known
-    } else if (in_vain) {
+    bool unsteady = ahead->kind == ATTACH_AHEAD_REPEATS && !ahead->steady;
+    if (unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN) {
         backs_off(&site->vain);
         site->vain.skips = site->vain.length; // also the first time
     } else {
@@ -496,9 +493,9 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
                        struct attach_ahead *ahead_out)
 {
     runs = true;
-    (void)lookahead_effort();
+    unsigned before = lookahead_effort();
     look(caller, key, borders, ahead_out);
-    ahead_out->effort = lookahead_effort();
+    ahead_out->effort = lookahead_effort() - before;
     runs = false;
 }
 

@@ -60,7 +60,7 @@ struct lookahead_run {
 // iteration, if values vary.
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
                                      uint64_t now_ps, uint64_t period_ps, unsigned instructions);
-unsigned lookahead_effort(void); // polls that were interpreted since it was asked last
+unsigned lookahead_effort(void); // polls that were interpreted so far
 enum lookahead_stop lookahead_run(struct lookahead_run *run);
 bool lookahead_reads_clocks(const struct lookahead_run *run); // it has, so far
 // The run is at a poll: what it is. IDLE: the next call of lookahead_pass carries it out.

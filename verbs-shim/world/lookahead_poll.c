@@ -149,9 +149,7 @@ static unsigned effort; // one thread of the process looks ahead at a time
 
 unsigned lookahead_effort(void)
 {
-    unsigned since = effort;
-    effort = 0;
-    return since;
+    return effort;
 }
 
 enum lookahead_stop lookahead_run(struct lookahead_run *run)
