@@ -12,6 +12,18 @@ static struct pair {
     char text[24];
 } pairs[4];
 
+typedef uint32_t words4 __attribute__((vector_size(16)));
+typedef uint16_t words8 __attribute__((vector_size(16)));
+
+FUNCTION(shuffles)
+{
+    words4 four = {(uint32_t)a, (uint32_t)b, (uint32_t)(a >> 32), (uint32_t)(b >> 32)};
+    words8 eight = (words8)four;
+    four += __builtin_shuffle(four, (words4){2, 0, 3, 1});
+    eight = __builtin_shuffle(eight, (words8){3, 1, 0, 2, 4, 5, 6, 7});
+    four += (words4)__builtin_shuffle(eight, (words8){0, 1, 2, 3, 7, 4, 4, 5});
+    return ((uint64_t)four[0] << 32 | four[1]) ^ ((uint64_t)four[2] << 32 | four[3]);
+}
 FUNCTION(sums)
 {
     return a + 3 * b - (a << 7) + (b >> 9) - (uint64_t)((int64_t)a >> 5);
@@ -156,20 +168,12 @@ FUNCTION(threads)
     return of_thread = of_thread * 3 + a + b;
 }
 
-const struct interpret_subject TABLE[] = {{"sums", sums},
-                                          {"narrow", narrow},
-                                          {"products", products},
-                                          {"quotients", quotients},
-                                          {"comparisons", comparisons},
-                                          {"loops", loops},
-                                          {"rotations", rotations},
-                                          {"bits", bits},
-                                          {"structures", structures},
-                                          {"words", words},
-                                          {"atomics", atomics},
-                                          {"calls", calls},
-                                          {"choices", choices},
-                                          {"carries", carries},
-                                          {"reals", reals},
-                                          {"threads", threads},
-                                          {NULL, NULL}};
+const struct interpret_subject TABLE[] = {{"sums", sums},           {"shuffles", shuffles},
+                                          {"narrow", narrow},       {"products", products},
+                                          {"quotients", quotients}, {"comparisons", comparisons},
+                                          {"loops", loops},         {"rotations", rotations},
+                                          {"bits", bits},           {"structures", structures},
+                                          {"words", words},         {"atomics", atomics},
+                                          {"calls", calls},         {"choices", choices},
+                                          {"carries", carries},     {"reals", reals},
+                                          {"threads", threads},     {NULL, NULL}};

@@ -60,6 +60,7 @@ static struct attach_borders borders_of(struct attach_slot *slot, const struct a
         .clock = *clock,
         .costs = {greeting->call_ps, greeting->lock_ps, greeting->load_ps},
         .poll_call_ps = greeting->call_ps > greeting->poll_ps ? greeting->call_ps : greeting->poll_ps,
+        .waited = attach_own.wait_polls,
     };
 }
 
@@ -145,9 +146,42 @@ void attach_loop_forget(void)
         const struct attach_left_at here = {0};
         struct attach_caller nobody = {0};
         enum attach_left_by by;
+        struct attach_left_makes none;
         attach_own.left.caller = NULL;
-        (void)look_ahead->left(attach_own.left.known, &nobody, &borders, &here, &nowhere, &by);
+        (void)look_ahead->left(attach_own.left.known, &nobody, &borders, &here, &nowhere, &by, &none);
     }
+}
+
+static void once_more_begin(const struct attach_left_loop *left, const struct attach_left_makes *makes)
+{
+    struct attach_slot *slot = attach_own.slot;
+    attach_own.once_more = (struct attach_once_more){
+        .polls = makes->polls, .now_ps = slot->now_ps, .tail_ps = left->tail_ps, .woken = left->woken};
+    slot->now_ps = makes->from_ps;
+    attach_own.tail_ps = 0;
+}
+
+void attach_once_more_end(void)
+{
+    if (attach_own.once_more.polls > 0) {
+        attach_own.once_more.polls = 0;
+        look_ahead->made();
+        attach_own.slot->now_ps = attach_own.once_more.now_ps;
+        attach_own.tail_ps = attach_own.once_more.tail_ps;
+    }
+}
+
+enum attach_woken attach_poll_once_more(void)
+{
+    attach_own.calls++;
+    if (attach_own.once_more.polls == 1) {
+        attach_once_more_end();
+        return attach_own.once_more.woken;
+    }
+    attach_own.once_more.polls--;
+    attach_own.slot->now_ps += attach_own.tail_ps;
+    attach_own.tail_ps = 0;
+    return ATTACH_WOKEN_OUTSIDE;
 }
 
 __attribute__((visibility("default"))) void attach_resume(struct attach_caller *caller)
@@ -155,12 +189,16 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
     static struct attach_resume to; // one thread of the process runs at a time, and none of the others before the jump
     const struct attach_left_loop left = attach_own.left;
     enum attach_left_by by;
+    struct attach_left_makes makes;
     if (left.caller != caller || left.caller == NULL) {
         return;
     }
     attach_own.left.caller = NULL;
     const struct attach_borders borders = borders_of(attach_own.slot, &left.clock);
-    if (look_ahead->left(left.known, caller, &borders, &left.at, &to, &by)) {
+    enum attach_left_how how = look_ahead->left(left.known, caller, &borders, &left.at, &to, &by, &makes);
+    if (how == ATTACH_LEFT_MAKES) {
+        once_more_begin(&left, &makes);
+    } else if (how == ATTACH_LEFT_ELSEWHERE) {
         to.rax = by == ATTACH_LEFT_POLL ? left.woken == ATTACH_WOKEN_MEMORY : to.rax;
         attach_own.tail_ps = left.tail_ps;
         attach_own.left.resumed = by == ATTACH_LEFT_FUNCTION;

@@ -57,6 +57,7 @@ struct attach_caller {
 struct attach_ahead_poll {
     uint64_t key, word; // as of attach_poll
     uint64_t own_ps;    // time that the thread spends from the poll before it to its end
+    bool plain;         // an attach_poll, of no function
     // Of attach_borders.functions, with its arguments and its part of the time; ATTACH_POLL_FUNCTIONS: none.
     uint32_t function;
     uint64_t arguments[3], function_ps;
@@ -67,8 +68,7 @@ struct attach_ahead_poll {
 enum attach_ahead_kind {
     // `polls`, the last of which is the poll itself again, and so on for `iterations`, until something changes that it reads.
     ATTACH_AHEAD_REPEATS,
-    ATTACH_AHEAD_MAKES,  // `count` polls, if nobody changes what it reads until then
-    ATTACH_AHEAD_ENDS,   // `count` polls, and then it does something else
+    ATTACH_AHEAD_ENDS,   // `count` polls, and then something else, or what is not known: each stands for itself
     ATTACH_AHEAD_UNKNOWN // at least `count` polls
 };
 
@@ -95,7 +95,7 @@ struct attach_ahead {
     const char *reason; // of UNKNOWN
     unsigned effort;    // polls that were interpreted to know this
     bool outside; // some polls are calls (attach_poll_call): what they find may change by whatever another program does
-    // Of REPEATS and MAKES; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
+    // Of REPEATS; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;
     const struct attach_loop_word *words;
     unsigned word_count;
@@ -163,6 +163,7 @@ struct attach_borders {
     struct attach_clock clock; // the poll is this one; form 0: another poll
     struct attach_costs costs;
     uint64_t poll_call_ps; // what a call that polls costs
+    uint64_t waited;       // polls that this wait has had
 };
 
 // Where a thread has left a known loop.
@@ -176,13 +177,24 @@ struct attach_left_at {
 // call; a reading of a clock.
 enum attach_left_by { ATTACH_LEFT_POLL, ATTACH_LEFT_FUNCTION, ATTACH_LEFT_CALL, ATTACH_LEFT_CLOCK };
 
+// How a thread that has left a known loop comes to the poll at which it left it: it is there; or it is put there; or it
+// makes the loop's last polls once more, at their times and with memory as it was then, which costs a tenth.
+enum attach_left_how { ATTACH_LEFT_HERE, ATTACH_LEFT_ELSEWHERE, ATTACH_LEFT_MAKES };
+struct attach_left_makes {
+    unsigned polls;
+    uint64_t from_ps; // the end of the poll before them
+};
+
 // How to look ahead.
 struct attach_look_ahead_ops {
     void (*look)(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                  struct attach_ahead *ahead_out);
     // The thread has left the loop. The counters of the loop are advanced, in memory and in the registers of the caller.
-    // Where the program goes on is at *resume_out, but for the result of a poll. false: it goes on where it is.
-    bool (*left)(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out);
+    // ELSEWHERE: at *resume_out, but for the result of a poll. MAKES: *makes_out, until `made`.
+    enum attach_left_how (*left)(struct attach_known *known, struct attach_caller *caller,
+                                 const struct attach_borders *borders, const struct attach_left_at *at,
+                                 struct attach_resume *resume_out, enum attach_left_by *by_out,
+                                 struct attach_left_makes *makes_out);
+    void (*made)(void); // memory is as it is now
 };
 void attach_ahead_by(const struct attach_look_ahead_ops *ops);

@@ -344,6 +344,9 @@ static int wait_word(void *ctx, const volatile uint64_t *word, uint64_t mask, ui
 bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, struct attach_caller *caller)
 {
     struct loop_poll poll = {.key = site, .own_ps = attach_own.tail_ps};
+    if (attach_own.once_more.polls > 0 && !attach_own.in_call) {
+        return attach_poll_once_more() == ATTACH_WOKEN_MEMORY;
+    }
     if (word == NULL || !attach_pinned_find(word, 1, &poll.bus_address)) {
         poll.bus_address = 0;
     }

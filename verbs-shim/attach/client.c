@@ -450,6 +450,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     if (attach_own.in_call) {
         return -EINTR;
     }
+    attach_once_more_end();
     attach_window_close();
     attach_compute_pay();
     attach_own.in_call = true;
@@ -515,6 +516,7 @@ void attach_append(const struct attach_entry *entry, const void *data)
         (void)attach_call(slot, ATTACH_OP_FLUSH);
         count = 0;
     }
+    attach_once_more_end();
     attach_own.did = true;
     attach_compute_pay();
     if (count > 0 && wakes_again(&slot->entries[count - 1], entry)) {

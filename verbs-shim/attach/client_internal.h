@@ -39,10 +39,18 @@ struct attach_left_loop {
     bool serves;  // a reading of a clock begins with what a device has written for its library
 };
 
+// Polls that a thread makes once more, the last of a known loop that it has left: without an attach call, and each finds nothing
+// but the last one, which has this result. Then the thread's time is this again.
+struct attach_once_more {
+    unsigned polls;
+    uint64_t now_ps, tail_ps;
+    enum attach_woken woken;
+};
+
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
-    uint64_t listed_ps;   // own work before the last entry of the list
+    uint64_t listed_ps; // own work before the last entry of the list
     struct {
         uint64_t now_ps, after_ps;
         uint32_t entry;
@@ -52,16 +60,18 @@ extern _Thread_local struct attach_own {
     unsigned libraries;   // attach_library_enter without attach_library_leave
     uint32_t data_bytes;
     unsigned calls, interrupts, interrupts_ending;
-    bool found;              // a poll has found something since the last empty poll
-    bool did;                // the thread has done something else than poll since then
+    bool found;                   // a poll has found something since the last empty poll
+    bool did;                     // the thread has done something else than poll since then
     struct attach_caller *caller; // of attach_poll_within
     struct attach_left_loop left;
+    struct attach_once_more once_more;
     struct attach_clock clock; // of the poll that is carried out
-    uint64_t resumed_ps;     // of attach_resumed_ps
-    bool repeats;            // the last poll was one of a loop that is known to repeat
-    unsigned unknown_polls;  // polls of this wait of which nothing could be told
-    uint64_t wait_polls;     // polls of this wait so far
-    unsigned look_effort;    // polls that were interpreted for this wait; half of the last one's if it was brief (wait_begin)
+    uint64_t resumed_ps;       // of attach_resumed_ps
+    bool repeats;              // the last poll was one of a loop that is known to repeat
+    unsigned unknown_polls;    // polls of this wait of which nothing could be told
+    uint64_t wait_polls;       // polls of this wait so far
+    unsigned
+        look_effort; // polls that were interpreted for this wait; half of the last one's if it was brief (wait_begin)
     bool only_if_known;      // the poll is a reading of a clock, and one only if its loop is known
     uint64_t readings;       // of clocks that are no attach calls
     unsigned readings_calls; // of `calls`, when that was known
@@ -78,6 +88,10 @@ extern _Thread_local struct attach_own {
     void (*last)(void *);    // of attach_thread_at_end; NULL: none
     void *last_arg;
 } attach_own __attribute__((tls_model("initial-exec")));
+
+// Polls that are made once more (ahead.c): the next of them, and the end of all, whatever the program does.
+enum attach_woken attach_poll_once_more(void);
+void attach_once_more_end(void);
 
 // Pays for what the thread has computed since the last payment, if that costs anything.
 void attach_compute_pay(void);

@@ -69,7 +69,7 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
         }
     }
     // The last poll of an iteration is this one again.
-    slot->loop_poll_count = ahead->count + (ahead->kind == ATTACH_AHEAD_MAKES);
+    slot->loop_poll_count = ahead->count;
     memcpy(slot->loop_words, ahead->words, ahead->word_count * sizeof ahead->words[0]);
     slot->loop_word_count = ahead->word_count;
     slot->loop_changes = ahead->changes;
@@ -86,8 +86,7 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
 
 static bool is_known(const struct attach_ahead *ahead)
 {
-    return (ahead->kind == ATTACH_AHEAD_REPEATS || ahead->kind == ATTACH_AHEAD_MAKES) &&
-           (ahead->steady || attach_is_alone());
+    return ahead->kind == ATTACH_AHEAD_REPEATS && (ahead->steady || attach_is_alone());
 }
 
 // Polls until the known loop sees something.
@@ -96,9 +95,9 @@ static enum attach_woken poll_known(struct attach_slot *slot, const struct attac
                                     struct attach_caller *caller)
 {
     uint64_t iteration_ps = known_describe(slot, ahead, poll);
-    uint64_t iterations = ahead->kind == ATTACH_AHEAD_MAKES ? 0 : ahead->iterations;
     flags |= ahead->outside ? (unsigned)ATTACH_WAIT_OUTSIDE : 0;
-    enum attach_woken woken = poll_call(slot, iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
+    enum attach_woken woken =
+        poll_call(slot, ahead->iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
     const struct attach_reply_poll *reply = &slot->reply.poll;
     const struct attach_left_at at = {reply->iterations, reply->poll, reply->at_ps};
     attach_own.wait_polls += at.iterations * ahead->count + at.poll;
@@ -252,7 +251,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         loop_end(&attach_own.loop, true);
         return poll_known(slot, &ahead, poll, flags, what | (repeated ? (unsigned)ATTACH_POLL_GOES_ON : 0), caller);
     }
-    bool others_see = ahead.kind == ATTACH_AHEAD_REPEATS || ahead.kind == ATTACH_AHEAD_MAKES; // what it does
+    bool others_see = ahead.kind == ATTACH_AHEAD_REPEATS; // what it does
     if (others_see) {
         attach_loop_left(&ahead, caller, &(struct attach_left_at){0}, ATTACH_WOKEN_OUTSIDE);
     }

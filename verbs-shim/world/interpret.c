@@ -71,6 +71,25 @@ static bool operand_take(const ZydisDecodedOperand *from, struct interpret_opera
     return false;
 }
 
+// Notes what an operand touches, also one that the instruction does not name.
+static void touched_take(const ZydisDecodedInstruction *instruction, const ZydisDecodedOperand *operand,
+                         struct interpret_instruction *to)
+{
+    bool memory = operand->type == ZYDIS_OPERAND_TYPE_MEMORY,
+         hidden = operand->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
+    const ZydisRegister names[] = {
+        operand->type == ZYDIS_OPERAND_TYPE_REGISTER ? operand->reg.value : ZYDIS_REGISTER_NONE,
+        memory ? operand->mem.base : ZYDIS_REGISTER_NONE, memory ? operand->mem.index : ZYDIS_REGISTER_NONE};
+    to->plain =
+        to->plain && !(memory && hidden) && !to->repeats && instruction->meta.category != ZYDIS_CATEGORY_STRINGOP;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uint8_t number = number_of(names[i]);
+        bool vector = ZydisRegisterGetClass(names[i]) == ZYDIS_REGCLASS_XMM && ZydisRegisterGetId(names[i]) < 16;
+        to->registers |= (uint16_t)(number < INTERPRET_REGISTERS ? 1u << number : 0);
+        to->vectors |= (uint16_t)(vector ? 1u << ZydisRegisterGetId(names[i]) : 0);
+    }
+}
+
 static void decode(uint64_t rip, struct interpret_instruction *to)
 {
     static ZydisDecoder decoder;
@@ -98,15 +117,22 @@ static void decode(uint64_t rip, struct interpret_instruction *to)
     to->known = from.address_width == 64;
     for (unsigned i = 0; i < from.operand_count_visible && to->known; i++) {
         to->known = i < INTERPRET_OPERANDS && operand_take(&operands[i], &to->operands[i]);
+        bool accessed =
+            to->known && operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY && operands[i].mem.type == ZYDIS_MEMOP_TYPE_MEM;
+        to->memory = accessed ? &to->operands[i] : to->memory;
         to->count++;
+    }
+    to->plain = to->known;
+    for (unsigned i = 0; i < from.operand_count; i++) {
+        touched_take(&from, &operands[i], to);
     }
 }
 
 static const struct interpret_instruction *instruction_at(uint64_t rip)
 {
-    enum { INSTRUCTIONS = 4096 };
+    enum { INSTRUCTIONS = 16384 };
     static struct interpret_instruction cache[INSTRUCTIONS];
-    struct interpret_instruction *instruction = &cache[(rip ^ rip >> 12) % INSTRUCTIONS];
+    struct interpret_instruction *instruction = &cache[(rip * UINT64_C(0x9e3779b97f4a7c15) >> 40) % INSTRUCTIONS];
     uint64_t code = 0, rest = 0;
     (void)interpret_peek(rip, &code);
     bool same = instruction->rip == rip && instruction->code == code;

@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Calls within the library, without its table of symbols.
+#pragma GCC visibility push(hidden)
+
 // Registers by their numbers in instructions.
 enum interpret_register {
     INTERPRET_RAX,
@@ -75,6 +78,9 @@ enum interpret_stop {
     INTERPRET_LIMIT    // too many instructions or words
 };
 
+// One interpretation may be left for another one, and gone on with: each has its copy of memory.
+#define INTERPRET_COPIES 2u
+void interpret_select(unsigned copy);
 // Begins with no words of memory.
 void interpret_begin(void);
 // The base is here.
@@ -86,14 +92,18 @@ enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t
                                   unsigned *instructions_left);
 // The word of the program, aligned or not. false: there is none.
 bool interpret_peek(uint64_t address, uint64_t *value_out) __attribute__((visibility("hidden")));
+// Writes to the program's memory. false: it cannot be written.
+bool interpret_poke(uint64_t address, uint64_t value) __attribute__((visibility("hidden")));
 // Memory of the copy; read counts as a read of the program. bytes: 1, 2, 4 or 8 that do not cross a page.
 uint64_t interpret_load(uint64_t address, unsigned bytes);
 void interpret_store(uint64_t address, unsigned bytes, uint64_t value);
 // Somebody else writes there: reads of it still count as reads of the program's state. Of one word.
 void interpret_change(uint64_t address, uint64_t value);
-uint64_t interpret_now(uint64_t address); // of one word, which does not count as a read
+uint64_t interpret_now(uint64_t address);  // of one word, which does not count as a read
 bool interpret_was_read(uint64_t address); // a word that the program has
-uint64_t interpret_lowest_stack(void);    // how far down the stack went
+uint64_t interpret_lowest_stack(void);     // how far down the stack went
 // The words so far, in the order of their first access.
 const struct interpret_word *interpret_words(unsigned *count_out);
 const char *interpret_reason(void); // of the last stop: a mnemonic, or what was not known
+
+#pragma GCC visibility pop

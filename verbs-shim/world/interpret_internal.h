@@ -7,6 +7,9 @@
 
 #include "verbs-shim/world/interpret.h"
 
+// Calls within the library, without its table of symbols.
+#pragma GCC visibility push(hidden)
+
 enum interpret_kind { INTERPRET_NONE, INTERPRET_REGISTER, INTERPRET_VECTOR, INTERPRET_MEMORY, INTERPRET_IMMEDIATE };
 enum { INTERPRET_NO_REGISTER = 16, INTERPRET_RIP = 17, INTERPRET_OPERANDS = 3 };
 
@@ -23,10 +26,13 @@ struct interpret_operand {
 // An instruction, decoded once.
 struct interpret_instruction {
     uint64_t rip, code, rest; // its first 8 bytes, and the next if it is longer: decoded again when they have changed
-    uint16_t mnemonic;  // of Zydis
-    uint16_t category;  // of Zydis
+    uint16_t mnemonic;        // of Zydis
+    uint16_t category;        // of Zydis
     uint8_t length, count, condition;
     bool known, repeats, atomic;
+    bool plain;                             // it touches nothing but these, and one operand in memory, at most
+    uint16_t registers, vectors;            // that it reads or writes, or makes addresses of
+    const struct interpret_operand *memory; // that it accesses; NULL: none
     struct interpret_operand operands[INTERPRET_OPERANDS];
 };
 
@@ -49,7 +55,7 @@ bool interpret_get(const struct interpret_state *state, const struct interpret_i
                    const struct interpret_operand *operand, uint64_t *value_out);
 bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
                    const struct interpret_operand *operand, uint64_t value);
-void interpret_memory_atomic(bool atomic); // what is written next is written by such an instruction
+void interpret_memory_atomic(bool atomic);                    // what is written next is written by such an instruction
 bool interpret_condition(uint32_t flags, unsigned condition); // its number in instructions
 
 // One instruction; `rip` is already that of the next one. false: not known.
@@ -61,3 +67,5 @@ bool interpret_reals(struct interpret_state *state, const struct interpret_instr
 double interpret_real(uint64_t bits);
 bool interpret_real_get(const struct interpret_state *state, const struct interpret_instruction *instruction,
                         const struct interpret_operand *operand, double *value_out);
+
+#pragma GCC visibility pop

@@ -6,8 +6,8 @@
 
 enum { SLOTS = 2 * INTERPRET_WORDS_MAX, WORD_BYTES = 8 };
 
-// One thread of the process runs at a time.
-static struct {
+// Of one interpretation.
+struct memory {
     struct interpret_word words[INTERPRET_WORDS_MAX];
     struct interpret_halves halves[INTERPRET_WORDS_MAX]; // of the words, if interpret_vary is on
     struct {
@@ -16,57 +16,68 @@ static struct {
     } slots[SLOTS];
     uint32_t generation;
     unsigned count;
+    struct interpret_word *last; // that was looked for; NULL: none
     uint64_t lowest_stack;
     bool failed; // no room, or memory that cannot be read
     bool atomic; // interpret_memory_atomic
-} memory;
+};
+
+// One thread of the process runs at a time.
+static struct memory memories[INTERPRET_COPIES], *memory = &memories[0];
+
+void interpret_select(unsigned copy)
+{
+    memory = &memories[copy];
+}
 
 void interpret_begin(void)
 {
-    memory.generation++;
-    memory.count = 0;
-    memory.failed = false;
-    memory.lowest_stack = UINT64_MAX;
+    memory->generation++;
+    memory->count = 0;
+    memory->last = NULL;
+    memory->failed = false;
+    memory->lowest_stack = UINT64_MAX;
 }
 
 void interpret_stack_note(uint64_t stack)
 {
-    memory.lowest_stack = stack < memory.lowest_stack ? stack : memory.lowest_stack;
+    memory->lowest_stack = stack < memory->lowest_stack ? stack : memory->lowest_stack;
 }
 
 void interpret_memory_atomic(bool atomic)
 {
-    memory.atomic = atomic;
+    memory->atomic = atomic;
 }
 
 uint64_t interpret_lowest_stack(void)
 {
-    return memory.lowest_stack;
+    return memory->lowest_stack;
 }
 
 void interpret_rebase(void)
 {
-    for (unsigned i = 0; i < memory.count; i++) {
-        memory.words[i].since[INTERPRET_BASE] = (struct interpret_since){.value = memory.words[i].now};
+    for (unsigned i = 0; i < memory->count; i++) {
+        memory->words[i].since[INTERPRET_BASE] = (struct interpret_since){.value = memory->words[i].now};
     }
 }
 
 bool interpret_memory_failed(void)
 {
-    return memory.failed;
+    return memory->failed;
 }
 
 const struct interpret_word *interpret_words(unsigned *count_out)
 {
-    *count_out = memory.count;
-    return memory.words;
+    *count_out = memory->count;
+    return memory->words;
 }
 
 // --- reading what may not be there ------------------------------------------------------------------------------------
-// A fault at `interpret_peek_load` goes on at `interpret_peek_failed` (interpret_fault).
+// A fault at `interpret_peek_load` or `interpret_poke_store` goes on at `interpret_peek_failed` (interpret_fault).
 
 extern const char interpret_peek_load[] __attribute__((visibility("hidden")));
 extern const char interpret_peek_failed[] __attribute__((visibility("hidden")));
+extern const char interpret_poke_store[] __attribute__((visibility("hidden")));
 __asm__(".text\n"
         ".globl interpret_peek\n"
         ".hidden interpret_peek\n"
@@ -86,11 +97,25 @@ __asm__(".text\n"
         "    xor %eax, %eax\n"
         "    ret\n"
         "    .cfi_endproc\n"
-        ".size interpret_peek, .-interpret_peek\n");
+        ".size interpret_peek, .-interpret_peek\n"
+        ".globl interpret_poke\n"
+        ".hidden interpret_poke\n"
+        ".type interpret_poke, @function\n"
+        "interpret_poke:\n"
+        "    .cfi_startproc\n"
+        ".globl interpret_poke_store\n"
+        ".hidden interpret_poke_store\n"
+        "interpret_poke_store:\n"
+        "    mov %rsi, (%rdi)\n"
+        "    mov $1, %eax\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size interpret_poke, .-interpret_poke\n");
 
 bool interpret_fault(greg_t *registers)
 {
-    bool peeked = (uintptr_t)registers[REG_RIP] == (uintptr_t)interpret_peek_load;
+    bool peeked = (uintptr_t)registers[REG_RIP] == (uintptr_t)interpret_peek_load ||
+                  (uintptr_t)registers[REG_RIP] == (uintptr_t)interpret_poke_store;
     registers[REG_RIP] = peeked ? (greg_t)(uintptr_t)interpret_peek_failed : registers[REG_RIP];
     return peeked;
 }
@@ -100,26 +125,29 @@ bool interpret_fault(greg_t *registers)
 static struct interpret_word *word_at(uint64_t address)
 {
     static struct interpret_word none;
+    if (memory->last != NULL && memory->last->address == address) {
+        return memory->last;
+    }
     uint32_t slot = (uint32_t)(address / WORD_BYTES * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
-    while (memory.slots[slot].generation == memory.generation) {
-        struct interpret_word *word = &memory.words[memory.slots[slot].word];
+    while (memory->slots[slot].generation == memory->generation) {
+        struct interpret_word *word = &memory->words[memory->slots[slot].word];
         if (word->address == address) {
-            return word;
+            return memory->last = word;
         }
         slot = (slot + 1) % SLOTS;
     }
     uint64_t value;
-    if (memory.count == INTERPRET_WORDS_MAX || !interpret_peek(address, &value)) {
-        memory.failed = true;
+    if (memory->count == INTERPRET_WORDS_MAX || !interpret_peek(address, &value)) {
+        memory->failed = true;
         none = (struct interpret_word){.address = address};
         return &none;
     }
-    memory.slots[slot].generation = memory.generation;
-    memory.slots[slot].word = memory.count;
-    memory.halves[memory.count] = (struct interpret_halves){0};
-    struct interpret_word *word = &memory.words[memory.count++];
+    memory->slots[slot].generation = memory->generation;
+    memory->slots[slot].word = memory->count;
+    memory->halves[memory->count] = (struct interpret_halves){0};
+    struct interpret_word *word = &memory->words[memory->count++];
     *word = (struct interpret_word){.address = address, .now = value, .since = {{.value = value}, {.value = value}}};
-    return word;
+    return memory->last = word;
 }
 
 struct interpret_halves *interpret_memory_halves(uint64_t address)
@@ -127,7 +155,7 @@ struct interpret_halves *interpret_memory_halves(uint64_t address)
     static struct interpret_halves none;
     const struct interpret_word *word = word_at(address);
     none = (struct interpret_halves){0};
-    return memory.failed ? &none : &memory.halves[word - memory.words];
+    return memory->failed ? &none : &memory->halves[word - memory->words];
 }
 
 bool interpret_was_read(uint64_t address)
@@ -151,7 +179,7 @@ static void read_note(struct interpret_word *word, uint8_t bytes)
 
 static void written_note(struct interpret_word *word, uint8_t bytes)
 {
-    word->atomic = word->atomic || memory.atomic;
+    word->atomic = word->atomic || memory->atomic;
     for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
         word->since[i].written |= bytes;
     }

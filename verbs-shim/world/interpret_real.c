@@ -23,7 +23,8 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-bool interpret_real_get(const state_t *state, const instruction_t *instruction, const operand_t *operand, double *value_out)
+bool interpret_real_get(const state_t *state, const instruction_t *instruction, const operand_t *operand,
+                        double *value_out)
 {
     uint64_t address, bits;
     if (operand->kind == INTERPRET_VECTOR) {
@@ -60,7 +61,8 @@ static bool to_integer(state_t *state, const instruction_t *instruction)
 {
     const operand_t *to = &instruction->operands[0];
     double value, limit = to->bytes == 8 ? 0x1p63 : 0x1p31;
-    if (!interpret_real_get(state, instruction, &instruction->operands[1], &value) || !(__builtin_fabs(value) < limit)) {
+    if (!interpret_real_get(state, instruction, &instruction->operands[1], &value) ||
+        !(__builtin_fabs(value) < limit)) {
         return false;
     }
     return interpret_put(state, instruction, to, interpret_cut((uint64_t)(int64_t)value, to->bytes));

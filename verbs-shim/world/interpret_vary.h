@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// Calls within the library, without its table of symbols.
+#pragma GCC visibility push(hidden)
+
 struct interpret_state;
 struct interpret_instruction;
 
@@ -63,3 +66,5 @@ struct interpret_vary interpret_linear(uint64_t step, unsigned bytes);
 bool interpret_vary_step(const struct interpret_state *state, const struct interpret_instruction *instruction);
 bool interpret_vary_is_on(void);
 struct interpret_halves *interpret_memory_halves(uint64_t address); // of the word there, of 8 bytes
+
+#pragma GCC visibility pop

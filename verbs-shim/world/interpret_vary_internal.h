@@ -4,6 +4,9 @@
 #include "verbs-shim/world/interpret_internal.h"
 #include "verbs-shim/world/interpret_vary.h"
 
+// Calls within the library, without its table of symbols.
+#pragma GCC visibility push(hidden)
+
 typedef struct interpret_state state_t;
 typedef struct interpret_instruction instruction_t;
 typedef struct interpret_operand operand_t;
@@ -37,6 +40,8 @@ struct vary_now {
     double iterations;
     vary_t registers[INTERPRET_REGISTERS];
     vary_t vectors[INTERPRET_REGISTERS]; // the lower half; STEADY or REAL
+    uint32_t varying;                    // a bit for each of both that is not STEADY: registers below
+    uint64_t words;                      // a bit of each word's address (vary_bit_of) that was not STEADY at some time
     struct vary_flags flags;
 };
 extern struct vary_now vary_now; // one thread of the process runs at a time
@@ -51,8 +56,8 @@ void vary_condition_bound(unsigned condition);                      // the condi
 // --- values -----------------------------------------------------------------------------------------------------------
 
 bool vary_falls(vary_t vary);
-vary_t vary_is_numeric(vary_t vary); // parts of a counter are not
-double vary_rounding(vary_t vary); // of RISING; 0: LINEAR
+vary_t vary_is_numeric(vary_t vary);           // parts of a counter are not
+double vary_rounding(vary_t vary);             // of RISING; 0: LINEAR
 vary_t vary_sum(vary_t a, vary_t b, int sign); // a + sign * b
 vary_t vary_times(vary_t vary, uint64_t by);
 vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by);
@@ -74,7 +79,10 @@ vary_t vary_of_address(const operand_t *operand);
 // false: it varies, or is not known.
 bool vary_address_of(const state_t *state, const instruction_t *instruction, const operand_t *operand,
                      uint64_t *address_out);
+uint64_t vary_bit_of(uint64_t address);
 vary_t vary_loaded(uint64_t address, unsigned bytes);
 void vary_stored(uint64_t address, unsigned bytes, vary_t vary);
 // An instruction on numbers of double precision, or one that moves 8 bytes and more. false: it is another one.
 bool vary_reals(const state_t *state, const instruction_t *instruction, bool *known_out);
+
+#pragma GCC visibility pop

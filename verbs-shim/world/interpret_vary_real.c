@@ -58,7 +58,8 @@ static vary_t converted(vary_t vary, uint64_t value, unsigned bytes)
 static vary_t sum(vary_t a, vary_t b, bool minus)
 {
     bool b_falls = falls(b) != minus;
-    if (a.kind == INTERPRET_ANY || b.kind == INTERPRET_ANY || (a.kind == INTERPRET_STEADY && b.kind == INTERPRET_STEADY)) {
+    if (a.kind == INTERPRET_ANY || b.kind == INTERPRET_ANY ||
+        (a.kind == INTERPRET_STEADY && b.kind == INTERPRET_STEADY)) {
         return a.kind == INTERPRET_STEADY && b.kind == INTERPRET_STEADY ? steady : any;
     }
     if (b.kind == INTERPRET_STEADY) {
@@ -75,7 +76,9 @@ static vary_t scaled(vary_t vary, double by)
     if (vary.kind != INTERPRET_REAL) {
         return vary;
     }
-    return by != 0 && __builtin_isfinite(by) ? real_of(vary.rate * __builtin_fabs(by), falls(vary) != (by < 0), ahead_of(vary)) : any;
+    return by != 0 && __builtin_isfinite(by)
+               ? real_of(vary.rate * __builtin_fabs(by), falls(vary) != (by < 0), ahead_of(vary))
+               : any;
 }
 
 // What is computed is rounded, now and in later iterations.
@@ -93,8 +96,8 @@ static bool compute(const state_t *state, const instruction_t *instruction)
     const operand_t *to = &instruction->operands[0], *from = &instruction->operands[1];
     vary_t a = operand_vary(state, instruction, to), b = operand_vary(state, instruction, from), result = any;
     double a_value = 0, b_value = 0;
-    bool known = interpret_real_get(state, instruction, to, &a_value) &&
-                 interpret_real_get(state, instruction, from, &b_value);
+    bool known =
+        interpret_real_get(state, instruction, to, &a_value) && interpret_real_get(state, instruction, from, &b_value);
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_ADDSD:
         result = sum(a, b, false);
@@ -103,7 +106,9 @@ static bool compute(const state_t *state, const instruction_t *instruction)
         result = sum(a, b, true);
         break;
     case ZYDIS_MNEMONIC_MULSD:
-        result = b.kind == INTERPRET_STEADY ? scaled(a, b_value) : a.kind == INTERPRET_STEADY ? scaled(b, a_value) : any;
+        result = b.kind == INTERPRET_STEADY   ? scaled(a, b_value)
+                 : a.kind == INTERPRET_STEADY ? scaled(b, a_value)
+                                              : any;
         break;
     default: // DIVSD
         result = b.kind == INTERPRET_STEADY ? scaled(a, 1 / b_value) : any;
@@ -125,7 +130,8 @@ static bool compare(const state_t *state, const instruction_t *instruction)
         return true;
     }
     if (difference.kind == INTERPRET_ANY || !interpret_real_get(state, instruction, first, &x) ||
-        !interpret_real_get(state, instruction, second, &y) || x == y || !__builtin_isfinite(x) || !__builtin_isfinite(y)) {
+        !interpret_real_get(state, instruction, second, &y) || x == y || !__builtin_isfinite(x) ||
+        !__builtin_isfinite(y)) {
         return false;
     }
     if (falls(difference) == (x > y)) { // towards each other
@@ -157,8 +163,8 @@ static bool move(const state_t *state, const instruction_t *instruction)
     vary_t vary = operand_vary(state, instruction, from);
     uint64_t address;
     if (from->kind == INTERPRET_MEMORY && from->bytes > 8) {
-        bool half = vary_address_of(state, instruction, from, &address) &&
-                    vary_loaded(address + 8, 8).kind == INTERPRET_STEADY;
+        bool half =
+            vary_address_of(state, instruction, from, &address) && vary_loaded(address + 8, 8).kind == INTERPRET_STEADY;
         vary = half ? vary : any;
     }
     if (to->kind == INTERPRET_VECTOR) {
@@ -181,7 +187,8 @@ bool vary_reals(const state_t *state, const instruction_t *instruction, bool *kn
     const operand_t *to = &instruction->operands[0], *from = &instruction->operands[1];
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_CVTSI2SD:
-        vary_now.vectors[to->number] = converted(vary_of(state, instruction, from), vary_value_of(state, instruction, from), from->bytes);
+        vary_now.vectors[to->number] =
+            converted(vary_of(state, instruction, from), vary_value_of(state, instruction, from), from->bytes);
         *known_out = vary_now.vectors[to->number].kind != INTERPRET_ANY;
         return true;
     case ZYDIS_MNEMONIC_CVTTSD2SI:

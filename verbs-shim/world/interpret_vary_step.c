@@ -116,9 +116,8 @@ static bool shift(const state_t *state, const instruction_t *instruction)
         }
         uint64_t rest = value & ((UINT64_C(1) << by) - 1);
         result = vary_divided(vary, value, to->bytes, (double)(UINT64_C(1) << by));
-        result = result.kind == INTERPRET_RISING
-                     ? vary_quotient((double)((UINT64_C(1) << by) - 1 - rest), vary, result)
-                     : result;
+        result = result.kind == INTERPRET_RISING ? vary_quotient((double)((UINT64_C(1) << by) - 1 - rest), vary, result)
+                                                 : result;
         value >>= by;
     }
     bool rotates = instruction->mnemonic == ZYDIS_MNEMONIC_ROL || instruction->mnemonic == ZYDIS_MNEMONIC_ROR;
@@ -457,8 +456,35 @@ static bool carry_out(const state_t *state, const instruction_t *instruction)
     return other(state, instruction);
 }
 
+// All that it touches is steady, and so is what it makes of that. What it leaves of older flags is steady as well.
+static bool is_steady(const state_t *state, const instruction_t *instruction)
+{
+    uint64_t address = 0;
+    bool untouched = instruction->plain && ((uint32_t)instruction->registers & vary_now.varying) == 0 &&
+                     ((uint32_t)instruction->vectors << 16 & vary_now.varying) == 0 &&
+                     vary_now.flags.of.kind == INTERPRET_STEADY && !vary_now.flags.carry_varies;
+    if (!untouched || instruction->memory == NULL) {
+        return untouched;
+    }
+    return interpret_address(state, instruction, instruction->memory, &address) &&
+           (vary_now.words & (vary_bit_of(address) | vary_bit_of(address + instruction->memory->bytes - 1))) == 0;
+}
+
+static void varying_note(void)
+{
+    vary_now.varying = 0;
+    for (unsigned i = 0; i < INTERPRET_REGISTERS; i++) {
+        vary_now.varying |= vary_now.registers[i].kind != INTERPRET_STEADY ? 1u << i : 0;
+        vary_now.varying |= vary_now.vectors[i].kind != INTERPRET_STEADY ? 1u << (16 + i) : 0;
+    }
+}
+
 bool interpret_vary_step(const state_t *state, const instruction_t *instruction)
 {
+    if (is_steady(state, instruction)) {
+        return vary_now.iterations >= 1;
+    }
     bool known = carry_out(state, instruction);
+    varying_note();
     return known && !vary_now.failed && vary_now.iterations >= 1;
 }

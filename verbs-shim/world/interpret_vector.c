@@ -85,6 +85,12 @@ static bool move_half(state_t *state, const instruction_t *instruction, bool hig
     return put(state, instruction, to, 8, value);
 }
 
+// Two numbers of 32 bits, added to two.
+static uint64_t paired(uint64_t a, uint64_t b)
+{
+    return (uint32_t)(a + b) | ((a >> 32) + (b >> 32)) << 32;
+}
+
 static bool combine(state_t *state, const instruction_t *instruction)
 {
     const operand_t *to = &instruction->operands[0], *from = &instruction->operands[1];
@@ -116,6 +122,10 @@ static bool combine(state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_UNPCKLPS:
         a = (struct interpret_vector){(uint32_t)a.low | b.low << 32, a.low >> 32 | (b.low >> 32 << 32)};
         break;
+    case ZYDIS_MNEMONIC_PUNPCKHDQ:
+    case ZYDIS_MNEMONIC_UNPCKHPS:
+        a = (struct interpret_vector){(uint32_t)a.high | b.high << 32, a.high >> 32 | (b.high >> 32 << 32)};
+        break;
     case ZYDIS_MNEMONIC_PUNPCKHQDQ:
     case ZYDIS_MNEMONIC_UNPCKHPD:
         a = (struct interpret_vector){a.high, b.high};
@@ -125,6 +135,9 @@ static bool combine(state_t *state, const instruction_t *instruction)
         break;
     case ZYDIS_MNEMONIC_PADDQ:
         a = (struct interpret_vector){a.low + b.low, a.high + b.high};
+        break;
+    case ZYDIS_MNEMONIC_PADDD:
+        a = (struct interpret_vector){paired(a.low, b.low), paired(a.high, b.high)};
         break;
     case ZYDIS_MNEMONIC_PANDN:
     case ZYDIS_MNEMONIC_ANDNPS:
@@ -172,6 +185,40 @@ static bool compare(state_t *state, const instruction_t *instruction)
     return true;
 }
 
+// Parts of `bits` bits (16 or 32) of four in `from`, chosen by two bits of `order` each.
+static uint64_t shuffled(const uint64_t from[2], unsigned order, unsigned bits, unsigned first)
+{
+    uint64_t result = 0;
+    for (unsigned i = 0; i < 64 / bits; i++) {
+        unsigned part = order >> 2 * (first + i) & 3;
+        uint64_t value = from[part * bits / 64] >> part * bits % 64;
+        result |= (value & ((UINT64_C(1) << bits) - 1)) << i * bits;
+    }
+    return result;
+}
+
+static bool shuffle(state_t *state, const instruction_t *instruction)
+{
+    struct interpret_vector value;
+    if (!get(state, instruction, &instruction->operands[1], 16, &value)) {
+        return false;
+    }
+    const uint64_t all[] = {value.low, value.high}, high[] = {value.high, 0};
+    unsigned order = (unsigned)instruction->operands[2].value & 0xff;
+    switch ((int)instruction->mnemonic) {
+    case ZYDIS_MNEMONIC_PSHUFD:
+        value = (struct interpret_vector){shuffled(all, order, 32, 0), shuffled(all, order, 32, 2)};
+        break;
+    case ZYDIS_MNEMONIC_PSHUFLW:
+        value.low = shuffled(all, order, 16, 0);
+        break;
+    default: // PSHUFHW
+        value.high = shuffled(high, order, 16, 0);
+        break;
+    }
+    return put(state, instruction, &instruction->operands[0], 16, value);
+}
+
 bool interpret_vector(state_t *state, const instruction_t *instruction)
 {
     switch ((int)instruction->mnemonic) {
@@ -193,6 +240,10 @@ bool interpret_vector(state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_COMISD:
     case ZYDIS_MNEMONIC_UCOMISD:
         return compare(state, instruction);
+    case ZYDIS_MNEMONIC_PSHUFD:
+    case ZYDIS_MNEMONIC_PSHUFLW:
+    case ZYDIS_MNEMONIC_PSHUFHW:
+        return shuffle(state, instruction);
     case ZYDIS_MNEMONIC_MOVHPS:
     case ZYDIS_MNEMONIC_MOVHPD:
         return move_half(state, instruction, true);
@@ -211,10 +262,13 @@ bool interpret_vector(state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_MOVLHPS:
     case ZYDIS_MNEMONIC_PUNPCKLDQ:
     case ZYDIS_MNEMONIC_UNPCKLPS:
+    case ZYDIS_MNEMONIC_PUNPCKHDQ:
+    case ZYDIS_MNEMONIC_UNPCKHPS:
     case ZYDIS_MNEMONIC_PUNPCKHQDQ:
     case ZYDIS_MNEMONIC_UNPCKHPD:
     case ZYDIS_MNEMONIC_MOVHLPS:
     case ZYDIS_MNEMONIC_PADDQ:
+    case ZYDIS_MNEMONIC_PADDD:
     case ZYDIS_MNEMONIC_PANDN:
     case ZYDIS_MNEMONIC_ANDNPS:
         return combine(state, instruction);

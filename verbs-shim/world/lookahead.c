@@ -3,8 +3,7 @@
 // of all memory that was read before it was written, means that the program repeats what was interpreted, until somebody
 // changes what it reads (lookahead_cycle.c).
 //
-// A loop that was found is remembered with what it reads: if all of that is as it was, it does the same again. A thread
-// that leaves it at another poll than that from which it looked is taken there by interpreting the polls between.
+// A loop that was found is remembered with what it reads: if all of that is as it was, it does the same again.
 
 #include <string.h>
 
@@ -15,12 +14,14 @@ enum {
     LOOPS = 64,
     SITES = 256,
     SITE_PLACES = 4,
-    RED_ZONE_BYTES = 128,
     POLLS_FIRST = 8,
     POLLS_MAX = 1 << 30,
+    FEW_POLLS = 16,
     UNKNOWN_FIRST = 4,
-    BACKOFF_MAX = 1023,
-    ENOUGH_POLLS = 256
+    SEARCHES_MAX = 15,
+    VAIN_MAX = 31,
+    ENDS_MAX = 1023,
+    ENOUGH_POLLS = 64
 };
 
 // One thread of the process runs at a time.
@@ -29,7 +30,7 @@ static unsigned loop_next;
 
 // --- remembered loops -----------------------------------------------------------------------------------------------
 
-static const struct lookahead_counter *counter_at(const struct attach_known *loop, uint64_t address)
+const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address)
 {
     for (unsigned i = 0; i < loop->counter_count; i++) {
         if (loop->counters[i].address == address) {
@@ -39,12 +40,12 @@ static const struct lookahead_counter *counter_at(const struct attach_known *loo
     return NULL;
 }
 
-static uint64_t counter_value(const struct lookahead_counter *counter, uint64_t word)
+uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word)
 {
     return counter->bytes == 8 ? word : (uint32_t)(word >> 32 * counter->half);
 }
 
-static uint64_t counter_mask(const struct lookahead_counter *counter)
+uint64_t lookahead_counter_mask(const struct lookahead_counter *counter)
 {
     return counter->bytes == 8 ? UINT64_MAX : (uint64_t)UINT32_MAX << 32 * counter->half;
 }
@@ -66,14 +67,14 @@ static bool words_same(struct attach_known *loop, uint64_t *passed_out)
     *passed_out = 0;
     for (unsigned i = 0; i < loop->ahead.word_count; i++) {
         struct attach_loop_word *word = &loop->words[i];
-        const struct lookahead_counter *counter = counter_at(loop, word->address);
-        uint64_t now, mask = word->mask & ~(counter != NULL ? counter_mask(counter) : 0);
+        const struct lookahead_counter *counter = lookahead_counter_at(loop, word->address);
+        uint64_t now, mask = word->mask & ~(counter != NULL ? lookahead_counter_mask(counter) : 0);
         // the program may have unmapped it
         if (!interpret_peek(word->address, &now) || ((now ^ word->value) & mask) != 0) {
             return false;
         }
         if (counter != NULL) {
-            uint64_t passed = counter_iterations(counter, counter_value(counter, now));
+            uint64_t passed = counter_iterations(counter, lookahead_counter_value(counter, now));
             if (any && passed != *passed_out) {
                 return false;
             }
@@ -91,12 +92,11 @@ static bool words_same(struct attach_known *loop, uint64_t *passed_out)
 // How many iterations are known from now on; 0: none.
 static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders, uint64_t now_ps)
 {
-    uint64_t most = loop->ahead.kind == ATTACH_AHEAD_MAKES ? !loop->timed : loop->ahead.iterations;
     uint64_t passed, iteration_ps = 0;
-    if (!words_same(loop, &passed) || passed >= most) {
+    if (!words_same(loop, &passed) || passed >= loop->ahead.iterations) {
         return 0;
     }
-    uint64_t left = most - passed;
+    uint64_t left = loop->ahead.iterations - passed;
     for (unsigned i = 0; i < loop->ahead.count; i++) {
         iteration_ps += loop->ahead.polls[i].own_ps;
         if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
@@ -176,20 +176,20 @@ static bool loop_keep(struct attach_known *loop, const struct attach_caller *cal
 // --- looking ------------------------------------------------------------------------------------------------------------
 
 // What is known of a poll. wanted: how many polls are worth looking ahead of: four times as many if it came to them without
-// an event, half as many if an event came soon. Whether only counters differ is tried more and more rarely where it did not
-// help (exponential backoff).
+// an event, half as many if an event came soon. What was in vain is tried more and more rarely (exponential backoff).
 struct backoff {
     unsigned length, skips;
 };
 static struct site {
     uint64_t key, wanted;
-    unsigned cycle; // polls of the last loop; 0: not known
-    uint64_t told;  // of how many polls the last search told
+    struct lookahead_candidate cycle; // with which counters it was found to repeat the last time
+    uint64_t told;                    // of how many polls the last search told
     unsigned unknown;
-    bool at_end;             // the thread has just made all iterations of a loop that were known
-    struct backoff counters; // of trying whether only counters differ
-    struct backoff vain;     // of looks that told nothing of use
-    struct backoff ends;     // and of those that told that this poll is the last one
+    bool at_end;              // the thread has just made all iterations of a loop that were known
+    struct backoff searches;  // of a search for a better cycle than the last one
+    struct backoff aperiodic; // of looks that came to no cycle
+    struct backoff vain;      // of looks that told nothing of use
+    struct backoff ends;      // and of those that told that this poll is the last one
 } sites[SITES];
 
 static struct site *site_of(uint64_t key)
@@ -200,7 +200,7 @@ static struct site *site_of(uint64_t key)
         site = &sites[(first + i) % SITES];
     }
     if (site->key != key) {
-        *site = (struct site){.key = key, .wanted = POLLS_FIRST};
+        *site = (struct site){.key = key, .wanted = POLLS_FIRST, .told = UINT64_MAX};
     }
     return site;
 }
@@ -213,17 +213,16 @@ static bool skips(struct backoff *backoff)
 }
 
 // The next time it skips twice as many. None at first: the first time in vain may be the end of a loop.
-static void backs_off(struct backoff *backoff)
+static void backs_off(struct backoff *backoff, unsigned most)
 {
     backoff->skips = backoff->length;
-    backoff->length = backoff->length < BACKOFF_MAX ? 2 * backoff->length + 1 : backoff->length;
+    backoff->length = backoff->length < most ? 2 * backoff->length + 1 : backoff->length;
 }
 
 static void polls_more(struct site *site)
 {
     if (site->wanted < POLLS_MAX) {
         site->wanted *= 4;
-        site->counters = (struct backoff){0};
     }
 }
 
@@ -236,50 +235,79 @@ static void polls_were(struct site *site, uint64_t made, uint64_t known)
     }
 }
 
-static uint64_t polls_told(const struct attach_ahead *ahead)
+static void stands_for_itself(struct attach_ahead *ahead, uint64_t polls)
 {
-    return ahead->iterations > POLLS_MAX ? POLLS_MAX : ahead->iterations * ahead->count;
+    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS, .count = (unsigned)polls, .reason = ""};
 }
 
 // Of a loop that does something else every eighth time, a short cycle tells little, and a longer one all.
-static bool is_enough(const struct site *site, uint64_t polls)
+static uint64_t enough_polls(const struct site *site, uint64_t wanted)
 {
-    return polls >= site->wanted || polls >= ENOUGH_POLLS || polls >= site->told / 2;
+    uint64_t enough = site->told / 2 < ENOUGH_POLLS ? site->told / 2 : ENOUGH_POLLS;
+    enough = enough < FEW_POLLS ? FEW_POLLS : enough;
+    return wanted < enough ? wanted : enough;
 }
 
+static void searched(struct site *site, const struct attach_ahead *ahead, const struct lookahead_candidate *found)
+{
+    bool repeats = ahead->kind == ATTACH_AHEAD_REPEATS;
+    site->told = repeats ? lookahead_told(ahead) : site->told;
+    if (repeats && found->polls == site->cycle.polls) {
+        backs_off(&site->searches, SEARCHES_MAX);
+    } else {
+        site->searches = (struct backoff){0};
+    }
+    if (repeats) {
+        site->aperiodic.length /= 2;
+        site->cycle = *found;
+    } else if (ahead->count < ATTACH_AHEAD_POLLS) {
+        site->aperiodic.length = 0;
+    } else {
+        backs_off(&site->aperiodic, SEARCHES_MAX);
+    }
+}
+
+// What is left of a loop that has ended where it was known to is often a poll or two: they stand for themselves.
 static void cycle_find(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                        struct attach_ahead *ahead, struct attach_known *known)
 {
     struct site *site = site_of(key);
-    bool at_end = site->at_end; // what is left of the loop is often less than 64 polls
-    site->at_end = false;
-    if (!at_end && site->cycle != 0 && site->cycle < site->wanted &&
-        lookahead_cycle(caller, key, borders, site->cycle, LOOKAHEAD_TRIES_OF_THESE, ahead, known) == LOOKAHEAD_CYCLE &&
-        is_enough(site, polls_told(ahead))) {
+    if (site->at_end) {
+        site->at_end = false;
+        stands_for_itself(ahead, 1);
         return;
     }
-    enum lookahead_tries tries = at_end || skips(&site->counters) ? LOOKAHEAD_TRIES_NONE : LOOKAHEAD_TRIES_ALL;
-    enum lookahead_cycle found = lookahead_cycle(caller, key, borders, site->wanted, tries, ahead, known);
-    site->cycle = found == LOOKAHEAD_CYCLE ? ahead->count : at_end ? site->cycle : 0;
-    site->told = polls_told(ahead);
-    if (found == LOOKAHEAD_CYCLE) {
-        site->counters.length /= 2;
-    } else if (found == LOOKAHEAD_NO_CYCLE) {
-        backs_off(&site->counters);
+    // A wait lasts as long again as it has.
+    uint64_t polls = site->wanted > borders->waited ? site->wanted : borders->waited;
+    const struct lookahead_wanted wanted = {polls, enough_polls(site, polls)};
+    if (site->cycle.polls != 0 && lookahead_cycle_again(caller, borders, &site->cycle, ahead, known)) {
+        uint64_t told = lookahead_told(ahead);
+        if (told >= wanted.enough) {
+            return;
+        }
+        if (skips(&site->searches)) {
+            if (told < FEW_POLLS) {
+                stands_for_itself(ahead, told);
+            }
+            return;
+        }
     }
-    // What they leave, such as a request in a queue, others may take up: they are carried out. (Noted if it is not alone.)
-    if (ahead->kind == ATTACH_AHEAD_MAKES && ahead->changes.count != 0) {
-        ahead->kind = ATTACH_AHEAD_ENDS;
+    if (skips(&site->aperiodic)) {
+        stands_for_itself(ahead, ATTACH_AHEAD_POLLS);
+        return;
     }
+    struct lookahead_candidate found;
+    lookahead_cycle(caller, key, borders, &wanted, ahead, known, &found);
+    searched(site, ahead, &found);
     bool unsteady = ahead->kind == ATTACH_AHEAD_REPEATS && !ahead->steady;
     if (unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN) {
-        backs_off(&site->vain);
+        backs_off(&site->vain, VAIN_MAX);
         site->vain.skips = site->vain.length; // also the first time
     } else {
         site->vain.length = 0;
     }
     if (ahead->kind == ATTACH_AHEAD_ENDS && ahead->count == 0) {
-        backs_off(&site->ends);
+        backs_off(&site->ends, ENDS_MAX);
     } else {
         site->ends.length = 0;
     }
@@ -304,7 +332,7 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
     }
     struct site *site = site_of(key);
     if (skips(&site->ends)) { // a poll may always stand for itself
-        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS};
+        stands_for_itself(ahead_out, 0);
         return;
     }
     known = skips(&site->vain) ? NULL : loop_free();
@@ -315,12 +343,12 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
     known->ahead.count = 0;
     cycle_find(caller, key, borders, ahead_out, known);
     if (known->timed && !lookahead_time_is_known(borders)) { // the next poll will tell
-        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS};
+        stands_for_itself(ahead_out, 0);
     }
-    if (ahead_out->kind == ATTACH_AHEAD_REPEATS || ahead_out->kind == ATTACH_AHEAD_MAKES) {
+    if (ahead_out->kind == ATTACH_AHEAD_REPEATS) {
         if (loop_keep(known, caller, key, ahead_out, borders)) {
             known->users++;
-            known->given = ahead_out->kind == ATTACH_AHEAD_MAKES ? 1 : ahead_out->iterations;
+            known->given = ahead_out->iterations;
             *ahead_out = known->ahead;
         } else {
             ahead_out->kind = ATTACH_AHEAD_UNKNOWN;
@@ -329,154 +357,21 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
     }
 }
 
-// --- going on at a later poll -------------------------------------------------------------------------------------------
-
-static void resume_take(const struct interpret_state *state, struct attach_resume *to)
-{
-    const uint64_t *registers = state->registers;
-    to->rbx = registers[INTERPRET_RBX];
-    to->rbp = registers[INTERPRET_RBP];
-    to->r12 = registers[INTERPRET_R12];
-    to->r13 = registers[INTERPRET_R13];
-    to->r14 = registers[INTERPRET_R14];
-    to->r15 = registers[INTERPRET_R15];
-    to->rsp = registers[INTERPRET_RSP];
-    to->rip = state->rip;
-    to->rdi = registers[INTERPRET_RDI];
-    to->rsi = registers[INTERPRET_RSI];
-    to->rdx = registers[INTERPRET_RDX];
-    to->rax = registers[INTERPRET_RAX];
-}
-
-_Static_assert(ATTACH_RESUME_WORDS >= INTERPRET_WORDS_MAX, "all words fit");
-
-static uint64_t changed_bytes(uint64_t a, uint64_t b)
-{
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < 64; i += 8) {
-        mask |= ((a ^ b) >> i & 0xff) != 0 ? UINT64_C(0xff) << i : 0;
-    }
-    return mask;
-}
-
-// Where the counter is by now, if others count as well: it moves by as much as it did in the interpretation.
-static uint64_t counter_moved(const struct lookahead_counter *counter, const struct interpret_word *word, uint64_t now)
-{
-    uint64_t mask = counter_mask(counter), by = (word->now & mask) - (word->since[INTERPRET_BEGINNING].value & mask);
-    return (now & ~mask) | (((now & mask) + by) & mask);
-}
-
-// What the program has written, but below its stack, and where others have not written since. What was below the stack
-// before are frames of calls that have returned, and of this one. false: memory that has gone.
-static bool writes_take(const struct attach_known *loop, const struct attach_borders *borders, uint64_t stack_before,
-                        struct attach_resume *to)
-{
-    unsigned count;
-    const struct interpret_word *words = interpret_words(&count);
-    to->count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const struct interpret_word *word = &words[i];
-        const struct lookahead_counter *counter = counter_at(loop, word->address);
-        uint64_t mask = lookahead_mask(word->since[INTERPRET_BEGINNING].written), now;
-        bool dead = word->address < to->rsp && word->address >= interpret_lowest_stack() - RED_ZONE_BYTES;
-        if (mask == 0 || dead || lookahead_is_own(borders, word->address)) {
-            continue;
-        }
-        if (!interpret_peek(word->address, &now)) {
-            return false;
-        }
-        bool frame = word->address >= to->rsp && word->address < stack_before;
-        mask &= frame ? UINT64_MAX : ~changed_bytes(now, word->since[INTERPRET_BEGINNING].value);
-        mask &= counter != NULL ? ~counter_mask(counter) : UINT64_MAX;
-        uint64_t others = counter != NULL ? counter_moved(counter, word, now) : now;
-        to->words[to->count].address = word->address;
-        to->words[to->count++].value = (others & ~mask) | (word->now & mask);
-    }
-    return true;
-}
-
-// Counters are where they are after so many iterations. Registers: of the caller.
-static void counters_advance(struct attach_known *loop, struct attach_caller *caller, uint64_t iterations)
-{
-    static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12,
-                                    INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
-    uint64_t *const registers[] = {&caller->rbx, &caller->rbp, &caller->r12, &caller->r13, &caller->r14, &caller->r15};
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        const struct lookahead_counter *counter = &loop->counters[i];
-        uint64_t by = counter->step * iterations;
-        if (counter->address == 0) {
-            for (unsigned r = 0; r < sizeof saved; r++) {
-                *registers[r] += saved[r] == counter->number ? by : 0;
-            }
-        } else if (counter->bytes == 8) {
-            *(uint64_t *)counter->address += by; // NOLINT(performance-no-int-to-ptr)
-        } else {
-            ((uint32_t *)counter->address)[counter->half] += (uint32_t)by; // NOLINT(performance-no-int-to-ptr)
-        }
-    }
-}
-
-// Of what the loop read: by now others have written there.
-static void words_preset(struct attach_known *loop, uint64_t iterations)
-{
-    for (unsigned i = 0; i < loop->ahead.word_count; i++) {
-        const struct attach_loop_word *word = &loop->words[i];
-        interpret_preset(word->address, word->value, word->mask);
-    }
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        const struct lookahead_counter *counter = &loop->counters[i];
-        if (counter->address != 0) {
-            uint64_t value = counter_value(counter, interpret_now(counter->address)) + counter->step * iterations;
-            interpret_preset(counter->address, value << (counter->bytes == 8 ? 0 : 32 * counter->half),
-                             counter_mask(counter));
-        }
-    }
-}
-
-// From the beginning of an iteration on, over so many polls, to the one at which the thread has left the loop.
-static bool left_at(struct attach_known *loop, const struct attach_caller *caller, const struct attach_borders *borders,
-                    uint64_t iterations, unsigned polls, uint64_t left_ps, struct attach_resume *to,
-                    enum attach_left_by *by_out)
-{
-    uint64_t began_ps = left_ps;
-    for (unsigned i = 0; i < polls; i++) {
-        began_ps -= loop->ahead.polls[i % loop->ahead.count].own_ps;
-    }
-    interpret_begin();
-    words_preset(loop, iterations);
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, 0, 2 * LOOKAHEAD_INSTRUCTIONS_LONG);
-    run.replays = true;
-    for (unsigned passed = 0; lookahead_run(&run) == LOOKAHEAD_POLL; passed++) {
-        if (passed + 1 == polls) {
-            *by_out = lookahead_at(&run);
-            if (*by_out != ATTACH_LEFT_FUNCTION) {
-                lookahead_pass(&run, loop->ahead.polls[passed % loop->ahead.count].own_ps);
-            }
-            resume_take(&run.state, to);
-            return writes_take(loop, borders, caller->rsp, to);
-        }
-        lookahead_pass(&run, loop->ahead.polls[passed % loop->ahead.count].own_ps);
-    }
-    return false;
-}
-
-// The last iteration is interpreted, too, if there was one: what it writes may be read later.
-static bool leave(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out)
+static enum attach_left_how leave(struct attach_known *known, struct attach_caller *caller,
+                                  const struct attach_borders *borders, const struct attach_left_at *at,
+                                  struct attach_resume *resume_out, enum attach_left_by *by_out,
+                                  struct attach_left_makes *makes_out)
 {
     known->users--;
     if (at->poll > known->ahead.count) {
-        return false;
+        return ATTACH_LEFT_HERE;
     }
+    struct site *site = site_of(known->key);
     bool is_long = known->given > POLLS_MAX;
-    polls_were(site_of(known->key), at->iterations * known->ahead.count + at->poll,
+    polls_were(site, at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
-    bool again = at->iterations > 0 && known->ahead.kind == ATTACH_AHEAD_REPEATS;
-    site_of(known->key)->at_end = again && at->iterations >= known->given;
-    unsigned polls = (again ? known->ahead.count : 0) + at->poll;
-    counters_advance(known, caller, at->iterations - again);
-    return polls != 0 &&
-           left_at(known, caller, borders, at->iterations - again, polls, at->at_ps, resume_out, by_out);
+    site->at_end = at->iterations > 0 && at->iterations >= known->given;
+    return lookahead_leave(known, caller, borders, at, resume_out, by_out, makes_out);
 }
 
 // --- from outside ---------------------------------------------------------------------------------------------------------
@@ -499,13 +394,15 @@ static void look_ahead(const struct attach_caller *caller, uint64_t key, const s
     runs = false;
 }
 
-static bool left(struct attach_known *known, struct attach_caller *caller, const struct attach_borders *borders,
-                 const struct attach_left_at *at, struct attach_resume *resume_out, enum attach_left_by *by_out)
+static enum attach_left_how left(struct attach_known *known, struct attach_caller *caller,
+                                 const struct attach_borders *borders, const struct attach_left_at *at,
+                                 struct attach_resume *resume_out, enum attach_left_by *by_out,
+                                 struct attach_left_makes *makes_out)
 {
     runs = true;
-    bool elsewhere = leave(known, caller, borders, at, resume_out, by_out);
+    enum attach_left_how how = leave(known, caller, borders, at, resume_out, by_out, makes_out);
     runs = false;
-    return elsewhere;
+    return how;
 }
 
 // The child has none of the threads that were in a loop.
@@ -518,7 +415,7 @@ void world_lookahead_forked(void)
 
 void world_lookahead_start(void)
 {
-    static const struct attach_look_ahead_ops ops = {look_ahead, left};
+    static const struct attach_look_ahead_ops ops = {look_ahead, left, lookahead_words_give_back};
     lookahead_library_start();
     attach_ahead_by(&ops);
 }

@@ -63,8 +63,8 @@ bool lookahead_clock_is_known(const struct lookahead_run *run)
     const struct attach_clock clock = lookahead_clock_of(run);
     bool second = clock.form != WORLD_CLOCK_TIMESPEC || lookahead_register_is_steady(&run->state, INTERPRET_RSI);
     bool somewhere = clock.to != 0 || clock.form == WORLD_CLOCK_SECONDS;
-    return lookahead_register_is_steady(&run->state, INTERPRET_RDI) && second && world_clock_is_simulated(clock.clock) &&
-           clock.to % 8 == 0 && somewhere;
+    return lookahead_register_is_steady(&run->state, INTERPRET_RDI) && second &&
+           world_clock_is_simulated(clock.clock) && clock.to % 8 == 0 && somewhere;
 }
 
 static void word_put(uint64_t address, uint64_t value, struct interpret_vary vary)

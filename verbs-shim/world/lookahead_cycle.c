@@ -122,6 +122,9 @@ static void changes_note(struct attach_ahead *ahead, const struct attach_borders
     const struct interpret_word *words = interpret_words(&count);
     for (unsigned i = 0; i < count && !borders->alone; i++) {
         const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
+        if (since->written == 0 || words[i].now == since->value) {
+            continue;
+        }
         bool counts = interpret_vary_is_on() && (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
                                                  interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
         if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 &&
@@ -224,148 +227,185 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
     known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps
                                                                                        : UINT64_MAX / 2);
     interpret_vary_end();
+    ahead->kind = ATTACH_AHEAD_REPEATS;
     return repeats && ahead->iterations > 0;
 }
 
 // --- the search -------------------------------------------------------------------------------------------------------------
 
-// Polls after which only counters differ.
-struct candidate {
-    unsigned polls, counter_count;
-    uint64_t period_ps;
-    counter_t counters[LOOKAHEAD_COUNTERS];
+enum { OF_SEARCH, OF_CANDIDATE }; // copies of memory (interpret_select)
+
+// In it while it is known: nothing of the program is called, and the state of this search is not moved.
+struct search {
+    struct lookahead_run run;
+    struct interpret_state beginning, base;
+    unsigned lead;  // polls before the base
+    unsigned first; // polls of the first candidate; 0: none
+    uint64_t began_ps, passed_ps;
+    struct attach_ahead *ahead;
+    struct attach_known *known;
+    struct lookahead_candidate *best;
+    uint64_t best_polls; // of which it tells; 0: there is none
 };
 
-struct candidates {
-    struct candidate list[ATTACH_AHEAD_POLLS];
-    unsigned count;
-};
-
-static void search(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
-                   uint64_t wanted, struct attach_ahead *ahead, struct candidates *candidates,
-                   struct attach_known *known)
+// Few polls, and the first candidate's number of polls times 1, 2, 4, ...
+static bool is_worth_it(unsigned first, unsigned polls)
 {
-    uint64_t began_ps = *borders->now_ps + *borders->tail_ps;
-    struct lookahead_run run = lookahead_begin(
-        caller, borders, began_ps, 0, wanted > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS);
-    const struct interpret_state beginning = run.state;
-    struct interpret_state base = beginning;
-    counter_t counters[LOOKAHEAD_COUNTERS];
-    unsigned lead = 0; // polls before the base
-    uint64_t passed_ps = 0;
-    candidates->count = 0;
-    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
-    while (true) {
-        enum lookahead_stop stop = lookahead_run(&run);
-        struct attach_ahead_poll poll;
-        known->timed = lookahead_reads_clocks(&run);
-        known->asked = run.asked;
-        enum attach_idle idle = stop != LOOKAHEAD_POLL ? ATTACH_IDLE_UNKNOWN
-                                : ahead->count == ATTACH_AHEAD_POLLS || ahead->count >= wanted
-                                    ? ATTACH_IDLE_UNKNOWN
-                                    : lookahead_describe(&run, &poll);
-        if (idle != ATTACH_IDLE) {
-            ahead->kind = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
-            ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : run.reason;
-            return;
-        }
-        ahead->outside = ahead->outside || run.asked || run.state.rip == borders->poll_call;
-        ahead->polls[ahead->count++] = poll;
-        passed_ps += poll.own_ps;
-        lookahead_pass(&run, poll.own_ps);
-        changes_note(ahead, borders, caller->rsp);
-        unsigned count = poll.key == key ? differs(&run, &beginning, INTERPRET_BEGINNING, counters) : UINT32_MAX;
-        if (count == 0 && !lookahead_reads_clocks(&run)) {
-            ahead->kind = ATTACH_AHEAD_REPEATS;
-            ahead->iterations = lookahead_iterations(ahead, began_ps, UINT64_MAX, passed_ps);
-            return;
-        }
-        if (count <= LOOKAHEAD_COUNTERS) {
-            struct candidate *candidate = &candidates->list[candidates->count++];
-            *candidate = (struct candidate){.polls = ahead->count, .counter_count = count, .period_ps = passed_ps};
-            memcpy(candidate->counters, counters, sizeof counters);
-        }
-        if (lead != 0 && differs(&run, &base, INTERPRET_BASE, counters) == 0 && !lookahead_reads_clocks(&run)) {
-            ahead->kind = ATTACH_AHEAD_ENDS;
-            ahead->count = lead;
-            return;
-        }
-        if ((ahead->count & (ahead->count - 1)) == 0) {
-            lead = ahead->count;
-            base = run.state;
-            interpret_rebase();
-        }
-    }
+    enum { FEW = 8 };
+    unsigned times = polls / first;
+    return polls <= FEW || (polls % first == 0 && (times & (times - 1)) == 0);
 }
 
 static bool candidate_try(const struct attach_caller *caller, const struct attach_borders *borders,
-                          const struct candidate *candidate, struct attach_ahead *ahead, struct attach_known *known)
+                          const struct lookahead_candidate *candidate, struct attach_ahead *ahead,
+                          struct attach_known *known)
 {
+    interpret_select(OF_CANDIDATE);
     known->counter_count = candidate->counter_count;
     memcpy(known->counters, candidate->counters, sizeof known->counters);
     return vary(caller, borders, candidate->polls, candidate->period_ps, ahead, known);
 }
 
-// Few polls, and the first candidate's number of polls times 1, 2, 4, ...
-static bool is_worth_it(const struct candidates *candidates, unsigned polls)
+uint64_t lookahead_told(const struct attach_ahead *ahead)
 {
-    enum { FEW = 8 };
-    unsigned times = polls / candidates->list[0].polls;
-    return polls <= FEW || (polls % candidates->list[0].polls == 0 && (times & (times - 1)) == 0);
+    return ahead->iterations > INTERPRET_ITERATIONS_MAX ? INTERPRET_ITERATIONS_MAX : ahead->iterations * ahead->count;
 }
 
-// The first candidate that tells of as many polls as are wanted, or else the one that tells of most. false: none tells of
-// more than `polls`.
-static bool candidates_try(const struct attach_caller *caller, const struct attach_borders *borders,
-                           const struct candidates *candidates, uint64_t polls, uint64_t wanted,
-                           struct attach_ahead *ahead, struct attach_known *known)
+// Only the counters of `candidate` have changed so far. true: that they do tells of enough polls.
+static bool candidate_tells(struct search *search, const struct attach_caller *caller,
+                            const struct lookahead_candidate *candidate, uint64_t enough)
 {
-    const struct candidate *best = NULL;
-    for (unsigned i = 0; i < candidates->count; i++) {
-        if (!is_worth_it(candidates, candidates->list[i].polls) ||
-            !candidate_try(caller, borders, &candidates->list[i], ahead, known)) {
-            continue;
-        }
-        if (ahead->iterations * ahead->count >= wanted) {
-            return true;
-        }
-        if (ahead->iterations * ahead->count > polls) {
-            polls = ahead->iterations * ahead->count;
-            best = &candidates->list[i];
-        }
+    struct attach_ahead repeating;
+    search->first = search->first == 0 ? candidate->polls : search->first;
+    if (!is_worth_it(search->first, candidate->polls)) {
+        return false;
     }
-    return best != NULL && candidate_try(caller, borders, best, ahead, known);
+    bool repeats = candidate_try(caller, search->run.borders, candidate, &repeating, search->known);
+    uint64_t told = repeats ? lookahead_told(&repeating) : 0;
+    if (told > search->best_polls) {
+        *search->best = *candidate;
+        search->best_polls = told;
+    }
+    if (told >= enough) {
+        *search->ahead = repeating;
+        return true;
+    }
+    interpret_select(OF_SEARCH);
+    return false;
 }
 
-enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
-                                     const struct attach_borders *borders, uint64_t wanted, enum lookahead_tries tries,
-                                     struct attach_ahead *ahead, struct attach_known *known)
+// The next poll is described, and finds nothing. false: the search is over.
+static bool poll_next(struct search *search, uint64_t wanted, struct attach_ahead_poll *poll_out)
 {
-    static struct candidates candidates; // one thread of the process runs at a time
-    known->counter_count = 0;
+    struct attach_ahead *ahead = search->ahead;
+    enum lookahead_stop stop = lookahead_run(&search->run);
+    bool more = stop == LOOKAHEAD_POLL && ahead->count < ATTACH_AHEAD_POLLS && ahead->count < wanted;
+    enum attach_idle idle = more ? lookahead_describe(&search->run, poll_out) : ATTACH_IDLE_UNKNOWN;
+    if (idle != ATTACH_IDLE) {
+        bool ends = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS || ahead->count > 1;
+        ahead->kind = ends ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
+        ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : search->run.reason;
+        return false;
+    }
+    ahead->outside = ahead->outside || search->run.asked || search->run.state.rip == search->run.borders->poll_call;
+    ahead->polls[ahead->count++] = *poll_out;
+    search->passed_ps += poll_out->own_ps;
+    lookahead_pass(&search->run, poll_out->own_ps);
+    return true;
+}
+
+// Nothing has changed since the beginning: what was interpreted repeats.
+static bool repeats(struct search *search)
+{
+    struct attach_ahead *ahead = search->ahead;
+    ahead->kind = ATTACH_AHEAD_REPEATS;
+    ahead->iterations = lookahead_iterations(ahead, search->began_ps, UINT64_MAX, search->passed_ps);
+    search->known->counter_count = 0;
+    search->known->timed = false;
+    search->known->asked = search->run.asked;
+    return true;
+}
+
+// Nothing has changed since the base, or, if no loop is known yet, counters and clocks alone: one may begin there.
+static bool begins_later(struct search *search)
+{
+    counter_t counters[LOOKAHEAD_COUNTERS];
+    if (search->lead == 0) {
+        return false;
+    }
+    unsigned count = differs(&search->run, &search->base, INTERPRET_BASE, counters);
+    bool may =
+        search->best_polls == 0 ? count <= LOOKAHEAD_COUNTERS : count == 0 && !lookahead_reads_clocks(&search->run);
+    if (!may) {
+        return false;
+    }
+    search->ahead->kind = ATTACH_AHEAD_ENDS;
+    search->ahead->count = search->lead;
+    return true;
+}
+
+static void search(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                   const struct lookahead_wanted *wanted, struct search *search)
+{
+    struct attach_ahead *ahead = search->ahead;
+    unsigned instructions = wanted->polls > LONG_WAIT ? LOOKAHEAD_INSTRUCTIONS_LONG : LOOKAHEAD_INSTRUCTIONS;
+    search->began_ps = *borders->now_ps + *borders->tail_ps;
+    interpret_select(OF_SEARCH);
     interpret_begin();
-    search(caller, key, borders, wanted, ahead, &candidates, known);
-    if (ahead->kind == ATTACH_AHEAD_REPEATS) {
-        return LOOKAHEAD_CYCLE;
-    }
-    if (tries == LOOKAHEAD_TRIES_OF_THESE) {
-        const struct candidate *last = candidates.count != 0 ? &candidates.list[candidates.count - 1] : NULL;
-        bool repeats = last != NULL && last->polls == wanted && candidate_try(caller, borders, last, ahead, known);
-        ahead->kind = ATTACH_AHEAD_REPEATS;
-        return repeats ? LOOKAHEAD_CYCLE : LOOKAHEAD_NO_CYCLE;
-    }
-    bool tried = tries == LOOKAHEAD_TRIES_ALL && candidates.count != 0;
-    if (tried) {
-        struct attach_ahead repeating;
-        if (candidates_try(caller, borders, &candidates, ahead->count, wanted, &repeating, known)) {
-            *ahead = repeating;
-            ahead->kind = ATTACH_AHEAD_REPEATS;
-            return LOOKAHEAD_CYCLE;
+    search->run = lookahead_begin(caller, borders, search->began_ps, 0, instructions);
+    search->beginning = search->base = search->run.state;
+    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
+    struct attach_ahead_poll poll;
+    while (poll_next(search, wanted->polls, &poll)) {
+        changes_note(ahead, borders, caller->rsp);
+        struct lookahead_candidate candidate = {.polls = ahead->count, .period_ps = search->passed_ps};
+        candidate.counter_count =
+            poll.key == key ? differs(&search->run, &search->beginning, INTERPRET_BEGINNING, candidate.counters)
+                            : UINT32_MAX;
+        bool may = candidate.counter_count <= LOOKAHEAD_COUNTERS;
+        bool steady = candidate.counter_count == 0 && !lookahead_reads_clocks(&search->run);
+        if ((steady && repeats(search)) || (may && candidate_tells(search, caller, &candidate, wanted->enough)) ||
+            begins_later(search)) {
+            return;
         }
-        known->counter_count = 0;
-        interpret_begin(); // what was read is not known any more
-        search(caller, key, borders, wanted, ahead, &candidates, known);
+        if ((ahead->count & (ahead->count - 1)) == 0) {
+            search->lead = ahead->count;
+            search->base = search->run.state;
+            interpret_rebase();
+        }
     }
-    ahead->kind = ahead->count > 1 ? ATTACH_AHEAD_MAKES : ahead->kind;
-    return tried ? LOOKAHEAD_NO_CYCLE : LOOKAHEAD_NOT_TRIED;
+}
+
+void lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                     const struct lookahead_wanted *wanted, struct attach_ahead *ahead, struct attach_known *known,
+                     struct lookahead_candidate *candidate_out)
+{
+    static struct search one; // one thread of the process runs at a time
+    one = (struct search){.ahead = ahead, .known = known, .best = candidate_out};
+    candidate_out->polls = 0;
+    search(caller, key, borders, wanted, &one);
+    struct attach_ahead repeating;
+    if (ahead->kind != ATTACH_AHEAD_REPEATS && one.best_polls > ahead->count &&
+        candidate_try(caller, borders, candidate_out, &repeating, known)) {
+        *ahead = repeating;
+    }
+}
+
+bool lookahead_cycle_again(const struct attach_caller *caller, const struct attach_borders *borders,
+                           struct lookahead_candidate *candidate, struct attach_ahead *ahead,
+                           struct attach_known *known)
+{
+    uint64_t registers[INTERPRET_REGISTERS], word;
+    lookahead_registers(caller, registers);
+    for (unsigned i = 0; i < candidate->counter_count; i++) {
+        counter_t *counter = &candidate->counters[i];
+        if (counter->address == 0) {
+            counter->first = registers[counter->number];
+        } else if (interpret_peek(counter->address, &word)) {
+            counter->first = counter->bytes == 8 ? word : (uint32_t)(word >> 32 * counter->half);
+        } else {
+            return false;
+        }
+    }
+    return candidate_try(caller, borders, candidate, ahead, known);
 }

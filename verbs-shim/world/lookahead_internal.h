@@ -8,6 +8,9 @@
 #include "verbs-shim/world/interpret.h"
 #include "verbs-shim/world/interpret_vary.h"
 
+// Calls within the library, without its table of symbols.
+#pragma GCC visibility push(hidden)
+
 enum { LOOKAHEAD_COUNTERS = 8, LOOKAHEAD_INSTRUCTIONS = 20000, LOOKAHEAD_INSTRUCTIONS_LONG = 200000 };
 
 // A register or a word that changes by a constant in each iteration.
@@ -33,6 +36,20 @@ struct attach_known {
     uint64_t given; // iterations, to the thread that entered it last
     unsigned users; // threads that are in it
 };
+
+// --- lookahead.c ------------------------------------------------------------------------------------------------------------
+
+const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address); // NULL: none
+uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word); // in that word of 8 bytes
+uint64_t lookahead_counter_mask(const struct lookahead_counter *counter);                 // its bits there
+
+// --- lookahead_leave.c: `left` and `made` of attach_look_ahead_ops ----------------------------------------------------------
+
+enum attach_left_how lookahead_leave(struct attach_known *loop, struct attach_caller *caller,
+                                     const struct attach_borders *borders, const struct attach_left_at *at,
+                                     struct attach_resume *resume_out, enum attach_left_by *by_out,
+                                     struct attach_left_makes *makes_out);
+void lookahead_words_give_back(void);
 
 // --- lookahead_poll.c: the program comes to a poll, a clock, or the kernel ------------------------------------------------
 
@@ -60,6 +77,7 @@ struct lookahead_run {
 // iteration, if values vary.
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
                                      uint64_t now_ps, uint64_t period_ps, unsigned instructions);
+void lookahead_registers(const struct attach_caller *caller, uint64_t registers_out[INTERPRET_REGISTERS]);
 unsigned lookahead_effort(void); // polls that were interpreted so far
 enum lookahead_stop lookahead_run(struct lookahead_run *run);
 bool lookahead_reads_clocks(const struct lookahead_run *run); // it has, so far
@@ -69,8 +87,8 @@ void lookahead_pass(struct lookahead_run *run, uint64_t own_ps); // it finds not
 // A poll that was described: would it find nothing now as well? Its word may be another one by now.
 bool lookahead_still_idle(const struct attach_caller *caller, const struct attach_borders *borders,
                           struct attach_ahead_poll *poll);
-enum attach_left_by lookahead_at(const struct lookahead_run *run);             // what the poll is
-void lookahead_return(struct lookahead_run *run);                              // the function that was reached returns
+enum attach_left_by lookahead_at(const struct lookahead_run *run); // what the poll is
+void lookahead_return(struct lookahead_run *run);                  // the function that was reached returns
 void lookahead_return_with(struct lookahead_run *run, uint64_t result);
 // How many iterations end until then, and before one of the loop's polls does something.
 uint64_t lookahead_iterations(const struct attach_ahead *ahead, uint64_t now_ps, uint64_t until_ps,
@@ -110,14 +128,27 @@ bool lookahead_call_may_poll(uint64_t number); // one that was not asked: what i
 
 // --- lookahead_cycle.c: what the program does until it repeats itself -------------------------------------------------------
 
-// NO_CYCLE: it was tried in vain whether only counters differ.
-enum lookahead_cycle { LOOKAHEAD_CYCLE, LOOKAHEAD_NO_CYCLE, LOOKAHEAD_NOT_TRIED };
-// After which numbers of polls is it tried? OF_THESE: after as many as are wanted; ahead_out means nothing if that is in vain.
-enum lookahead_tries { LOOKAHEAD_TRIES_NONE, LOOKAHEAD_TRIES_ALL, LOOKAHEAD_TRIES_OF_THESE };
-// wanted: it is of use to know so many polls. known: gets the counters, if it REPEATS.
-enum lookahead_cycle lookahead_cycle(const struct attach_caller *caller, uint64_t key,
-                                     const struct attach_borders *borders, uint64_t wanted,
-                                     enum lookahead_tries tries, struct attach_ahead *ahead,
-                                     struct attach_known *known);
+// So many polls after which only counters differ.
+struct lookahead_candidate {
+    unsigned polls; // 0: none
+    unsigned counter_count;
+    uint64_t period_ps; // of all these polls
+    struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
+};
+struct lookahead_wanted {
+    uint64_t polls;  // it is of use to know so many
+    uint64_t enough; // a cycle that tells of so many ends the search
+};
+// known: gets the counters, if it REPEATS. candidate_out: the cycle with counters that tells of most polls.
+void lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+                     const struct lookahead_wanted *wanted, struct attach_ahead *ahead, struct attach_known *known,
+                     struct lookahead_candidate *candidate_out);
+// Does it repeat with the counters of an earlier time? false: ahead means nothing.
+bool lookahead_cycle_again(const struct attach_caller *caller, const struct attach_borders *borders,
+                           struct lookahead_candidate *candidate, struct attach_ahead *ahead,
+                           struct attach_known *known);
+uint64_t lookahead_told(const struct attach_ahead *ahead); // of how many polls it tells, if it REPEATS
 // Does what the loop does depend on the word, as it was in the beginning?
 bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack);
+
+#pragma GCC visibility pop

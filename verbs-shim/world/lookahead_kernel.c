@@ -122,9 +122,9 @@ static const struct {
     unsigned arguments; // that are needed
     long (*ask)(struct question *question);
 } questions[] = {
-    {SYS_ppoll, 3, ppoll_ask},        {SYS_pselect6, 6, pselect_ask},   {SYS_epoll_pwait, 4, epoll_ask},
-    {SYS_read, 1, receive_ask},       {SYS_readv, 1, receive_ask},      {SYS_recvfrom, 4, receive_ask},
-    {SYS_recvmsg, 3, receive_ask},    {SYS_accept, 1, receive_ask},     {SYS_accept4, 1, receive_ask},
+    {SYS_ppoll, 3, ppoll_ask},     {SYS_pselect6, 6, pselect_ask}, {SYS_epoll_pwait, 4, epoll_ask},
+    {SYS_read, 1, receive_ask},    {SYS_readv, 1, receive_ask},    {SYS_recvfrom, 4, receive_ask},
+    {SYS_recvmsg, 3, receive_ask}, {SYS_accept, 1, receive_ask},   {SYS_accept4, 1, receive_ask},
     {SYS_fcntl, 2, flags_ask},
 };
 
@@ -163,8 +163,9 @@ bool lookahead_ask(struct lookahead_run *run)
 
 bool lookahead_call_may_poll(uint64_t number)
 {
-    static const short others[] = {SYS_poll,   SYS_select, SYS_epoll_wait,   SYS_ioctl,        SYS_getsockopt, SYS_sched_yield, SYS_wait4,
-                                   SYS_semop,  SYS_msgrcv, SYS_clock_gettime, SYS_gettimeofday, SYS_getpid,     SYS_gettid};
+    static const short others[] = {SYS_poll,         SYS_select, SYS_epoll_wait, SYS_ioctl,  SYS_getsockopt,
+                                   SYS_sched_yield,  SYS_wait4,  SYS_semop,      SYS_msgrcv, SYS_clock_gettime,
+                                   SYS_gettimeofday, SYS_getpid, SYS_gettid};
     bool may = false;
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         may = may || number == questions[i].number;

@@ -137,10 +137,18 @@ static const struct {
     unsigned arguments;
     carry_out_t carry_out;
 } functions[LOOKAHEAD_LIBRARY_FUNCTIONS] = {
-    {"memcpy", 3, memmove_do},          {"memmove", 3, memmove_do},           {"mempcpy", 3, mempcpy_do},
-    {"memset", 3, memset_do},           {"memcmp", 3, memcmp_do},             {"__memcmpeq", 3, memcmp_do},
-    {"strlen", 1, strlen_do},           {"strcmp", 2, strcmp_do},             {"strncmp", 3, strncmp_do},
-    {"__memcpy_chk", 4, memmove_checked}, {"__memmove_chk", 4, memmove_checked}, {"__memset_chk", 4, memset_checked},
+    {"memcpy", 3, memmove_do},
+    {"memmove", 3, memmove_do},
+    {"mempcpy", 3, mempcpy_do},
+    {"memset", 3, memset_do},
+    {"memcmp", 3, memcmp_do},
+    {"__memcmpeq", 3, memcmp_do},
+    {"strlen", 1, strlen_do},
+    {"strcmp", 2, strcmp_do},
+    {"strncmp", 3, strncmp_do},
+    {"__memcpy_chk", 4, memmove_checked},
+    {"__memmove_chk", 4, memmove_checked},
+    {"__memset_chk", 4, memset_checked},
 };
 
 static uintptr_t entries[LOOKAHEAD_LIBRARY_FUNCTIONS]; // where this process has them; 0: nowhere

@@ -15,11 +15,9 @@ static const uint16_t preserved = 1u << INTERPRET_RBX | 1u << INTERPRET_RBP | 1u
 
 uint64_t lookahead_mask(uint8_t bytes)
 {
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        mask |= (bytes >> i & 1) != 0 ? UINT64_C(0xff) << 8 * i : 0;
-    }
-    return mask;
+    uint64_t bits = bytes * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201); // bit i in byte i
+    uint64_t tops = (((bits & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7f7f7f7f7f7f7f7f)) | bits) >> 7;
+    return (tops & UINT64_C(0x0101010101010101)) * 0xff;
 }
 
 // --- registers ----------------------------------------------------------------------------------------------------------
@@ -41,16 +39,21 @@ bool lookahead_register_is_steady(const struct interpret_state *state, unsigned 
            (!interpret_vary_is_on() || interpret_vary_of_register(number).kind == INTERPRET_STEADY);
 }
 
+void lookahead_registers(const struct attach_caller *caller, uint64_t registers_out[INTERPRET_REGISTERS])
+{
+    registers_out[INTERPRET_RBX] = caller->rbx;
+    registers_out[INTERPRET_RBP] = caller->rbp;
+    registers_out[INTERPRET_R12] = caller->r12;
+    registers_out[INTERPRET_R13] = caller->r13;
+    registers_out[INTERPRET_R14] = caller->r14;
+    registers_out[INTERPRET_R15] = caller->r15;
+    registers_out[INTERPRET_RSP] = caller->rsp;
+}
+
 static struct interpret_state state_of(const struct attach_caller *caller)
 {
     struct interpret_state state = {.rip = caller->rip};
-    state.registers[INTERPRET_RBX] = caller->rbx;
-    state.registers[INTERPRET_RBP] = caller->rbp;
-    state.registers[INTERPRET_R12] = caller->r12;
-    state.registers[INTERPRET_R13] = caller->r13;
-    state.registers[INTERPRET_R14] = caller->r14;
-    state.registers[INTERPRET_R15] = caller->r15;
-    state.registers[INTERPRET_RSP] = caller->rsp;
+    lookahead_registers(caller, state.registers);
     result_put(&state, 0);
     return state;
 }
@@ -100,11 +103,8 @@ struct lookahead_run lookahead_begin(const struct attach_caller *caller, const s
     interpret_store((uintptr_t)borders->tail_ps, 8, 0);
     interpret_store((uintptr_t)borders->found, 1, 0);
     interpret_store((uintptr_t)borders->entry_count, sizeof *borders->entry_count, 0);
-    struct lookahead_run run = {.state = state_of(caller),
-                                .borders = borders,
-                                .left = instructions,
-                                .period_ps = period_ps,
-                                .reason = ""};
+    struct lookahead_run run = {
+        .state = state_of(caller), .borders = borders, .left = instructions, .period_ps = period_ps, .reason = ""};
     if (borders->clock.form != 0) {
         (void)lookahead_clock_put(&run, &borders->clock);
         run.readings = WORLD_CLOCK_READS + 2;
@@ -236,14 +236,15 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
     const uint64_t *registers = run->state.registers;
     const uint64_t arguments[3] = {registers[INTERPRET_RDI], registers[INTERPRET_RSI], registers[INTERPRET_RDX]};
     uint64_t tail_ps = interpret_load((uintptr_t)borders->tail_ps, 8);
-    *poll_out = (struct attach_ahead_poll){
-        .own_ps = tail_ps, .function = ATTACH_POLL_FUNCTIONS, .until_ps = UINT64_MAX};
+    *poll_out =
+        (struct attach_ahead_poll){.own_ps = tail_ps, .function = ATTACH_POLL_FUNCTIONS, .until_ps = UINT64_MAX};
     if (interpret_load((uintptr_t)borders->found, 1) != 0) {
         return ATTACH_FINDS;
     }
     if (run->state.rip == borders->poll) {
         poll_out->key = arguments[0];
         poll_out->word = arguments[1];
+        poll_out->plain = true;
         return ATTACH_IDLE;
     }
     if (run->state.rip == borders->poll_call) {
