@@ -38,33 +38,34 @@ static bool descriptor_open(int fd, const char *path, int flags)
     return opened == fd || dup2(opened, fd) == fd;
 }
 
-// Puts `first` in front of the variable's value.
-static void path_prepend(const char *name, const char *first)
+// Puts `own` in front of the variable's value, or behind it.
+static void path_add(const char *name, const char *own, bool in_front)
 {
     const char *others = getenv(name);
     char *value;
     bool alone = others == NULL || others[0] == '\0';
-    if (asprintf(&value, "%s%s%s", first, alone ? "" : ":", alone ? "" : others) >= 0) {
+    others = alone ? "" : others;
+    if (asprintf(&value, "%s%s%s", in_front ? own : others, alone ? "" : ":", in_front ? others : own) >= 0) {
         (void)setenv(name, value, 1);
     }
 }
 
 // Preloads tcasim-attach, or with --check the check library, which loads it. Both paths have the same length, because a
 // program's stack begins behind its environment. The world library, if built, also loads tcasim-attach and must come
-// first.
+// before it. The user's libraries come first: what they call is ours.
 static void preload(const char *directory, bool gpu_mpi, bool check)
 {
     const struct {
         const char *name;
         bool wanted;
-    } libraries[] = {{check ? "/libtcasim-check.so" : "libtcasim-attach.so", true},
+    } libraries[] = {{"libtcasim-world.so", true},
                      {"libtcasim-mpi-gpu.so", gpu_mpi},
-                     {"libtcasim-world.so", true}};
+                     {check ? "/libtcasim-check.so" : "libtcasim-attach.so", true}};
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", directory, libraries[i].name);
         if (libraries[i].wanted && access(path, R_OK) == 0) {
-            path_prepend("LD_PRELOAD", path);
+            path_add("LD_PRELOAD", path, false);
         }
     }
 }
@@ -99,6 +100,12 @@ static void defaults_set(const struct attach_server *server, uint32_t node)
 
 static void environment_set(const struct attach_server *server, const struct attach_program *program)
 {
+    char folder[ATTACH_SYSFS_BYTES];
+    attach_scratch_path(server, folder, sizeof folder);
+    (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after process numbers, the same in each run
+    for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
+        (void)putenv(program->env[i]);
+    }
     (void)setenv("TCASIM_ATTACH", server->scratch.path, 1);
     (void)unsetenv(ATTACH_REAL_PERCENT_NAME); // a program sees the same environment in each run
     (void)setenv("TCASIM_NODE", server->scenario->nodes[program->node].name, 1);
@@ -106,19 +113,13 @@ static void environment_set(const struct attach_server *server, const struct att
     char sysfs[ATTACH_SYSFS_BYTES];
     attach_sysfs_path(server, program->node, sysfs, sizeof sysfs);
     (void)setenv("TCASIM_SYSFS", sysfs, 1);
-    char folder[ATTACH_SYSFS_BYTES];
-    attach_scratch_path(server, folder, sizeof folder);
     defaults_set(server, program->node);
-    (void)setenv("TMPDIR", folder, 1); // mpirun names its folders there after process numbers, the same in each run
     if (server->options->library_directory != NULL) {
         char libraries[ATTACH_SYSFS_BYTES];
         attach_libraries_path(server, libraries, sizeof libraries);
-        path_prepend("LD_LIBRARY_PATH", libraries);
-        path_prepend("PATH", libraries); // for tcasim-rsh
+        path_add("LD_LIBRARY_PATH", libraries, true);
+        path_add("PATH", libraries, true); // for tcasim-rsh
         preload(libraries, program->gpu_mpi, server->options->check);
-    }
-    for (size_t i = 0; program->env != NULL && program->env[i] != NULL; i++) {
-        (void)putenv(program->env[i]);
     }
 }
 

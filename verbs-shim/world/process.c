@@ -15,6 +15,7 @@
 
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/environment.h"
 #include "verbs-shim/world/world.h"
 
 extern char **environ;
@@ -73,8 +74,11 @@ int posix_spawn(pid_t *restrict child, const char *restrict path, const posix_sp
     }
     pid_t number;
     child = child != NULL ? child : &number;
+    const struct world_environment with = world_environment_begin(env);
     world_tsc_trap(false);
-    return spawned(WORLD_REAL(posix_spawn)(child, path, actions, attributes, argv, env), child);
+    int error = spawned(WORLD_REAL(posix_spawn)(child, path, actions, attributes, argv, with.list), child);
+    world_environment_end(&with);
+    return error;
 }
 
 int posix_spawnp(pid_t *restrict child, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,
@@ -85,20 +89,25 @@ int posix_spawnp(pid_t *restrict child, const char *restrict file, const posix_s
     }
     pid_t number;
     child = child != NULL ? child : &number;
+    const struct world_environment with = world_environment_begin(env);
     world_tsc_trap(false);
-    return spawned(WORLD_REAL(posix_spawnp)(child, file, actions, attributes, argv, env), child);
+    int error = spawned(WORLD_REAL(posix_spawnp)(child, file, actions, attributes, argv, with.list), child);
+    world_environment_end(&with);
+    return error;
 }
 
 // --- exec -----------------------------------------------------------------------------------------------------------
 
-static void exec_begin(void)
+static struct world_environment exec_begin(char *const *env)
 {
     attach_before_exec();
     world_tsc_trap(false);
+    return world_environment_begin(env);
 }
 
-static int exec_failed(int status)
+static int exec_failed(const struct world_environment *env, int status)
 {
+    world_environment_end(env);
     world_tsc_trap(true);
     return status;
 }
@@ -108,8 +117,8 @@ int execve(const char *path, char *const argv[], char *const env[])
     if (!world_timed()) {
         return WORLD_REAL(execve)(path, argv, env);
     }
-    exec_begin();
-    return exec_failed(WORLD_REAL(execve)(path, argv, env));
+    const struct world_environment with = exec_begin(env);
+    return exec_failed(&with, WORLD_REAL(execve)(path, argv, with.list));
 }
 
 int execvpe(const char *file, char *const argv[], char *const env[])
@@ -117,8 +126,26 @@ int execvpe(const char *file, char *const argv[], char *const env[])
     if (!world_timed()) {
         return WORLD_REAL(execvpe)(file, argv, env);
     }
-    exec_begin();
-    return exec_failed(WORLD_REAL(execvpe)(file, argv, env));
+    const struct world_environment with = exec_begin(env);
+    return exec_failed(&with, WORLD_REAL(execvpe)(file, argv, with.list));
+}
+
+int fexecve(int fd, char *const argv[], char *const env[])
+{
+    if (!world_timed()) {
+        return WORLD_REAL(fexecve)(fd, argv, env);
+    }
+    const struct world_environment with = exec_begin(env);
+    return exec_failed(&with, WORLD_REAL(fexecve)(fd, argv, with.list));
+}
+
+int execveat(int folder, const char *path, char *const argv[], char *const env[], int flags)
+{
+    if (!world_timed()) {
+        return WORLD_REAL(execveat)(folder, path, argv, env, flags);
+    }
+    const struct world_environment with = exec_begin(env);
+    return exec_failed(&with, WORLD_REAL(execveat)(folder, path, argv, with.list, flags));
 }
 
 int execv(const char *path, char *const argv[])

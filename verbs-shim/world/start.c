@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "verbs-shim/world/environment.h"
 #include "verbs-shim/world/world.h"
 
 void *world_real_find(void **slot, const char *name)
@@ -51,6 +52,7 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
         environment_mend();
     }
     if (world_timed()) {
+        world_environment_start();
         world_trap_start();
         world_clocks_start();
         world_tsc_start();

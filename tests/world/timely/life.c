@@ -70,6 +70,8 @@ EXEC_ROW(execle, execle(PATH, NAME, NAP, (char *)NULL, environ))
 EXEC_ROW(execlp, execlp(NAME, NAME, NAP, (char *)NULL))
 EXEC_ROW(execv, execv(PATH, nap_argv))
 EXEC_ROW(execve, execve(PATH, nap_argv, environ))
+EXEC_ROW(execveat, execveat(AT_FDCWD, PATH, nap_argv, environ, 0))
+EXEC_ROW(fexecve, fexecve(open(PATH, O_RDONLY), nap_argv, environ))
 EXEC_ROW(execvp, execvp(NAME, nap_argv))
 EXEC_ROW(execvpe, execvpe(NAME, nap_argv, environ))
 
@@ -200,6 +202,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "execv", by_execv_of_launcher, STATUS, .at_us = TIMELY_EXIT_US + TIMELY_END_US),
     TIMELY_ROW(FUNCTION, "execv", by_failed_exec, 100, .at_us = TIMELY_WOKEN_US, .late_ns = 100),
     TIMELY_ROW(FUNCTION, "execve", by_execve, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "execveat", by_execveat, STATUS, EXITS),
+    TIMELY_ROW(FUNCTION, "fexecve", by_fexecve, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "execvp", by_execvp, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "execvpe", by_execvpe, STATUS, EXITS),
     TIMELY_ROW(FUNCTION, "posix_spawn", by_posix_spawn, STATUS, EXITS),

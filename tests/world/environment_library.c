@@ -1,0 +1,6 @@
+// A library that a user preloads.
+const char *environment_user(void);
+const char *environment_user(void)
+{
+    return "user";
+}
