@@ -124,6 +124,27 @@ __asm__(".text\n"
         "    jmp *%r11\n"
         ".size attach_resume_jump, .-attach_resume_jump\n");
 
+// A device had written when a reading of a clock ended: its library looks, as at the end of a reading that was carried out,
+// before the program goes on. It may take time, in which other threads run: so not before the program has left
+// attach_resume and has what it wrote. Called as if from where the program goes on, which is in rdi: the red zone is free
+// there, as a call has just returned.
+__attribute__((visibility("hidden"))) void attach_resume_serving(void);
+__asm__(".text\n"
+        ".globl attach_resume_serving\n"
+        ".hidden attach_resume_serving\n"
+        ".type attach_resume_serving, @function\n"
+        "attach_resume_serving:\n"
+        "    push %rdi\n"
+        "    .cfi_startproc\n"
+        "    push %rax\n"
+        "    .cfi_adjust_cfa_offset 8\n"
+        "    call attach_progress@PLT\n"
+        "    pop %rax\n"
+        "    .cfi_adjust_cfa_offset -8\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size attach_resume_serving, .-attach_resume_serving\n");
+
 void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *caller, const struct attach_left_at *at,
                       enum attach_woken woken)
 {
@@ -203,18 +224,12 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
         attach_own.tail_ps = left.tail_ps;
         attach_own.left.resumed = by == ATTACH_LEFT_FUNCTION;
         attach_own.calls += by != ATTACH_LEFT_CLOCK; // of a poll that ends a run of readings
-        bool serves = left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes();
-        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK && !serves ? attach_own.slot->now_ps + left.tail_ps : 0;
-        attach_own.left.serves = by == ATTACH_LEFT_CLOCK && serves;
+        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK ? attach_own.slot->now_ps + left.tail_ps : 0;
+        if (by == ATTACH_LEFT_CLOCK && left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes()) {
+            to.rdi = to.rip;
+            to.rip = (uintptr_t)attach_resume_serving;
+        }
         attach_resume_jump(&to);
-    }
-}
-
-__attribute__((visibility("default"))) void attach_resumed_serve(void)
-{
-    if (attach_own.left.serves) {
-        attach_own.left.serves = false;
-        attach_progress();
     }
 }
 

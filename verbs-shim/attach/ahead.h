@@ -114,10 +114,9 @@ struct attach_resume {
         uint64_t address, value;
     } words[ATTACH_RESUME_WORDS];
 };
-// If the calling thread is to go on elsewhere than where this caller was, it does so.
+// If the calling thread is to go on elsewhere than where this caller was, it does so. At a reading of a clock, if a device has
+// written, its library looks first.
 void attach_resume(struct attach_caller *caller);
-// A reading of a clock: if the thread went on there because a device had written, its library looks first.
-void attach_resumed_serve(void);
 uint64_t attach_resumed_ps(void); // the thread's time when it went on at another reading of a clock the last time
 // For a library's function that polls: has the program gone on here, with this poll carried out already? *again_out: it
 // is worth repeating.

@@ -36,7 +36,6 @@ struct attach_left_loop {
     uint64_t tail_ps; // what the thread had spent then
     enum attach_woken woken;
     bool resumed; // a library's function begins with its poll carried out
-    bool serves;  // a reading of a clock begins with what a device has written for its library
 };
 
 // Polls that a thread makes once more, the last of a known loop that it has left: without an attach call, and each finds nothing

@@ -93,7 +93,6 @@ static uint64_t read_once(uintptr_t site, uint64_t now_ps)
 uint64_t world_clock_read_ps(uintptr_t site, const struct attach_clock *clock, struct attach_caller *caller)
 {
     static const struct attach_clock unknown;
-    attach_resumed_serve();
     uint64_t now_ps = attach_now_ps(), cost_ps = attach_environment()->clock_read_ps;
     run_note(site, now_ps);
     if (run.reads == WORLD_CLOCK_READS + 2 && attach_progress_on_writes()) {
