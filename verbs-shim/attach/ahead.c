@@ -177,7 +177,7 @@ static void once_more_begin(const struct attach_left_loop *left, const struct at
 {
     struct attach_slot *slot = attach_own.slot;
     attach_own.once_more = (struct attach_once_more){
-        .polls = makes->polls, .now_ps = slot->now_ps, .tail_ps = left->tail_ps, .woken = left->woken};
+        .polls = makes->polls, .makes = *makes, .now_ps = slot->now_ps, .tail_ps = left->tail_ps, .woken = left->woken};
     slot->now_ps = makes->from_ps;
     attach_own.tail_ps = 0;
 }
@@ -194,13 +194,14 @@ void attach_once_more_end(void)
 
 enum attach_woken attach_poll_once_more(void)
 {
+    struct attach_once_more *more = &attach_own.once_more;
     attach_own.calls++;
-    if (attach_own.once_more.polls == 1) {
+    if (more->polls == 1) {
         attach_once_more_end();
-        return attach_own.once_more.woken;
+        return more->woken;
     }
-    attach_own.once_more.polls--;
-    attach_own.slot->now_ps += attach_own.tail_ps;
+    more->polls--;
+    attach_own.slot->now_ps += more->makes.list[more->made++ % more->makes.count].own_ps;
     attach_own.tail_ps = 0;
     return ATTACH_WOKEN_OUTSIDE;
 }
@@ -240,6 +241,10 @@ __attribute__((visibility("default"))) uint64_t attach_resumed_ps(void)
 
 __attribute__((visibility("default"))) bool attach_resumed(bool *again_out)
 {
+    if (attach_own.once_more.polls > 0 && !attach_own.in_call) {
+        *again_out = attach_poll_once_more() == ATTACH_WOKEN_MEMORY;
+        return true;
+    }
     bool resumed = attach_own.left.resumed;
     attach_own.left.resumed = false;
     *again_out = attach_own.left.woken == ATTACH_WOKEN_MEMORY;

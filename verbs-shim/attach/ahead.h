@@ -57,7 +57,7 @@ struct attach_caller {
 struct attach_ahead_poll {
     uint64_t key, word; // as of attach_poll
     uint64_t own_ps;    // time that the thread spends from the poll before it to its end
-    bool plain;         // an attach_poll, of no function
+    bool plain;         // an attach_poll or a poll of a function, not a call or a clock
     // Of attach_borders.functions, with its arguments and its part of the time; ATTACH_POLL_FUNCTIONS: none.
     uint32_t function;
     uint64_t arguments[3], function_ps;
@@ -181,6 +181,8 @@ enum attach_left_by { ATTACH_LEFT_POLL, ATTACH_LEFT_FUNCTION, ATTACH_LEFT_CALL, 
 enum attach_left_how { ATTACH_LEFT_HERE, ATTACH_LEFT_ELSEWHERE, ATTACH_LEFT_MAKES };
 struct attach_left_makes {
     unsigned polls;
+    const struct attach_ahead_poll *list; // `count` polls, which repeat; until the next look
+    unsigned count;
     uint64_t from_ps; // the end of the poll before them
 };
 

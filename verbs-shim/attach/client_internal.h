@@ -41,7 +41,8 @@ struct attach_left_loop {
 // Polls that a thread makes once more, the last of a known loop that it has left: without an attach call, and each finds nothing
 // but the last one, which has this result. Then the thread's time is this again.
 struct attach_once_more {
-    unsigned polls;
+    unsigned polls, made;
+    struct attach_left_makes makes;
     uint64_t now_ps, tail_ps;
     enum attach_woken woken;
 };

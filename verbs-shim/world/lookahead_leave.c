@@ -198,7 +198,7 @@ static bool words_hold(struct attach_known *loop, uint64_t iterations)
     return all;
 }
 
-// What else the loop meets is as it was: no kernel is asked, and no library's function looks at its own state.
+// What else the loop meets is as it was: no kernel is asked, and a library's function finds nothing without looking.
 static bool may_be_made_again(const struct attach_known *loop, const struct attach_borders *borders)
 {
     bool plain =
@@ -223,7 +223,7 @@ enum attach_left_how lookahead_leave(struct attach_known *loop, struct attach_ca
         return ATTACH_LEFT_HERE;
     }
     if (may_be_made_again(loop, borders) && words_hold(loop, before)) {
-        *makes_out = (struct attach_left_makes){polls, from_ps};
+        *makes_out = (struct attach_left_makes){polls, loop->ahead.polls, loop->ahead.count, from_ps};
         return ATTACH_LEFT_MAKES;
     }
     return left_at(loop, caller, borders, before, polls, from_ps, resume_out, by_out) ? ATTACH_LEFT_ELSEWHERE

@@ -262,6 +262,7 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
             const struct attach_caller caller = caller_of(&run->state);
             enum attach_idle idle = borders->functions[i].is_idle(arguments, &caller, &borders->costs, poll_out);
             poll_out->function = i;
+            poll_out->plain = true;
             memcpy(poll_out->arguments, arguments, sizeof arguments);
             poll_out->own_ps = tail_ps + poll_out->function_ps;
             uint64_t state;
