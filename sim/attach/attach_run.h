@@ -21,6 +21,7 @@ struct attach_program {
     char *const *env;                     // "NAME=VALUE", in addition to the simulator's own; NULL: none
     const char *stdin_path, *stdout_path; // NULL: the simulator's
     bool gpu_mpi;                         // its MPI takes device pointers (verbs-shim/mpi-gpu)
+    bool serves;                          // is ended when all others have ended and it waits for more
 };
 
 struct attach_run_options {
@@ -30,6 +31,7 @@ struct attach_run_options {
     bool every_poll;               // no fast-forward of loops of polls
     bool functional;               // without simulated time
     bool together;                 // all programs start at once; else as attach_node_main says
+    bool servers;                  // each program that waits for more when another one has ended serves
     bool any_cpu;                  // do not choose processors for simulator and programs
     bool adversarial;              // legal but unkind behaviour, drawn from the seed; not with functional
     uint64_t adversarial_seed;
@@ -68,7 +70,8 @@ struct attach_run_result {
     bool interrupted;                      // by a signal
     unsigned findings;                     // of checks
     unsigned outside;                      // of enum attach_run_outside; 0 without simulated time
-    int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell reports them: 128 plus the number of the signal
+    int statuses[ATTACH_RUN_PROGRAMS_MAX]; // as a shell reports them: 128 plus the number of the signal; of a server that was
+                                           // ended with the others 0
     uint64_t simulated_ps, events, rtl_cycles, calls, hash;
     char text[16384];
     char machine[16384]; // with the fingerprint: lines of YAML, two spaces before each; may be cut

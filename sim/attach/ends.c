@@ -185,8 +185,9 @@ void attach_ends_report(struct attach_server *server, bool all)
     char *text = server->result->ends;
     const size_t room = sizeof server->result->ends;
     for (const struct attach_process *p = server->processes; p != NULL && server->left; p = p->next) {
-        append(text, room, "%s's %s (process %d) was left waiting by the programs, and was ended\n",
-               server->scenario->nodes[p->node].name, p->name, (int)p->reach.pid);
+        append(text, room, "%s's %s (process %d) %s, and was ended\n", server->scenario->nodes[p->node].name, p->name,
+               (int)p->reach.pid,
+               p->program >= 0 ? "waited for more when the others had ended" : "was left waiting by the programs");
     }
     for (unsigned i = 0; i < server->ends.count; i++) {
         const struct attach_end *end = &server->ends.list[i];
@@ -194,6 +195,20 @@ void attach_ends_report(struct attach_server *server, bool all)
         if (all || killed) {
             end_report(server, end, text, room);
         }
+    }
+}
+
+void attach_servers_hint(const struct attach_server *server, char *text, size_t room)
+{
+    bool ended = false, waits = false;
+    for (uint32_t i = 0; i < server->launch.started; i++) {
+        ended = ended || (server->launch.pids[i] == 0 && server->result->statuses[i] == 0);
+        waits = waits || server->launch.pids[i] != 0;
+    }
+    if (ended && waits) {
+        append(text, room,
+               "%sprograms that serve others without end are ended with them by --servers, or ends: with-others",
+               text[0] != '\0' && text[strlen(text) - 1] != '\n' ? "\n" : "");
     }
 }
 

@@ -133,6 +133,7 @@ void attach_fingerprint_write(struct attach_server *server)
     add(server->result, "  kernel: \"%s\"\n  processor: \"%s\"\n", kernel.release, processor);
     add(server->result, "  cpuid: %s\n  counter: %s\n", faults ? "faults" : "does not fault",
         invariant ? "invariant" : "not invariant");
+    add(server->result, "  network: %s\n", server->network.own >= 0 ? "its own" : "the machine's");
     add(server->result, "  files:\n");
     if (server->loaded.count > 0) {
         qsort(server->loaded.list, server->loaded.count, sizeof *server->loaded.list, paths_compare);

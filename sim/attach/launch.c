@@ -139,6 +139,7 @@ __attribute__((noreturn)) static void child(const struct attach_server *server, 
     attach_timestamps_trap(false); // the dynamic linker reads the time stamp counter
     (void)setrlimit(RLIMIT_NOFILE, &server->launch.files);
     attach_processors_of_programs(server);
+    attach_network_enter(&server->network); // which undoes what is set for the parent's end
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent) { // the parent ended before the line above
         _exit(NOT_FOUND);
@@ -259,6 +260,7 @@ void attach_reap(struct attach_server *server, int program)
         server->result->statuses[program] =
             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
         server->launch.pids[program] = 0;
+        server->launch.ended_ps = sim_now_ps(server->sim);
     }
 }
 
@@ -369,7 +371,8 @@ void attach_kill_all(struct attach_server *server)
         pid_t pid = waitpid(-1, &status, 0);
         for (uint32_t i = 0; pid > 0 && i < server->options->program_count; i++) {
             if (server->launch.pids[i] == pid) {
-                server->result->statuses[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+                int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+                server->result->statuses[i] = server->left ? 0 : ended;
                 server->launch.pids[i] = 0;
             }
         }

@@ -61,11 +61,14 @@ static bool has_strangers(const struct attach_server *server)
 
 bool attach_programs_over(const struct attach_server *server)
 {
-    bool over = server->launch.started == server->options->program_count;
+    const struct attach_run_options *options = server->options;
+    bool over = server->launch.started == options->program_count, any = false;
     for (uint32_t i = 0; i < server->launch.started && over; i++) {
-        over = server->launch.pids[i] == 0;
+        bool ended = server->launch.pids[i] == 0;
+        over = ended || options->servers || options->programs[i].serves;
+        any = any || ended;
     }
-    return over;
+    return over && any;
 }
 
 // --- what a thread asks for -----------------------------------------------------------------------------------------
@@ -152,6 +155,7 @@ static void still_fail(struct attach_server *server, const char *who, uint64_t s
 {
     char waiters[sizeof server->result->text];
     attach_waiters_print(server, waiters, sizeof waiters);
+    attach_servers_hint(server, waiters, sizeof waiters);
     attach_fail(server,
                 "livelock: %sno program has made progress for %llu s of %s time; they poll for data that no peer will "
                 "send:\n%s",
@@ -223,6 +227,16 @@ static void still_note(struct attach_server *server, bool sleeps)
     }
 }
 
+// Programs whose key says that they serve: when the others have ended, they have a second for what they still do.
+static bool servers_late(const struct attach_server *server, uint64_t now_ps)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < server->launch.started && !server->options->servers; i++) {
+        any = any || (server->launch.pids[i] != 0 && server->options->programs[i].serves);
+    }
+    return any && now_ps > server->launch.ended_ps + 1000 * SIM_PS_PER_MS && attach_programs_over(server);
+}
+
 // Calls of any kind are progress only if simulated time moves: a program that asks for ever for what takes no time keeps
 // everybody else from going on. true: it has moved since the last call.
 static bool time_note(struct attach_thread *thread)
@@ -230,6 +244,9 @@ static bool time_note(struct attach_thread *thread)
     struct attach_server *server = thread->process->server;
     struct attach_still *still = &server->still;
     uint64_t now_ps = sim_now_ps(server->sim);
+    if (servers_late(server, now_ps) && !attach_stopped(server)) {
+        attach_leave(server);
+    }
     if (still->moved_ps != now_ps || still->moved_calls == 0) {
         still->moved_ps = now_ps;
         still->moved_calls = 1;

@@ -72,6 +72,8 @@ void attach_late_tell(struct attach_thread *thread); // at the thread's end, in 
 void attach_end_note(struct attach_process *process);
 void attach_start_failed(struct attach_server *server, uint32_t program, pid_t pid);
 void attach_ends_report(struct attach_server *server, bool all); // into the result
+// A run that got stuck: adds to the text what helps if those that wait are servers.
+void attach_servers_hint(const struct attach_server *server, char *text, size_t room);
 // Prints for the user what all threads wait for, where they are, and how their queues stand. Call it before
 // attach_fail, which ends everything.
 void attach_waiters_print(struct attach_server *server, char *text, size_t room);

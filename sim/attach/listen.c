@@ -1,6 +1,5 @@
 // Where programs attach: a socket in a directory that only the user can enter.
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,25 +10,9 @@
 
 enum { BACKLOG = 256 };
 
-// The nodes' addresses: from 127.77.N.1 on, with an N that no other run of the machine has taken. The abstract name
-// that holds N is released when its owner ends.
-static void network_take(struct attach_server *server)
-{
-    server->network.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    for (uint32_t number = 0; number < 256; number++) {
-        struct sockaddr_un name = {.sun_family = AF_UNIX};
-        int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "tcasim-network-%u", number);
-        server->network.address_base = 127u << 24 | 77u << 16 | number << 8 | 1u;
-        if (bind(server->network.fd, (const struct sockaddr *)&name,
-                 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) == 0) {
-            return;
-        }
-    }
-}
-
 bool attach_listen(struct attach_server *server)
 {
-    network_take(server);
+    attach_network_make(&server->network);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!attach_scratch_make(server)) {
         return false;
@@ -59,9 +42,7 @@ void attach_listen_end(struct attach_server *server)
     if (server->listener.fd >= 0) {
         close(server->listener.fd);
     }
-    if (server->network.fd >= 0) {
-        close(server->network.fd);
-    }
+    attach_network_end(&server->network);
     attach_scratch_remove(server);
 }
 

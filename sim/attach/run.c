@@ -77,6 +77,7 @@ static void outcome_describe(struct attach_server *server)
         snprintf(result->text, sizeof result->text, "%s", plat_machine_failure(server->machine));
     } else if (result->outcome == SIM_RUN_STUCK || result->outcome == SIM_RUN_TIME_LIMIT) {
         attach_waiters_print(server, result->text, sizeof result->text);
+        attach_servers_hint(server, result->text, sizeof result->text);
     } else if (result->outcome == SIM_RUN_DONE && plat_machine_live_packets(server->machine) != 0) {
         result->failed = true;
         snprintf(result->text, sizeof result->text, "%u packets were left over somewhere in the machine",
@@ -224,7 +225,7 @@ static enum sim_status scenario_run(const struct scn_scenario *scenario, const s
                                    .result = result,
                                    .listener = {.fd = -1},
                                    .scratch = {.alive = -1},
-                                   .network = {.fd = -1},
+                                   .network = {.own = -1, .users = -1, .fd = -1},
                                    .tokens = {.bells_fd = -1},
                                    .watches = -1};
     enum sim_status status = machine_create(&server);

@@ -37,14 +37,20 @@ struct attach_listener {
     unsigned early_count;
 };
 
+// network.c. Descriptors are -1 where there is none.
 struct attach_network {
-    int fd;                // reserves the addresses of the nodes
+    int own, users;        // namespaces: of the network, and of users where only a user's own may have one
+    int fd;                // reserves the addresses of the nodes on the machine's network
     uint32_t address_base; // of node 0, host byte order
 };
+void attach_network_make(struct attach_network *network);
+void attach_network_enter(const struct attach_network *network); // a child of the simulator, before it becomes a program
+void attach_network_end(struct attach_network *network);
 
 struct attach_launch {
     uint32_t started;                    // number of programs
     pid_t pids[ATTACH_RUN_PROGRAMS_MAX]; // of programs; 0: not started, or reaped
+    uint64_t ended_ps;                   // when one was reaped last
     sim_condition_t process_ended;
     sim_condition_t all_external;           // all wait for the outside, or another program was started
     unsigned node_processes[SCN_NODES_MAX]; // number of live ones

@@ -21,7 +21,7 @@ struct exec_options {
     const char *wall_limit, *out, *json, *ipc_trace, *junit;
     struct cli_observing_options observing;
     struct cli_seeds_options seeds;
-    bool every_poll, functional, together, any_cpu, gpu_mpi, update_baseline;
+    bool every_poll, functional, together, servers, any_cpu, gpu_mpi, update_baseline;
 };
 
 static const struct cli_option options[] = {
@@ -72,6 +72,9 @@ static const struct cli_option options[] = {
      offsetof(struct exec_options, functional)},
     {"together", NULL, "start all programs at once; the default starts each when the earlier ones wait",
      CLI_OPTION_FLAG, offsetof(struct exec_options, together)},
+    {"servers", NULL,
+     "end programs that wait for more when others have ended: servers that never end by themselves (key `ends`)",
+     CLI_OPTION_FLAG, offsetof(struct exec_options, servers)},
     {"wall-limit", "SECONDS",
      "limit on real time without an attach call, or with all programs waiting (default: 60; with --functional: none)",
      CLI_OPTION_TEXT, offsetof(struct exec_options, wall_limit)},
@@ -92,7 +95,7 @@ static const struct cli_syntax syntax = {
              "                   [--explain [SELECT] [--timeline FILE.json]]\n"
              "                   [--adversarial SEED | --seeds A..B [--jobs N]]\n"
              "                   [--ipc-trace FILE] [--every-poll] [--functional] [--together]\n"
-             "                   [--wall-limit SECONDS] [--gpu-mpi] [--any-cpu]\n"
+             "                   [--servers] [--wall-limit SECONDS] [--gpu-mpi] [--any-cpu]\n"
              "                   [--junit FILE.xml] [--update-baseline]",
     .doc =
         "Runs programs of this machine on the nodes of the scenario: first those of its key `programs`, then those\n"
@@ -335,6 +338,7 @@ static int scenario_run(const struct exec_options *given, const struct cli_list 
                                      .every_poll = given->every_poll,
                                      .functional = given->functional,
                                      .together = given->together,
+                                     .servers = given->servers,
                                      .any_cpu = given->any_cpu,
                                      .ipc_trace = given->ipc_trace};
     cli_paths_find(&paths);

@@ -90,6 +90,7 @@ bool cli_observing_end(struct cli_observing *observing, const char *directory)
     if (directory != NULL && observing->taken) {
         breakdown_remove(directory);
     }
+    cli_repeats_end(&observing->repeats);
     bool good = observing->breakdown == NULL || !observing->taken || explain_end(observing, directory);
     breakdown_destroy(observing->breakdown);
     free(observing->yaml);
@@ -106,8 +107,8 @@ void cli_observing_trace(struct cli_observing *observing, const struct sim_trace
 
 void cli_observing_diagnosis(struct cli_observing *observing, const char *line)
 {
-    cli_error("%s", line);
-    if (observing != NULL && strncmp(line, "check: ", 7) == 0) {
+    cli_repeats_print(&observing->repeats, line);
+    if (strncmp(line, "check: ", 7) == 0) {
         size_t used = strlen(observing->findings);
         snprintf(observing->findings + used, sizeof observing->findings - used, "%s\n", line);
     }

@@ -3,6 +3,7 @@
 
 #include "sim/attach/attach_run.h"
 #include "sim/cli/paths.h"
+#include "sim/cli/repeats.h"
 #include "sim/cli/trace.h"
 #include "sim/report/breakdown.h"
 #include "sim/report/junit.h"
@@ -20,6 +21,7 @@ struct cli_observing_options {
 struct cli_observing {
     const struct cli_observing_options *given;
     struct cli_trace trace;
+    struct cli_repeats repeats; // of diagnoses
     bool tracing;
     char *yaml; // the part of exec.yaml about verbs calls; NULL: none
     breakdown_t *breakdown;
@@ -39,7 +41,7 @@ bool cli_observing_begin(struct cli_observing *observing, const struct cli_obser
 bool cli_observing_end(struct cli_observing *observing, const char *directory);
 
 void cli_observing_trace(struct cli_observing *observing, const struct sim_trace_record *record);
-void cli_observing_diagnosis(struct cli_observing *observing, const char *line); // observing NULL: only printed
+void cli_observing_diagnosis(struct cli_observing *observing, const char *line);
 // Adds the findings of checks as a testcase; nothing if there were no checks.
 void cli_observing_judge(const struct cli_observing *observing, unsigned findings, junit_t *junit);
 void cli_observing_take(struct cli_observing *observing, observe_t *observe);

@@ -1,4 +1,4 @@
-#include "sim/cli/observing.h"
+#include "sim/cli/repeats.h"
 #include "sim/cli/printing.h"
 
 #include <signal.h>
@@ -19,6 +19,7 @@ struct printing {
     struct cli_programs programs;
     struct cli_captures captures; // of all programs except those whose output goes to a file of the scenario
     struct attach_run_result result;
+    struct cli_repeats repeats; // of diagnoses
 };
 
 bool cli_printing_is_asked(const struct scn_scenario *scenario)
@@ -139,8 +140,7 @@ static enum cli_exit output_take(struct printing *printing, uint32_t i, bool end
 
 static void diagnosis_take(void *ctx, const char *line)
 {
-    (void)ctx;
-    cli_observing_diagnosis(NULL, line);
+    cli_repeats_print(&((struct printing *)ctx)->repeats, line);
 }
 
 static void counter_take(void *ctx, const char *component, const struct sim_counter_desc *desc, uint64_t value)
@@ -182,6 +182,7 @@ static enum cli_exit programs_run(struct printing *printing, junit_t *junit)
     if (signal_number != 0) {
         (void)raise(signal_number); // with its previous action
     }
+    cli_repeats_end(&printing->repeats);
     int status = cli_programs_judge(job->path, &printing->programs, built, &printing->result);
     cli_programs_outside_print(&printing->result, "tcasim: another run may differ", stderr);
     report_set_programs(printing->report, "programs");

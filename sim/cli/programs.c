@@ -181,6 +181,7 @@ static bool outside_add(struct cli_programs *programs, const struct scn_scenario
     char **files = programs->files[index];
     programs->expected[index] = (int)outside->status;
     program->gpu_mpi = outside->gpu_mpi;
+    program->serves = outside->ends == SCN_ENDS_WITH_OTHERS;
     return (outside->env[0] == '\0' || environment_add(programs, scenario, outside->env)) &&
            file_add(scenario, outside->stdin_path, &files[0], &program->stdin_path) &&
            file_add(scenario, outside->stdout_path, &files[1], &program->stdout_path);

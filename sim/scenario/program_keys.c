@@ -7,6 +7,9 @@ static const struct scn_choice formats[] = {{"none", SCN_FORMAT_NONE},
                                             {"csv", SCN_FORMAT_CSV},
                                             {NULL, 0}};
 
+static const struct scn_choice ends[] = {
+    {"by-itself", SCN_ENDS_BY_ITSELF}, {"with-others", SCN_ENDS_WITH_OTHERS}, {NULL, 0}};
+
 static const struct scn_key parameter_keys[] = {
     {.name = "name",
      .unit = SCN_UNIT_TEXT,
@@ -95,6 +98,14 @@ static const struct scn_key outside_keys[] = {
      .max = 255,
      SCN_FIELD(struct scn_outside, status),
      .doc = "exit status with which the program must end"},
+    {.name = "ends",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = ends,
+     .fallback = "by-itself",
+     SCN_FIELD(struct scn_outside, ends),
+     .doc = "with-others: a server that never ends; when the other programs have ended, and it waits for more or a "
+            "second of "
+            "simulated time has passed, it is ended, and its status counts as 0"},
     {.name = "gpu_mpi",
      .unit = SCN_UNIT_BOOL,
      .fallback = "false",

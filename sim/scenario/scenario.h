@@ -337,6 +337,8 @@ struct scn_results {
     char columns[SCN_TEXT_MAX]; // instead of a format: a name for each number of a line
 };
 
+enum scn_ends { SCN_ENDS_BY_ITSELF, SCN_ENDS_WITH_OTHERS };
+
 // A program of this machine that runs on a node: `tcasim exec` shows its output, `tcasim run` makes results of it.
 // Texts are split into words as by a shell.
 #define SCN_OUTSIDES_MAX 64
@@ -349,6 +351,7 @@ struct scn_outside {
     char stdin_path[SCN_TEXT_MAX], stdout_path[SCN_TEXT_MAX]; // empty: those of tcasim
     uint64_t status;                                          // expected exit status
     bool gpu_mpi;                                             // its MPI takes device pointers
+    enum scn_ends ends;                                       // WITH_OTHERS: a server, see attach_program
     struct scn_results results;
 };
 

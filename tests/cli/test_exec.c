@@ -237,14 +237,62 @@ TEST(ExecCommand, EndsWithItsProgramsThoughTheyLeaveADaemon)
     process_fini(&process);
 }
 
+TEST(ExecCommand, EndsServersWithTheirClients)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --servers --on node0 perl_-MPOSIX_-e_pause --on node1 sh_-c_'exit_3'");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, " waited for more when the others had ended, and was ended");
+    process_fini(&process);
+}
+
+TEST(ExecCommand, EndsAProgramWithTheOthersIfItsKeySaysSo)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml",
+                       HARDWARE "programs:\n  - {node: node0, command: perl -MPOSIX -e pause, ends: with-others}\n"
+                                "  - {node: node1, command: sleep 5}\n");
+    process_run(&process, "exec f.yaml");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.errors, "node0's perl (process ");
+    EXPECT_CONTAINS(process.errors, ") waited for more when the others had ended, and was ended");
+    process_file_write(
+        &process, "g.yaml", // it never rests
+        HARDWARE "programs:\n  - {node: node0, command: \"sh -c 'while :; do sleep 0.1; done'\", ends: with-others}\n"
+                 "  - {node: node1, command: sleep 5}\n");
+    process_run(&process, "exec g.yaml");
+    EXPECT_EQ(process.status, 0);
+    process_fini(&process);
+}
+
+// The hint is there only if a program has ended well.
+TEST(ExecCommand, NamesTheOptionForServersWhereItMayHelp)
+{
+    static const char hint[] = "are ended with them by --servers, or ends: with-others";
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "f.yaml", HARDWARE);
+    process_run(&process, "exec f.yaml --on node0 perl_-MPOSIX_-e_pause --on node1 true");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_CONTAINS(process.errors, hint);
+    process_run(&process, "exec f.yaml --servers --on node0 perl_-MPOSIX_-e_pause");
+    EXPECT_EQ(process.status, 3);
+    EXPECT_TRUE(strstr(process.errors, hint) == NULL);
+    process_fini(&process);
+}
+
 TEST(ExecCommand, LeavesNoProgramBehindWhenItIsStopped)
 {
     struct process process;
     process_init(&process);
     process_file_write(&process, "f.yaml", HARDWARE);
     // A sleep would end at once, because its time is simulated.
-    process_run_stopped(
-        &process, "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'", SIGINT, "pid");
+    process_run_stopped(&process,
+                        "exec f.yaml --on node0 sh_-c_'perl_-MPOSIX_-e_pause&_echo_$!>pid;perl_-MPOSIX_-e_pause'",
+                        SIGINT, "pid");
     EXPECT_EQ(process.status, 130);
     char *text = process_file_read(&process, "pid");
     ASSERT_NOT_NULL(text);

@@ -43,9 +43,6 @@ static void while_running(void *arg, peach2_handle_t *board)
     EXPECT_EQ(tcaDescSetMemcpy(desc, other, 0, own, 0, CLUSTER_BYTES, 0, 0, 0), tcaSuccess);
     EXPECT_EQ(tcaDescSet(desc, 2), tcaSuccess);
     EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
-    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorBusy);
-    EXPECT_EQ(tcaDescSet(desc, 2), tcaErrorBusy);
-    EXPECT_EQ(tcaDescSet(desc, 1), tcaErrorBusy);
     EXPECT_EQ(tcaDescSetMemcpy(desc, other, 0, own, 0, 64, 0, 0, 0), tcaErrorBusy);
     EXPECT_EQ(tcaDescFree(desc), tcaErrorBusy);
     EXPECT_EQ(tcaFree(c->memory[0], tcaMemoryCPU), tcaErrorBusy);
@@ -87,6 +84,42 @@ static void frees_while_running(void *arg, peach2_handle_t *board)
 TEST(TcaDma, KeepsNoMemoryButThatItReadsOrWrites)
 {
     run_pair(frees_while_running);
+}
+
+// Each start takes as long as the DMA before it still runs, and none is lost: the receiver counts them.
+static void starts_in_a_row(void *arg, peach2_handle_t *board)
+{
+    enum { STARTS = 4 };
+    struct cluster *c = arg;
+    cluster_memory(c, board, 2);
+    tcaDesc *desc = tcaDescNew(), *other = tcaDescNew();
+    const tcaHandle *own = &c->handles[0], *far = &c->handles[1];
+    EXPECT_EQ(tcaDescSetMemcpy(desc, far, 0, own, 0, CLUSTER_BYTES, tcaDMANotifySelf, 0, 7), tcaSuccess);
+    EXPECT_EQ(tcaDescSetMemcpy(other, far, 0, own, 0, 64, tcaDMANotifySelf, 1, 8), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 2), tcaSuccess);
+    for (int i = 0; i < STARTS; i++) {
+        EXPECT_EQ(tcaDescSet(desc, 2), tcaSuccess); // also when nothing changed
+        EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+        EXPECT_EQ(tcaWaitDMARecvDesc(own, 0, 7), tcaSuccess);
+    }
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(desc, 1), tcaSuccess); // the descriptor runs on the other channel
+    EXPECT_EQ(tcaStartDMADesc(1), tcaSuccess);
+    EXPECT_EQ(tcaDescSet(other, 1), tcaSuccess); // another one runs on the channel
+    EXPECT_EQ(tcaSetTimeout(2000), tcaSuccess);  // 64 KB take 18 us
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaErrorTimeout);
+    EXPECT_CONTAINS(tcaLastMessage(), "tcaStartDMADesc: the DMA of channel 2 still runs after 2 us");
+    EXPECT_EQ(tcaDescSet(other, 2), tcaErrorTimeout);
+    EXPECT_EQ(tcaSetTimeout(0), tcaSuccess);
+    EXPECT_EQ(tcaStartDMADesc(2), tcaSuccess);
+    EXPECT_EQ(tcaWaitDMAC(2), tcaSuccess);
+    c->flag = true;
+}
+
+TEST(TcaDma, IsStartedAgainWhenTheLastOneHasEnded)
+{
+    run_pair(starts_in_a_row);
 }
 
 static void taken_channels(void *arg, peach2_handle_t *board)

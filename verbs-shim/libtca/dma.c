@@ -6,8 +6,8 @@
 #include "verbs-shim/libtca/internal.h"
 #include "verbs-shim/libtca/note.h"
 
-// How long to wait for a channel whose DMA seems to run before a call is refused: a notification at the end of its
-// chain arrives a little before the channel reports its end.
+// How long to wait for a channel whose DMA seems to run before a call that would take something from it is refused: a
+// notification at the end of its chain arrives a little before the channel reports its end.
 #define SETTLE_NS 1000ull
 
 static volatile uint64_t *status_word(const struct tca_context *context, unsigned channel)
@@ -60,7 +60,41 @@ static int channel_check(struct tca_context *context, const char *call, int chan
     return tcaSuccess;
 }
 
-static int channel_check_idle(struct tca_context *context, const char *call, int channel)
+const char *tca_duration_text(uint64_t ns, char text[TCA_DURATION_MAX])
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    unsigned unit = 0;
+    while (unit < 3 && ns % 1000 == 0) {
+        ns /= 1000;
+        unit++;
+    }
+    snprintf(text, TCA_DURATION_MAX, "%" PRIu64 " %s", ns, units[unit]);
+    return text;
+}
+
+// Waits until the channel's DMA has ended, if one runs.
+static int channel_await(struct tca_context *context, const char *call, unsigned channel)
+{
+    char text[TCA_DURATION_MAX];
+    struct tca_channel *state = &context->channels[channel];
+    if (state->running) {
+        unsigned dma_error = PEACH2_DMA_OK;
+        int status =
+            peach2_wait_status(context->board, status_word(context, channel), context->timeout_ns, NULL, &dma_error);
+        if (status == -ETIMEDOUT) {
+            return tca_refuse(
+                context, tcaErrorTimeout,
+                "%s: the DMA of channel %u still runs after %s: call again, or wait longer with tcaSetTimeout", call,
+                channel, tca_duration_text(context->timeout_ns, text));
+        }
+        channel_ended(state, status, dma_error);
+    }
+    return tcaSuccess;
+}
+
+// Of calls that give the channel work: programs start a chain as soon as a notification of the last one has come, while its
+// other copies are still made.
+static int channel_own(struct tca_context *context, const char *call, int channel)
 {
     int error = channel_check(context, call, channel);
     if (error == tcaSuccess && context->channels[channel].taken) {
@@ -68,11 +102,7 @@ static int channel_check_idle(struct tca_context *context, const char *call, int
                           "%s: TCA Verbs has channel %d for the queue pairs on tca0: use channel 0 or 1", call,
                           channel);
     }
-    if (error == tcaSuccess && tca_channel_is_running(context, (unsigned)channel)) {
-        return tca_refuse(context, tcaErrorBusy, "%s: the DMA of channel %d runs: call tcaWaitDMAC first", call,
-                          channel);
-    }
-    return error;
+    return error != tcaSuccess ? error : channel_await(context, call, (unsigned)channel);
 }
 
 // Memory may have been freed since the copies were added.
@@ -121,7 +151,10 @@ void tca_channel_give(struct tca_context *context, unsigned channel)
 
 int tca_desc_set(struct tca_context *context, const char *call, tcaDesc *desc, int channel)
 {
-    int error = channel_check_idle(context, call, channel);
+    int error = channel_own(context, call, channel);
+    for (unsigned other = 0; other < tcaChannels && error == tcaSuccess; other++) {
+        error = context->channels[other].desc == desc ? channel_await(context, call, other) : error;
+    }
     if (error == tcaSuccess) {
         error = tca_desc_check(context, call, desc);
     }
@@ -163,7 +196,7 @@ int tcaStartDMADesc(int channel)
 {
     struct tca_context *context = tca_context_current();
     uint64_t began_ps = tca_note_begin(context);
-    int error = channel_check_idle(context, "tcaStartDMADesc", channel);
+    int error = channel_own(context, "tcaStartDMADesc", channel);
     if (error == tcaSuccess) {
         error = failure_take(context, "tcaStartDMADesc", (unsigned)channel);
     }
@@ -189,39 +222,17 @@ int tcaStartDMADesc(int channel)
     return tcaSuccess;
 }
 
-const char *tca_duration_text(uint64_t ns, char text[TCA_DURATION_MAX])
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    unsigned unit = 0;
-    while (unit < 3 && ns % 1000 == 0) {
-        ns /= 1000;
-        unit++;
-    }
-    snprintf(text, TCA_DURATION_MAX, "%" PRIu64 " %s", ns, units[unit]);
-    return text;
-}
-
 int tcaWaitDMAC(int channel)
 {
-    char text[TCA_DURATION_MAX];
     struct tca_context *context = tca_context_current();
     uint64_t began_ps = tca_note_begin(context);
     int error = channel_check(context, "tcaWaitDMAC", channel);
     if (error != tcaSuccess) {
         return error;
     }
-    struct tca_channel *state = &context->channels[channel];
-    if (state->running) {
-        unsigned dma_error = PEACH2_DMA_OK;
-        int status = peach2_wait_status(context->board, status_word(context, (unsigned)channel), context->timeout_ns,
-                                        NULL, &dma_error);
-        if (status == -ETIMEDOUT) {
-            return tca_refuse(context, tcaErrorTimeout,
-                              "tcaWaitDMAC: the DMA of channel %d still runs after %s: wait again, or longer with "
-                              "tcaSetTimeout",
-                              channel, tca_duration_text(context->timeout_ns, text));
-        }
-        channel_ended(state, status, dma_error);
+    error = channel_await(context, "tcaWaitDMAC", (unsigned)channel);
+    if (error != tcaSuccess) {
+        return error;
     }
     tca_note_dma(context, began_ps, JOURNAL_TCA_WAIT, &(struct journal_dma){.channel = (uint32_t)channel});
     return failure_take(context, "tcaWaitDMAC", (unsigned)channel);

@@ -283,25 +283,29 @@ int tcaDescSetMemcpy2D(tcaDesc *desc, const tcaHandle *dst, size_t dst_offset, s
 // --- DMA -----------------------------------------------------------------------------------------------------------
 
 /// Sets the descriptor on a DMA channel; any number of times, also before each start. The first call after a change
-/// writes it to host or board memory; after that the call costs one register write, or none if it is already set. TCA
+/// writes it to host or board memory; after that the call costs one register write, or none if it is already set. While
+/// a DMA of the channel or of the descriptor runs, the call waits (tcaSetTimeout). TCA
 /// Verbs uses channels 2 and 3 once the process has made a queue pair on tca0, as long as it has tca0 open.
 /// @param desc stays the caller's; freeing it or adding a copy takes it off the channel
 /// @param channel 0 to tcaChannels - 1
 /// @retval tcaSuccess it is set
 /// @retval tcaErrorArgument not a descriptor of this process
 /// @retval tcaErrorChannel no such channel
-/// @retval tcaErrorBusy a DMA of the channel or of the descriptor runs, or TCA Verbs has the channel
+/// @retval tcaErrorBusy TCA Verbs has the channel
+/// @retval tcaErrorTimeout a DMA of the channel or of the descriptor still runs
 /// @retval tcaErrorNotSet the descriptor holds no copy
 /// @retval tcaErrorFreed memory of a copy was freed
 /// @retval tcaErrorBoardMemory the board's memory has no room for it
 /// @retval tcaErrorNoMemory no pinned memory for it
 /// @retval tcaErrorIO the driver refuses it
 int tcaDescSet(tcaDesc *desc, int channel);
-/// Starts the DMA that is set on a channel, and does not wait.
+/// Starts the DMA that is set on a channel, and does not wait for it. While the one that was started before runs, the call
+/// waits for that (tcaSetTimeout).
 /// @param channel 0 to tcaChannels - 1
 /// @retval tcaSuccess it is started
 /// @retval tcaErrorChannel no such channel
-/// @retval tcaErrorBusy the channel's DMA runs, or TCA Verbs has the channel
+/// @retval tcaErrorBusy TCA Verbs has the channel
+/// @retval tcaErrorTimeout the DMA that was started before still runs
 /// @retval tcaErrorNotSet nothing is set on it
 /// @retval tcaErrorFreed memory of a copy was freed
 /// @retval tcaErrorDMA the previous DMA failed, and no call reported it

@@ -102,6 +102,9 @@ uint64_t world_clock_read_ps(uintptr_t site, const struct attach_clock *clock, s
     if (run.reads <= WORLD_CLOCK_READS + 1 ||
         !attach_poll_clock(site, cost_ps, clock != NULL ? clock : &unknown, caller, &run.last_ps)) {
         run.last_ps = read_once(site, now_ps);
+    } else { // a poll: of those before it nothing is to be learned
+        run.reads = WORLD_CLOCK_READS + 2;
+        run.began_ps = run.last_ps;
     }
     run.calls = attach_calls();
     return run.last_ps;
@@ -185,9 +188,9 @@ uint64_t world_deadline_after_ms(int milliseconds)
 // The C library asks the kernel itself for these.
 clock_t clock(void)
 {
-    const struct timespec now = world_timed()
-                                    ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_SITE, NULL, NULL))
-                                    : (struct timespec){0};
+    const struct timespec now =
+        world_timed() ? world_clock_at(CLOCK_PROCESS_CPUTIME_ID, world_clock_read_ps(WORLD_SITE, NULL, NULL))
+                      : (struct timespec){0};
     return world_timed() ? now.tv_sec * CLOCKS_PER_SEC + now.tv_nsec / (1000000000 / CLOCKS_PER_SEC)
                          : WORLD_REAL(clock)();
 }
@@ -256,7 +259,8 @@ static void symbols_replace(uintptr_t base, const ElfW(Sym) * symbols, const cha
 {
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < sizeof replaced / sizeof replaced[0]; j++) {
-            if (strcmp(names + symbols[i].st_name, replaced[j].name) == 0 && symbols[i].st_size >= WORLD_CODE_JUMP_BYTES) {
+            if (strcmp(names + symbols[i].st_name, replaced[j].name) == 0 &&
+                symbols[i].st_size >= WORLD_CODE_JUMP_BYTES) {
                 world_code_jump((void *)(base + symbols[i].st_value), replaced[j].target);
             }
         }
