@@ -229,6 +229,15 @@ enum sim_status hca_cmd_query_device(hca_t *hca, struct hca_command *command)
     return SIM_OK;
 }
 
+bool hca_port_count(const hca_t *hca, struct hca_port_counts *counts_out)
+{
+    if (hca->port != NULL) {
+        *counts_out = (struct hca_port_counts){.sent = ib_end_sent(hca->port), .received = ib_end_received(hca->port)};
+        ib_end_troubles(hca->port, &counts_out->damaged, &counts_out->downs, &counts_out->stalls);
+    }
+    return hca->port != NULL;
+}
+
 enum sim_status hca_cmd_query_port(hca_t *hca, struct hca_command *command)
 {
     command->query_port = (struct hca_port_info){

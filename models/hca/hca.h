@@ -80,6 +80,12 @@ void hca_connect_port(hca_t *hca, ib_end_t *end, uint16_t lid);
 typedef void (*hca_gone_fn)(void *ctx, hca_t *hca);
 void hca_set_gone(hca_t *hca, hca_gone_fn gone, void *ctx);
 bool hca_is_gone(const hca_t *hca);
+// What the port has counted. false: it has no cable.
+struct hca_port_counts {
+    struct ib_traffic sent, received;
+    uint64_t damaged, downs, stalls; // packets that came with a wrong CRC; downs of the link; waits for credits
+};
+bool hca_port_count(const hca_t *hca, struct hca_port_counts *counts_out);
 
 // Called when a packet or completion is lost (loss.h). name: of the adapter.
 typedef void (*hca_lost_fn)(void *ctx, const char *name, const struct hca_loss *loss);

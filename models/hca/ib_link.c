@@ -55,6 +55,7 @@ struct ib_end {
     uint32_t flying_blocks; // reported, in flight to the peer
     sim_event_t flow_event;
     struct flow_stage stage; // of what leaves here
+    struct ib_traffic lost;  // of what has left here
     uint64_t counters[COUNTERS];
     char name[168];
 };
@@ -187,11 +188,41 @@ static void ready_run(void *ctx)
     }
 }
 
+static void traffic_add(struct ib_traffic *traffic, const ib_packet_t *packet)
+{
+    traffic->packets++;
+    traffic->bytes += ib_packet_data_bytes(packet);
+}
+
+struct ib_traffic ib_end_sent(const ib_end_t *end)
+{
+    uint64_t packets = end->counters[PACKETS];
+    return (struct ib_traffic){packets, end->counters[BYTES] - packets * IB_FRAME_BYTES};
+}
+
+struct ib_traffic ib_end_received(const ib_end_t *end)
+{
+    const ib_end_t *peer = &end->link->ends[1 - end->side];
+    struct ib_traffic received = ib_end_sent(peer), absent = peer->lost;
+    for (const ib_packet_t *packet = peer->flying.first; packet != NULL; packet = packet->next) {
+        traffic_add(&absent, packet);
+    }
+    return (struct ib_traffic){received.packets - absent.packets, received.bytes - absent.bytes};
+}
+
+void ib_end_troubles(const ib_end_t *end, uint64_t *damaged_out, uint64_t *downs_out, uint64_t *stalls_out)
+{
+    *damaged_out = end->counters[DAMAGED];
+    *downs_out = end->counters[DOWNS];
+    *stalls_out = end->counters[CREDIT_STALLS];
+}
+
 // A lost packet never used the receiver's buffer; the receiver learns of it from the sender's count (FCTBS, 7.9.4).
 static void arrive(ib_end_t *end, ib_packet_t *packet)
 {
     ib_end_t *peer = peer_of(end);
     if (packet->failed || packet->damaged) {
+        traffic_add(&end->lost, packet);
         peer->counters[DAMAGED] += packet->damaged;
         ib_end_release(peer, packet);
         ib_packet_give(end->link->pool, packet);
@@ -250,8 +281,10 @@ static void end_stop(ib_end_t *end)
     sim_event_cancel(end->link->sim, &end->arrive_event);
     sim_event_cancel(end->link->sim, &end->flow_event);
     while (end->flying.count > 0) {
+        ib_packet_t *packet = ib_queue_pop(&end->flying);
         end->counters[LOST]++;
-        ib_packet_give(end->link->pool, ib_queue_pop(&end->flying));
+        traffic_add(&end->lost, packet);
+        ib_packet_give(end->link->pool, packet);
     }
 }
 

@@ -74,4 +74,12 @@ ib_packet_t *ib_packet_share(ib_pool_t *pool, ib_packet_t *arrived);
 // Releases the packet and returns it to the pool. A shared packet is released when the last of its copies is done.
 void ib_packet_done(ib_pool_t *pool, ib_packet_t *packet);
 bool ib_end_is_up(const ib_end_t *end);
+// What has left here, and what has come, without what is still on the wire or was lost or damaged there. bytes: as the port
+// counters of the specification count them (volume 1, 16.1.3.5): without delimiters and the variant CRC.
+struct ib_traffic {
+    uint64_t packets, bytes;
+};
+struct ib_traffic ib_end_sent(const ib_end_t *end);
+struct ib_traffic ib_end_received(const ib_end_t *end);
+void ib_end_troubles(const ib_end_t *end, uint64_t *damaged_out, uint64_t *downs_out, uint64_t *stalls_out);
 const char *ib_end_name(const ib_end_t *end);

@@ -37,6 +37,8 @@ uint32_t ib_packet_wire_bytes(const ib_packet_t *packet)
     return bytes + ((packet->bytes + 3) & ~3u);
 }
 
+_Static_assert(VCRC_BYTES + DELIMITER_BYTES == IB_FRAME_BYTES, "what is around the data");
+
 uint32_t ib_packet_data_bytes(const ib_packet_t *packet)
 {
     return ib_packet_wire_bytes(packet) - VCRC_BYTES - DELIMITER_BYTES;

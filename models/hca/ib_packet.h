@@ -50,6 +50,8 @@ extern const uint16_t ib_opcode_flags[IB_OPCODE_MASK + 1]; // 0: no such opcode
 enum { IB_SYNDROME_ACK = 0x1f, IB_SYNDROME_RNR = 0x20, IB_SYNDROME_NAK = 0x60, IB_SYNDROME_KIND = 0x60 };
 enum ib_nak { IB_NAK_SEQUENCE, IB_NAK_INVALID_REQUEST, IB_NAK_REMOTE_ACCESS, IB_NAK_REMOTE_OPERATION };
 
+#define IB_FRAME_BYTES 4u // around each packet: delimiters and the variant CRC
+
 struct ib_end;
 
 typedef struct ib_packet {

@@ -34,6 +34,11 @@ struct attach_node_facts {
 };
 void attach_node_files_make(struct attach_tree *tree, const struct attach_node_facts *facts);
 
+// port_files.c: a device of /sys/class/infiniband. number: of the node in the sub-cluster, as its board has it.
+struct hca;
+void attach_hca_files_make(struct attach_tree *tree, struct hca *hca, const char *node);
+void attach_board_files_make(struct attach_tree *tree, uint32_t number, const char *node);
+
 // Memory of a node, in KiB, and how much of it is free.
 uint64_t attach_memory_kib(const struct scn_host *host);
 uint64_t attach_memory_free_kib(const struct scn_host *host);

@@ -27,15 +27,11 @@ static void device_make(struct attach_tree *tree, unsigned index)
 
 static void verbs_device_make(struct attach_tree *tree, unsigned index, const char *name)
 {
-    char verbs[64], class[64], port[80];
+    char verbs[64];
     snprintf(verbs, sizeof verbs, "/sys/class/infiniband_verbs/uverbs%u", index);
-    snprintf(class, sizeof class, "/sys/class/infiniband/%s", name);
-    snprintf(port, sizeof port, "%s/ports/1", class);
     device_make(tree, index);
     attach_tree_write(tree, verbs, "ibdev", "%s\n", name);
     attach_tree_write(tree, verbs, "abi_version", "1\n");
-    attach_tree_write(tree, class, "node_type", "1: CA\n");
-    attach_tree_write(tree, port, "link_layer", "InfiniBand\n");
 }
 
 // 128 bits that depend only on the node's name, as a UUID of version 4 (RFC 4122) or as 32 digits.
@@ -104,9 +100,12 @@ static void node_make(struct attach_tree *tree, const struct attach_server *serv
     // In the order of libibverbs' list (verbs-shim/dropin/devices.c).
     if (config->board.given) {
         verbs_device_make(tree, index++, "tca0");
+        attach_board_files_make(tree, node, config->name);
     }
-    if (plat_machine_backend(server->machine, node)->hca != NULL) {
+    hca_t *hca = plat_machine_backend(server->machine, node)->hca;
+    if (hca != NULL) {
         verbs_device_make(tree, index++, "ibsim0");
+        attach_hca_files_make(tree, hca, config->name);
     }
 }
 

@@ -280,7 +280,7 @@ TEST(ExecCommand, NamesTheOptionForServersWhereItMayHelp)
     EXPECT_CONTAINS(process.errors, hint);
     process_run(&process, "exec f.yaml --servers --on node0 perl_-MPOSIX_-e_pause");
     EXPECT_EQ(process.status, 3);
-    EXPECT_TRUE(strstr(process.errors, hint) == NULL);
+    EXPECT_LACKS(process.errors, hint);
     process_fini(&process);
 }
 

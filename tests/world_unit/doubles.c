@@ -50,6 +50,11 @@ uint32_t attach_id_real(uint32_t id)
     return id == DOUBLE_OTHER_ID ? DOUBLE_OTHER_REAL : id == ATTACH_ID_BASE ? DOUBLE_SIMULATOR_REAL : 0;
 }
 
+void attach_port_files(void)
+{
+    doubles.port_files++;
+}
+
 void world_asked(const char *what, const char *which)
 {
     (void)what, (void)which;

@@ -10,6 +10,7 @@ extern struct doubles {
     bool timed;
     unsigned asked; // number of queries to the simulator
     unsigned told;  // what the node has not
+    unsigned port_files; // times that they were written anew
 } doubles;
 
 // Timed mode, without queries so far.

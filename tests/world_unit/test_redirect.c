@@ -31,6 +31,16 @@ TEST(WorldPaths, OfDevicesAndOfTheMachinesIdentityAreThoseOfTheNode)
     EXPECT_STREQ(path_of("/etc/machine-id"), "/tmp/tcasim-Ab12cd/node0/etc/machine-id");
 }
 
+TEST(WorldPaths, OfPortsAreWrittenAnewFirst)
+{
+    node_set();
+    (void)path_of("/sys/class/infiniband/ibsim0/ports/1/counters/port_xmit_data");
+    EXPECT_EQ(doubles.port_files, 1u);
+    (void)path_of("/sys/class/infiniband/ibsim0/node_guid");
+    (void)path_of("/sys/class/net/eth0/ports/1");
+    EXPECT_EQ(doubles.port_files, 1u);
+}
+
 TEST(WorldPaths, AboutTheMachineAreThoseOfTheNode)
 {
     static const char *const paths[] = {"/sys",         "/sys/devices/system/cpu/online", "/proc/cpuinfo",

@@ -208,6 +208,13 @@ API void attach_late(uint64_t ps)
     }
 }
 
+API void attach_port_files(void)
+{
+    if (timed() && attach_slot_to_call() != NULL) {
+        (void)attach_request(port_files, NULL, 0);
+    }
+}
+
 API void attach_may_wake(void)
 {
     if (timed()) {

@@ -228,6 +228,8 @@ void attach_settle(void);
 // The thread did, or is about to do, something that may let another thread or process go on: it wrote to a descriptor,
 // closed one, released a lock, ended a child. Without this call, threads that wait OUTSIDE do not check again.
 void attach_may_wake(void);
+// The program is about to look at a port's files in /sys: they are written anew.
+void attach_port_files(void);
 // The same for a signal, which also wakes threads that wait only for ends of processes.
 void attach_may_interrupt(void);
 

@@ -6,8 +6,6 @@
 
 #include "verbs-shim/ibsim/ibsim_internal.h"
 
-#define VENDOR_ID    0x02c9  // of the modelled adapters; also the first bits of the GUID
-#define FIRMWARE     "1.0.0" // of the model
 #define DEFAULT_PKEY 0xffff
 #define GROUPS       8192 // as ibv_devinfo prints them for these adapters
 #define GROUP_QPS    248
@@ -25,12 +23,12 @@ static int query_device(void *device, struct ibverbs_device_info *info_out)
         return status;
     }
     *info_out = (struct ibverbs_device_info){
-        .attr = {.fw_ver = FIRMWARE,
+        .attr = {.fw_ver = HCA_FIRMWARE,
                  .node_guid = htobe64(port.guid - 1), // as on these adapters
                  .sys_image_guid = htobe64(port.guid + 2),
                  .max_mr_size = UINT64_MAX,
                  .page_size_cap = 4096,
-                 .vendor_id = VENDOR_ID,
+                 .vendor_id = HCA_VENDOR_ID,
                  .vendor_part_id = hca.part_id,
                  .max_qp = (int)hca.max_qp,
                  .max_qp_wr = (int)hca.max_qp_entries,

@@ -5,27 +5,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "verbs-shim/backend/tca0.h"
 #include "verbs-shim/libtca/board_memory.h"
 #include "verbs-shim/tca-verbs/internal.h"
 #include "verbs-shim/libtca/tca.h"
-
-// Locally administered; the node number makes it unique in the sub-cluster.
-#define GUID_BASE UINT64_C(0x0254434176000000)
-#define VENDOR_ID 0x025443 // the first 24 bits of the GUID
-// Site-local (IBA 4.1.1): another subnet than the InfiniBand of the same nodes, as MPI connects ports of one subnet.
-#define GID_PREFIX UINT64_C(0xfec0000000005443)
 
 #define REGIONS_MAX (1 << 24)
 
 static uint64_t guid_of(const struct tca_verbs_device *device)
 {
-    return htobe64(GUID_BASE + peach2_node(device->board) + 1);
+    return htobe64(TCA0_GUID_BASE + peach2_node(device->board) + 1);
 }
 
 union ibv_gid tcav_gid(uint32_t node)
 {
     return (union ibv_gid){
-        .global = {.subnet_prefix = htobe64(GID_PREFIX), .interface_id = htobe64(GUID_BASE + node + 1)}};
+        .global = {.subnet_prefix = htobe64(TCA0_GID_PREFIX), .interface_id = htobe64(TCA0_GUID_BASE + node + 1)}};
 }
 
 int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
@@ -33,12 +28,12 @@ int tcav_query_device(void *object, struct ibverbs_device_info *info_out)
     *info_out = (struct ibverbs_device_info){
         .attr =
             {
-                .fw_ver = "1.0",
+                .fw_ver = TCA0_FIRMWARE,
                 .node_guid = guid_of(object),
                 .sys_image_guid = guid_of(object),
                 .max_mr_size = UINT64_MAX,
                 .page_size_cap = 4096,
-                .vendor_id = VENDOR_ID,
+                .vendor_id = TCA0_VENDOR_ID,
                 .vendor_part_id = 2, // PEACH2
                 .max_qp = TCAV_QPS_MAX,
                 .max_qp_wr = TCAV_WRS_MAX,

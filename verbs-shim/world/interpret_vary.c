@@ -16,6 +16,11 @@ void interpret_vary_end(void)
     vary_now.on = false;
 }
 
+void interpret_vary_loose(void)
+{
+    vary_now.loose = true;
+}
+
 bool interpret_vary_is_on(void)
 {
     return vary_now.on;
@@ -212,8 +217,9 @@ vary_t vary_of_address(const operand_t *operand)
 bool vary_address_of(const state_t *state, const instruction_t *instruction, const operand_t *operand,
                      uint64_t *address_out)
 {
-    vary_now.failed = vary_now.failed || vary_of_address(operand).kind != INTERPRET_STEADY;
-    return !vary_now.failed && interpret_address(state, instruction, operand, address_out);
+    bool varies = vary_of_address(operand).kind != INTERPRET_STEADY;
+    vary_now.failed = vary_now.failed || (varies && !vary_now.loose);
+    return !varies && !vary_now.failed && interpret_address(state, instruction, operand, address_out);
 }
 
 uint64_t vary_bit_of(uint64_t address)

@@ -46,6 +46,8 @@ struct interpret_halves {
 // All values are steady, until interpret_vary_end.
 void interpret_vary_begin(void);
 void interpret_vary_end(void);
+// An address may depend on what varies: what is read there is ANY, and nothing is known to be written.
+void interpret_vary_loose(void);
 void interpret_vary_register(unsigned number, struct interpret_vary vary);
 // bytes of `vary`: 8, or 4 of one half.
 void interpret_vary_word(uint64_t address, unsigned half, struct interpret_vary vary);

@@ -36,7 +36,7 @@ struct vary_flags {
 };
 
 struct vary_now {
-    bool on, failed;
+    bool on, failed, loose;
     double iterations;
     vary_t registers[INTERPRET_REGISTERS];
     vary_t vectors[INTERPRET_REGISTERS]; // the lower half; STEADY or REAL

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "verbs-shim/world/world.h"
@@ -136,6 +137,30 @@ int fstatat(int folder, const char *restrict path, struct stat *restrict about, 
 {
     char buffer[WORLD_PATH_BYTES];
     return WORLD_REAL(fstatat)(folder, world_path_at(folder, path, buffer), about, flags);
+}
+
+ssize_t getxattr(const char *path, const char *name, void *value, size_t bytes)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(getxattr)(world_path(path, buffer), name, value, bytes);
+}
+
+ssize_t lgetxattr(const char *path, const char *name, void *value, size_t bytes)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(lgetxattr)(world_path(path, buffer), name, value, bytes);
+}
+
+ssize_t listxattr(const char *path, char *list, size_t bytes)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(listxattr)(world_path(path, buffer), list, bytes);
+}
+
+ssize_t llistxattr(const char *path, char *list, size_t bytes)
+{
+    char buffer[WORLD_PATH_BYTES];
+    return WORLD_REAL(llistxattr)(world_path(path, buffer), list, bytes);
 }
 
 ssize_t readlink(const char *restrict path, char *restrict target, size_t bytes)

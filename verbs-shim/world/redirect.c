@@ -9,7 +9,7 @@
 //
 // Leaves out: listing /dev/shm, /dev and /proc (opendir shows the machine's), paths that go through a link or "..", what
 // realpath and /proc/self/fd show, files of /proc about a process (its status, its descriptors) apart from control groups
-// and mounts, inotify, extended attributes, and system calls in a program's own machine code.
+// and mounts, inotify, setting extended attributes, and system calls in a program's own machine code.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,28 +64,27 @@ static const struct rule {
     enum owner owner;
     bool is_prefix; // names in the same folder may go on
     bool is_told;   // no node has it, and a program that asks for it needs it
-} rules[] = {
-    {"/sys", NODE, false, false},
-    {"/proc", NODE, false, false},
-    {"/proc/sysvipc", MACHINE, false, false},
-    {"/proc/sys/kernel/random", MACHINE, false, false},
-    {"/dev/infiniband", NODE, true, false},
-    {"/dev/dri", NODE, false, true},
-    {"/dev/nvidia", NODE, true, true},
-    {"/dev/kfd", NODE, false, false},
-    {"/dev/knem", NODE, false, false},
-    {"/dev/xpmem", NODE, false, false},
-    {"/dev/cpu", NODE, false, false},
-    {"/dev/hugepages", NODE, false, false},
-    {"/dev/disk", NODE, false, false},
-    {"/run/udev", NODE, false, false},
-    {"/etc/hosts", NODE, false, false},
-    {"/etc/resolv.conf", NODE, false, false},
-    {"/etc/nsswitch.conf", NODE, false, false},
-    {"/etc/host.conf", NODE, false, false},
-    {"/etc/gai.conf", NODE, false, false},
+} rules[] = {{"/sys", NODE, false, false},
+             {"/proc", NODE, false, false},
+             {"/proc/sysvipc", MACHINE, false, false},
+             {"/proc/sys/kernel/random", MACHINE, false, false},
+             {"/dev/infiniband", NODE, true, false},
+             {"/dev/dri", NODE, false, true},
+             {"/dev/nvidia", NODE, true, true},
+             {"/dev/kfd", NODE, false, false},
+             {"/dev/knem", NODE, false, false},
+             {"/dev/xpmem", NODE, false, false},
+             {"/dev/cpu", NODE, false, false},
+             {"/dev/hugepages", NODE, false, false},
+             {"/dev/disk", NODE, false, false},
+             {"/run/udev", NODE, false, false},
+             {"/etc/hosts", NODE, false, false},
+             {"/etc/resolv.conf", NODE, false, false},
+             {"/etc/nsswitch.conf", NODE, false, false},
+             {"/etc/host.conf", NODE, false, false},
+             {"/etc/gai.conf", NODE, false, false},
 #define FILE_OF_NODE(path, form) {path, NODE, false, false},
-    ATTACH_IDENTITY_FILES(FILE_OF_NODE)
+             ATTACH_IDENTITY_FILES(FILE_OF_NODE)
 #undef FILE_OF_NODE
 };
 
@@ -156,6 +155,10 @@ static const char *absolute_redirect(const char *path, char buffer[WORLD_PATH_BY
 {
     const char *root = getenv("TCASIM_SYSFS"), *own = root != NULL ? node_path(path) : NULL;
     if (own != NULL) {
+        if (strncmp(own, "/sys/class/infiniband/", strlen("/sys/class/infiniband/")) == 0 &&
+            strstr(own, "/ports/") != NULL) {
+            attach_port_files();
+        }
         const char *folder = own != path ? "/proc/self" : "";
         int bytes = snprintf(buffer, WORLD_PATH_BYTES, "%s%s%s", root, folder, own);
         return bytes > 0 && bytes < WORLD_PATH_BYTES ? buffer : path;

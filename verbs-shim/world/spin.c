@@ -12,7 +12,7 @@
 // iteration. The words are then computed from the registers; if the loop changes registers that its addresses use, it
 // is stepped once more.
 //
-// Leaves out: loops that write memory or use vector registers; those need a call in them.
+// Leaves out: loops that write memory (spin_loop.c) or use vector registers.
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -57,7 +57,7 @@ struct spin {
     uintptr_t closing;                     // address of the loop's jump backwards; 0: none seen
     struct reads reads;                    // so far
     struct attach_range ranges[READS_MAX]; // of the instructions in `reads`
-    greg_t at_jump[REGISTERS];               // at the last breakpoint
+    greg_t at_jump[REGISTERS];             // at the last breakpoint
     unsigned jump_calls;
 };
 
@@ -212,7 +212,11 @@ static bool note(const greg_t *registers)
 static void not_proved(greg_t *registers)
 {
     stop_stepping(registers, ATTACH_REAL_SPIN_LOOK_RARELY_US);
-    (void)world_spin_shared_begin();
+    if (world_spin_loop_begin(registers)) {
+        registers[REG_EFL] |= TRAP_FLAG;
+    } else {
+        (void)world_spin_shared_begin();
+    }
 }
 
 void world_spin_check_later(void)
@@ -270,6 +274,16 @@ static void breakpoint_step(greg_t *registers, const struct jump *jump)
     }
 }
 
+// On the way to where a loop waits (spin_loop.c).
+static bool loop_step(greg_t *registers)
+{
+    enum world_spin_seek seek = world_spin_loop_stepped(registers);
+    if (seek == WORLD_SPIN_OVER) {
+        stop_stepping(registers, ATTACH_REAL_SPIN_LOOK_US);
+    }
+    return seek != WORLD_SPIN_NONE;
+}
+
 static void on_trap(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -286,6 +300,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
         // the thread goes on
     } else if (spin.stepping) {
         step(registers);
+    } else if (info->si_code == TRAP_TRACE && loop_step(registers)) {
+        // the thread goes on
     } else if (info->si_code == TRAP_TRACE) {
         registers[REG_EFL] &= ~(greg_t)TRAP_FLAG; // of a thread that was created while its creator was stepped
     } else {
@@ -301,7 +317,8 @@ static void on_timer(int number, siginfo_t *info, void *context)
     (void)info;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned calls = attach_calls();
-    if (calls != spin.calls || attach_window_learns() || world_shared_busy() || world_lookahead_runs()) {
+    if (calls != spin.calls || attach_window_learns() || world_shared_busy() || world_lookahead_runs() ||
+        world_spin_loop_busy()) {
         spin.calls = calls;
         check_after(ATTACH_REAL_SPIN_LOOK_US);
         return;

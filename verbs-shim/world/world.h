@@ -163,6 +163,12 @@ void world_timers_forked(void);                          // in the child
 
 // --- memory that is polled without a call (spin.c) ------------------------------------------------------------------
 
+// Loops that write memory of their own (spin_loop.c). begin: the thread is in one that waits; it is to be stepped (TF) until
+// `stepped`, after each instruction, is OVER: it has waited. NONE: it is not stepped for this.
+bool world_spin_loop_begin(greg_t *registers);
+enum world_spin_seek { WORLD_SPIN_NONE, WORLD_SPIN_ON, WORLD_SPIN_OVER };
+enum world_spin_seek world_spin_loop_stepped(greg_t *registers);
+bool world_spin_loop_busy(void); // the thread is stepped there, or looked at
 void world_spin_start(void); // for the calling thread
 int world_spin_signal(void);
 void world_spin_check_later(void);

@@ -334,6 +334,9 @@ struct hca_group {
     uint16_t mlid;
 };
 
+#define HCA_VENDOR_ID 0x02c9u // of the modelled adapters; also the first bits of the GUID
+#define HCA_FIRMWARE  "1.0.0" // of the model
+
 struct hca_device_info {
     uint32_t max_qp, max_cq, max_srq, max_pd, max_mr;
     uint32_t max_qp_entries, max_cq_entries, max_srq_entries, max_segments, max_inline_bytes;

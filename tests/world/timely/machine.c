@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -173,6 +174,19 @@ static bool leads_away(const char *target, long bytes)
         return leads_away(target, __VA_ARGS__);                                                                        \
     }
 #define SYSTEM "/sys/devices/system"
+// The folder is there on every machine, and the node has none.
+#define ATTRIBUTE_ROW(name, ...)                                                                                       \
+    static long by_##name(struct timely_scene *scene)                                                                  \
+    {                                                                                                                  \
+        char value[TEXT_BYTES];                                                                                        \
+        (void)scene;                                                                                                   \
+        return name(__VA_ARGS__) < 0 ? -errno : 0;                                                                     \
+    }
+#define POWER "/sys/power"
+ATTRIBUTE_ROW(getxattr, POWER, "user.name", value, sizeof value)
+ATTRIBUTE_ROW(lgetxattr, POWER, "user.name", value, sizeof value)
+ATTRIBUTE_ROW(listxattr, POWER, value, sizeof value)
+ATTRIBUTE_ROW(llistxattr, POWER, value, sizeof value)
 LINK_ROW(readlink_chk, __readlink_chk(SYSTEM, target, sizeof target, sizeof target))
 LINK_ROW(readlinkat, readlinkat(AT_FDCWD, SYSTEM, target, sizeof target))
 LINK_ROW(readlinkat_chk, __readlinkat_chk(AT_FDCWD, SYSTEM, target, sizeof target, sizeof target))
@@ -447,6 +461,10 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "__readlink_chk", by_readlink_chk, TRUE),
     TIMELY_ROW(FUNCTION, "readlinkat", by_readlinkat, TRUE),
     TIMELY_ROW(FUNCTION, "__readlinkat_chk", by_readlinkat_chk, TRUE),
+    TIMELY_ROW(FUNCTION, "getxattr", by_getxattr, -ENOENT),
+    TIMELY_ROW(FUNCTION, "lgetxattr", by_lgetxattr, -ENOENT),
+    TIMELY_ROW(FUNCTION, "listxattr", by_listxattr, -ENOENT),
+    TIMELY_ROW(FUNCTION, "llistxattr", by_llistxattr, -ENOENT),
     TIMELY_ROW(FUNCTION, "__realpath_chk", by_realpath_chk, TRUE),
     TIMELY_ROW(FUNCTION, "canonicalize_file_name", by_canonicalize_file_name, TRUE),
     TIMELY_ROW(FUNCTION, "access", by_access, -ENOENT),
