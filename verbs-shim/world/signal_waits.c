@@ -19,11 +19,19 @@ static bool has_handler(int number)
            action.sa_handler != SIG_IGN;
 }
 
-// Is a signal with a handler pending that the mask would let through?
-static bool handler_due(const sigset_t *mask)
+// Of the program. The shim's own look at processor time (spin.c) is pending for an instant when that time is up.
+static sigset_t pending_now(void)
 {
     sigset_t pending;
     (void)sigpending(&pending);
+    (void)world_signal_mask(&pending, &pending);
+    return pending;
+}
+
+// Is a signal with a handler pending that the mask would let through?
+static bool handler_due(const sigset_t *mask)
+{
+    const sigset_t pending = pending_now();
     for (int number = 1; number < NSIG; number++) {
         if (sigismember(&pending, number) == 1 && sigismember(mask, number) == 0 && has_handler(number)) {
             return true;
@@ -35,9 +43,9 @@ static bool handler_due(const sigset_t *mask)
 // Signals without a handler have their default effect: they stop the process, end it, or do nothing.
 static void let_others_through(const sigset_t *mask)
 {
-    sigset_t pending, others, blocked;
+    const sigset_t pending = pending_now();
+    sigset_t others, blocked;
     bool any = false;
-    (void)sigpending(&pending);
     (void)sigfillset(&others);
     for (int number = 1; number < NSIG; number++) {
         if (sigismember(&pending, number) == 1 && sigismember(mask, number) == 0 && !has_handler(number)) {
@@ -96,8 +104,10 @@ long world_call_sigtimedwait(const long *a)
     bool at_once = timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0, in_time = true;
     uint64_t deadline_ps = world_deadline_after(timeout);
     unsigned interrupts = attach_interrupts();
+    sigset_t wanted = set_of(a[0]);
+    (void)world_signal_mask(&wanted, &wanted);
     long number;
-    while ((number = kernel_call(SYS_rt_sigtimedwait, a[0], a[1], (long)(uintptr_t)&now, a[3], 0, 0)) == -EAGAIN &&
+    while ((number = kernel_call(SYS_rt_sigtimedwait, (long)(uintptr_t)&wanted, a[1], (long)(uintptr_t)&now, a[3], 0, 0)) == -EAGAIN &&
            in_time && !at_once) {
         if (attach_interrupts() != interrupts) {
             return -EINTR;
