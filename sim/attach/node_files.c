@@ -18,18 +18,18 @@ enum { USED_PART = 16 };
 
 // --- writing --------------------------------------------------------------------------------------------------------
 
-// Makes all folders that contain the path.
+// Makes all folders that contain the path: mostly only the last one is missing.
 static bool folders_make(char *path)
 {
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        bool made = mkdir(path, 0700) == 0 || errno == EEXIST;
-        *slash = '/';
-        if (!made) {
-            return false;
-        }
+    char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path) {
+        return true;
     }
-    return true;
+    *slash = '\0';
+    bool made = mkdir(path, 0700) == 0 || errno == EEXIST ||
+                (errno == ENOENT && folders_make(path) && (mkdir(path, 0700) == 0 || errno == EEXIST));
+    *slash = '/';
+    return made;
 }
 
 void attach_tree_write(struct attach_tree *tree, const char *folder, const char *name, const char *format, ...)
@@ -126,8 +126,9 @@ static void stat_make(struct attach_tree *tree, unsigned cores)
     for (unsigned i = 0; i < cores; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "cpu%u 0 0 0 100000 0 0 0 0 0 0\n", i);
     }
-    attach_tree_write(tree, "/proc", "stat", "%sintr 0\nctxt 0\nbtime 1388533400\nprocesses 1\nprocs_running 1\n"
-                                             "procs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
+    attach_tree_write(tree, "/proc", "stat",
+                      "%sintr 0\nctxt 0\nbtime 1388533400\nprocesses 1\nprocs_running 1\n"
+                      "procs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
                       text);
 }
 
@@ -162,9 +163,9 @@ static void hosts_make(struct attach_tree *tree, const struct attach_node_facts 
     size_t used = (size_t)snprintf(text, sizeof text, "127.0.0.1\tlocalhost\n");
     for (uint32_t i = 0; i < facts->scenario->node_count; i++) {
         uint32_t address = facts->address_base + i;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%u.%u.%u.%u\t%s\n", address >> 24,
-                                 address >> 16 & 255, address >> 8 & 255, address & 255,
-                                 facts->scenario->nodes[i].name);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%u.%u.%u.%u\t%s\n", address >> 24, address >> 16 & 255,
+                             address >> 8 & 255, address & 255, facts->scenario->nodes[i].name);
     }
     attach_tree_write(tree, "/etc", "hosts", "%s", text);
 }
@@ -205,9 +206,10 @@ static const struct {
     {"/proc/self", "cpuset", "/\n"},
     {"/proc/self", "mounts",
      "/dev/root / ext4 rw 0 0\nproc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n"},
-    {"/proc/net", "dev", "Inter-|   Receive                                                |  Transmit\n"
-                         " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
-                         "fifo colls carrier compressed\n"},
+    {"/proc/net", "dev",
+     "Inter-|   Receive                                                |  Transmit\n"
+     " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
+     "fifo colls carrier compressed\n"},
     {"/proc/net", "route", "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"},
     {"/proc/net", "arp", "IP address       HW type     Flags       HW address            Mask     Device\n"},
     {"/proc/sys/kernel", "ostype", "Linux\n"},
@@ -255,8 +257,8 @@ static const struct {
 };
 
 // The node has none of these things: its links to devices of the bus are not shown.
-static const char *const empty[] = {"/sys/block", "/sys/class/block", "/sys/bus/pci/devices", "/sys/bus/pci/slots",
-                                    "/sys/class/drm", "/sys/fs/cgroup", "/sys/module", "/proc/driver"};
+static const char *const empty[] = {"/sys/block",     "/sys/class/block", "/sys/bus/pci/devices", "/sys/bus/pci/slots",
+                                    "/sys/class/drm", "/sys/fs/cgroup",   "/sys/module",          "/proc/driver"};
 
 void attach_node_files_make(struct attach_tree *tree, const struct attach_node_facts *facts)
 {

@@ -108,14 +108,23 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_b
     return in_time < left ? in_time : left;
 }
 
+// *oldest_out: if there are as many at this poll as are looked at, none of which is it, the oldest of them: a ring of
+// completions gives each wait another word to look at.
 static struct attach_known *loop_find(const struct attach_caller *caller, uint64_t key,
-                                      const struct attach_borders *borders, uint64_t *iterations_out)
+                                      const struct attach_borders *borders, uint64_t *iterations_out,
+                                      struct attach_known **oldest_out)
 {
+    enum { LATEST = 4 };
     uint64_t now_ps = *borders->now_ps + *borders->tail_ps;
-    for (unsigned i = 0; i < LOOPS; i++) {
-        struct attach_known *loop = &loops[i];
-        bool may = loop->ahead.count != 0 && loop->key == key && memcmp(&loop->caller, caller, sizeof *caller) == 0 &&
-                   (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
+    unsigned looked = 0;
+    *oldest_out = NULL;
+    for (unsigned i = 1; i <= LOOPS && looked < LATEST; i++) {
+        struct attach_known *loop = &loops[(loop_next - i) % LOOPS];
+        if (loop->ahead.count == 0 || loop->key != key || memcmp(&loop->caller, caller, sizeof *caller) != 0) {
+            continue;
+        }
+        *oldest_out = ++looked == LATEST ? loop : NULL;
+        bool may = (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
                    (!loop->timed || lookahead_time_is_known(borders));
         *iterations_out = may ? iterations_left(loop, borders, now_ps) : 0;
         if (*iterations_out != 0) {
@@ -136,10 +145,13 @@ static void word_add(struct attach_known *loop, const struct interpret_word *wor
     loop->words[at] = (struct attach_loop_word){word->address, 0, since->value, lookahead_mask(since->read)};
 }
 
-// NULL: threads are in all of them.
-static struct attach_known *loop_free(void)
+// NULL: threads are in all of them. preferred: NULL or one that is not needed any more.
+static struct attach_known *loop_free(struct attach_known *preferred)
 {
     struct attach_known *loop = NULL;
+    if (preferred != NULL && preferred->users == 0) {
+        return preferred;
+    }
     for (unsigned i = 0; i < LOOPS && (loop == NULL || loop->users != 0); i++) {
         loop = &loops[loop_next++ % LOOPS];
     }
@@ -186,6 +198,8 @@ static struct site {
     uint64_t told;                    // of how many polls the last search told
     unsigned unknown;
     bool at_end;              // the thread has just made all iterations of a loop that were known
+    unsigned lead;            // polls after which a loop began the last time; 0: it did not
+    struct backoff leads;     // of finding that out again
     struct backoff searches;  // of a search for a better cycle than the last one
     struct backoff aperiodic; // of looks that came to no cycle
     struct backoff vain;      // of looks that told nothing of use
@@ -277,6 +291,12 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         stands_for_itself(ahead, 1);
         return;
     }
+    static bool led; // the last look has led here
+    led = !led && site->lead != 0 && skips(&site->leads);
+    if (led) {
+        stands_for_itself(ahead, site->lead);
+        return;
+    }
     // A wait lasts as long again as it has.
     uint64_t polls = site->wanted > borders->waited ? site->wanted : borders->waited;
     const struct lookahead_wanted wanted = {polls, enough_polls(site, polls)};
@@ -297,7 +317,12 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
         return;
     }
     struct lookahead_candidate found;
-    lookahead_cycle(caller, key, borders, &wanted, ahead, known, &found);
+    if (lookahead_cycle(caller, key, borders, &wanted, ahead, known, &found)) {
+        site->lead = ahead->count;
+        backs_off(&site->leads, SEARCHES_MAX);
+    } else {
+        site->lead = site->leads.length = 0;
+    }
     searched(site, ahead, &found);
     bool unsteady = ahead->kind == ATTACH_AHEAD_REPEATS && !ahead->steady;
     if (unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN) {
@@ -322,7 +347,7 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
                  struct attach_ahead *ahead_out)
 {
     uint64_t iterations;
-    struct attach_known *known = loop_find(caller, key, borders, &iterations);
+    struct attach_known *oldest, *known = loop_find(caller, key, borders, &iterations, &oldest);
     if (known != NULL) {
         known->users++;
         known->given = iterations;
@@ -335,7 +360,7 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         stands_for_itself(ahead_out, 0);
         return;
     }
-    known = skips(&site->vain) ? NULL : loop_free();
+    known = skips(&site->vain) ? NULL : loop_free(oldest);
     if (known == NULL) {
         *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
         return;

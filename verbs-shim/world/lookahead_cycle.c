@@ -217,8 +217,11 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
         }
     }
     ahead->reason = run.reason;
-    bool repeats =
-        idle && passed_ps == run.period_ps && is_confirmed(&run, &before, known->counters, known->counter_count);
+    // Clocks that rise by less than was assumed bound no less. The thread's time itself has to rise by just that.
+    bool in_time =
+        passed_ps == run.period_ps || (passed_ps < run.period_ps && !interpret_was_read((uintptr_t)borders->now_ps));
+    bool repeats = idle && in_time && is_confirmed(&run, &before, known->counters, known->counter_count);
+    known->passed_ps = idle ? passed_ps : 0;
     uint64_t known_iterations = interpret_vary_iterations();
     uint64_t idle_iterations = lookahead_iterations(ahead, began_ps, UINT64_MAX, passed_ps);
     ahead->iterations = idle_iterations < known_iterations ? idle_iterations : known_iterations;
@@ -240,6 +243,7 @@ struct search {
     struct lookahead_run run;
     struct interpret_state beginning, base;
     unsigned lead;  // polls before the base
+    bool later;     // a loop begins at the base
     unsigned first; // polls of the first candidate; 0: none
     uint64_t began_ps, passed_ps;
     struct attach_ahead *ahead;
@@ -341,6 +345,7 @@ static bool begins_later(struct search *search)
     }
     search->ahead->kind = ATTACH_AHEAD_ENDS;
     search->ahead->count = search->lead;
+    search->later = true;
     return true;
 }
 
@@ -376,7 +381,7 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     }
 }
 
-void lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+bool lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                      const struct lookahead_wanted *wanted, struct attach_ahead *ahead, struct attach_known *known,
                      struct lookahead_candidate *candidate_out)
 {
@@ -389,6 +394,7 @@ void lookahead_cycle(const struct attach_caller *caller, uint64_t key, const str
         candidate_try(caller, borders, candidate_out, &repeating, known)) {
         *ahead = repeating;
     }
+    return one.later && ahead->kind == ATTACH_AHEAD_ENDS;
 }
 
 bool lookahead_cycle_again(const struct attach_caller *caller, const struct attach_borders *borders,
@@ -407,5 +413,12 @@ bool lookahead_cycle_again(const struct attach_caller *caller, const struct atta
             return false;
         }
     }
+    if (candidate_try(caller, borders, candidate, ahead, known)) {
+        return true;
+    }
+    if (known->passed_ps == 0 || known->passed_ps == candidate->period_ps) {
+        return false;
+    }
+    candidate->period_ps = known->passed_ps; // the same polls, which take another time
     return candidate_try(caller, borders, candidate, ahead, known);
 }

@@ -33,6 +33,7 @@ struct attach_known {
     bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
     bool alone;     // found while no other thread could see what it writes
+    uint64_t passed_ps; // of the last iteration that was interpreted with its counters; 0: not all its polls found nothing
     uint64_t given; // iterations, to the thread that entered it last
     unsigned users; // threads that are in it
 };
@@ -139,8 +140,9 @@ struct lookahead_wanted {
     uint64_t polls;  // it is of use to know so many
     uint64_t enough; // a cycle that tells of so many ends the search
 };
-// known: gets the counters, if it REPEATS. candidate_out: the cycle with counters that tells of most polls.
-void lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
+// known: gets the counters, if it REPEATS. candidate_out: the cycle with counters that tells of most polls. true: a loop begins
+// after ahead->count polls.
+bool lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                      const struct lookahead_wanted *wanted, struct attach_ahead *ahead, struct attach_known *known,
                      struct lookahead_candidate *candidate_out);
 // Does it repeat with the counters of an earlier time? false: ahead means nothing.
