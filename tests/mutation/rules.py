@@ -105,7 +105,7 @@ def passes(test, seconds, **environment):
 
 def asked_by(test):
     """(seconds, numbers) of a test without a change; None if it fails."""
-    with tempfile.NamedTemporaryFile() as notes:
+    with tempfile.NamedTemporaryFile(prefix="memfd:tcasim-") as notes:  # no memory that programs share (mappings.c)
         notes.truncate(BYTES)
         begin = time.monotonic()
         passed = passes(test, test.seconds, TCASIM_MUTANTS_ASKED=notes.name)
