@@ -96,9 +96,16 @@ static void own_make(struct attach_network *network)
     }
     close(done[0]);
     close(ready[1]);
-    if (child > 0 && read(ready[0], &made, 1) == 1 && made != MADE_NONE) {
+    ssize_t got = -1;
+    while (child > 0 && (got = read(ready[0], &made, 1)) < 0 && errno == EINTR) {
+    }
+    if (got == 1 && made != MADE_NONE) {
         network->users = made == MADE_WITH_USERS ? namespace_open(child, "user") : -1;
         network->own = made == MADE_NETWORK || network->users >= 0 ? namespace_open(child, "net") : -1;
+        if (network->own < 0 && network->users >= 0) {
+            close(network->users);
+            network->users = -1;
+        }
     }
     close(done[1]);
     close(ready[0]);

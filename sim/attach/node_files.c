@@ -1,6 +1,7 @@
 #include "sim/attach/node_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,6 +33,19 @@ static bool folders_make(char *path)
     return made;
 }
 
+// A program may have put something else there: a FIFO, a link.
+static FILE *file_open(const char *path)
+{
+    struct stat about;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    FILE *file = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) ? fdopen(fd, "w") : NULL;
+    if (file == NULL && fd >= 0) {
+        close(fd);
+        errno = EINVAL;
+    }
+    return file;
+}
+
 void attach_tree_write(struct attach_tree *tree, const char *folder, const char *name, const char *format, ...)
 {
     char path[PATH_BYTES];
@@ -40,9 +54,9 @@ void attach_tree_write(struct attach_tree *tree, const char *folder, const char 
         return;
     }
     snprintf(path, sizeof path, "%s%s/%s", tree->root, folder, name);
-    FILE *file = fopen(path, "we");
+    FILE *file = file_open(path);
     if (file == NULL && errno == ENOENT && folders_make(path)) {
-        file = fopen(path, "we");
+        file = file_open(path);
     }
     va_start(list, format);
     bool written = file != NULL && vfprintf(file, format, list) >= 0;

@@ -11,6 +11,7 @@ ib_send_lat -n 1000 "$@" >/dev/null || exit 1
 ports=/sys/class/infiniband/ibsim0/ports/1
 ls -l /sys/class/infiniband >/dev/null || echo "ls -l: $?"
 [ "$(echo /sys/class/infiniband/*)" = /sys/class/infiniband/ibsim0 ] || echo "glob: $(echo /sys/class/infiniband/*)"
+[ "$(cd $ports/counters && cat port_xmit_packets)" = 2000 ] || echo "relative: $(cd $ports/counters && cat port_xmit_packets)"
 [ "$(cd $ports && cat state)" = "4: ACTIVE" ] || echo "state: $(cd $ports && cat state)"
 for file in link_layer phys_state rate pkeys/0 gid_attrs/types/0; do echo "$file $(cat $ports/$file)"; done
 cat /sys/class/infiniband/ibsim0/hca_type

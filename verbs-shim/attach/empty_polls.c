@@ -221,6 +221,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     if (slot == NULL) {
         return ATTACH_WOKEN_OUTSIDE;
     }
+    attach_once_more_end();
     attach_loop_forget();
     (void)attach_window_possible(); // so that the simulator knows who shares memory
     unsigned what = (repeats ? (unsigned)ATTACH_POLL_REPEATS : 0) | (poll->clock ? (unsigned)ATTACH_POLL_CLOCK : 0);

@@ -170,9 +170,11 @@ static bool is_confirmed(const struct lookahead_run *run, const struct interpret
             for (unsigned c = 0; c < count; c++) {
                 counts = counts || (counters[c].address == words[i].address && counters[c].half == half);
             }
-            confirmed = confirmed &&
-                        (vary.kind == INTERPRET_STEADY || counts || lookahead_is_own(run->borders, words[i].address) ||
-                         !lookahead_is_input(&words[i], INTERPRET_BEGINNING, before->registers[INTERPRET_RSP]));
+            unsigned read = words[i].since[INTERPRET_BEGINNING].read >> 4 * half & (vary.bytes == 8 ? 0xff : 0xf);
+            confirmed =
+                confirmed && (vary.kind == INTERPRET_STEADY || counts || read == 0 ||
+                              lookahead_is_own(run->borders, words[i].address) ||
+                              !lookahead_is_input(&words[i], INTERPRET_BEGINNING, before->registers[INTERPRET_RSP]));
         }
     }
     for (unsigned i = 0; i < sizeof saved && confirmed; i++) {

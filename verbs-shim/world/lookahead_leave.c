@@ -151,15 +151,17 @@ static bool left_at(struct attach_known *loop, const struct attach_caller *calle
 // Words that have changed since the loop read them, and what they are now.
 enum { HELD_WORDS = 64 };
 static struct {
-    uint64_t address, now;
+    uint64_t address, now, mask; // mask: of the bytes that have changed; the thread may write others meanwhile
 } held[HELD_WORDS];
 static unsigned held_count;
 
 void lookahead_words_give_back(void)
 {
     while (held_count > 0) {
-        held_count--;
-        (void)interpret_poke(held[held_count].address, held[held_count].now);
+        uint64_t current, mask = held[--held_count].mask;
+        if (interpret_peek(held[held_count].address, &current)) {
+            (void)interpret_poke(held[held_count].address, (current & ~mask) | (held[held_count].now & mask));
+        }
     }
 }
 
@@ -168,9 +170,26 @@ static bool hold(uint64_t address, uint64_t now, uint64_t before)
     bool done = held_count < HELD_WORDS && interpret_poke(address, before);
     if (done) {
         held[held_count].address = address;
+        held[held_count].mask = changed_bytes(now, before);
         held[held_count++].now = now;
     }
     return done;
+}
+
+// Are the counters in this word where the loop has left them? Others may have counted as well. Takes them out of the mask.
+static bool counters_are_there(const struct attach_known *loop, const struct attach_loop_word *word, uint64_t now,
+                               uint64_t iterations, uint64_t *mask)
+{
+    bool there = true;
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->counters[i];
+        if (counter->address == word->address) {
+            uint64_t was = lookahead_counter_value(counter, word->value) + counter->step * iterations;
+            there = there && lookahead_counter_value(counter, now) == (counter->bytes == 8 ? was : (uint32_t)was);
+            *mask &= ~lookahead_counter_mask(counter);
+        }
+    }
+    return there;
 }
 
 // Memory is as the loop read it, after so many iterations. Counters are that already. No other thread runs until
@@ -180,14 +199,8 @@ static bool words_hold(struct attach_known *loop, uint64_t iterations)
     bool all = true;
     for (unsigned i = 0; i < loop->ahead.word_count && all; i++) {
         const struct attach_loop_word *word = &loop->words[i];
-        const struct lookahead_counter *counter = lookahead_counter_at(loop, word->address);
-        uint64_t now, mask = word->mask & ~(counter != NULL ? lookahead_counter_mask(counter) : 0);
-        all = interpret_peek(word->address, &now);
-        if (all && counter != NULL) { // others may have counted as well
-            uint64_t was = lookahead_counter_value(counter, word->value) + counter->step * iterations;
-            was = counter->bytes == 8 ? was : (uint32_t)was;
-            all = lookahead_counter_value(counter, now) == was;
-        }
+        uint64_t now, mask = word->mask;
+        all = interpret_peek(word->address, &now) && counters_are_there(loop, word, now, iterations, &mask);
         if (all && ((now ^ word->value) & mask) != 0) {
             all = hold(word->address, now, (now & ~mask) | (word->value & mask));
         }

@@ -9,7 +9,7 @@
 //
 // Leaves out: listing /dev/shm, /dev and /proc (opendir shows the machine's), paths that go through a link or "..", what
 // realpath and /proc/self/fd show, files of /proc about a process (its status, its descriptors) apart from control groups
-// and mounts, inotify, setting extended attributes, and system calls in a program's own machine code.
+// and mounts, inotify, setting extended attributes, counters of ports that are read again through an open descriptor, and system calls in a program's own machine code.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +189,9 @@ static size_t folder_of(int folder, char text[WORLD_PATH_BYTES])
         return 0;
     }
     text[bytes] = '\0';
+    if (strstr(text, "/sys/class/infiniband") != NULL && strstr(text, ".nodes/") != NULL) {
+        attach_port_files();
+    }
     static const char *const folders[] = {"/", "/proc", "/dev", "/etc", "/run"};
     bool may = strncmp(text, "/proc/", 6) == 0;
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {

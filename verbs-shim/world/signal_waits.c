@@ -10,6 +10,7 @@
 
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
+#include "verbs-shim/world/interpret.h"
 #include "verbs-shim/world/world.h"
 
 static bool has_handler(int number)
@@ -104,7 +105,11 @@ long world_call_sigtimedwait(const long *a)
     bool at_once = timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0, in_time = true;
     uint64_t deadline_ps = world_deadline_after(timeout);
     unsigned interrupts = attach_interrupts();
-    sigset_t wanted = set_of(a[0]);
+    uint64_t bits;
+    if (!interpret_peek((uint64_t)a[0], &bits)) {
+        return -EFAULT;
+    }
+    sigset_t wanted = set_of((long)(uintptr_t)&bits);
     (void)world_signal_mask(&wanted, &wanted);
     long number;
     while ((number = kernel_call(SYS_rt_sigtimedwait, (long)(uintptr_t)&wanted, a[1], (long)(uintptr_t)&now, a[3], 0, 0)) == -EAGAIN &&

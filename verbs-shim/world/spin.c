@@ -318,7 +318,7 @@ static void on_timer(int number, siginfo_t *info, void *context)
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned calls = attach_calls();
     if (calls != spin.calls || attach_window_learns() || world_shared_busy() || world_lookahead_runs() ||
-        world_spin_loop_busy()) {
+        world_spin_loop_busy(registers)) {
         spin.calls = calls;
         check_after(ATTACH_REAL_SPIN_LOOK_US);
         return;

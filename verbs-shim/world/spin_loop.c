@@ -9,15 +9,15 @@
 // The thread is stepped to the beginning of an iteration, where it holds no lock that an iteration takes and releases. It
 // sleeps there until another thread has run or a device has written, and the next iteration is interpreted.
 //
-// Leaves out: what the interpreter does (interpret.h). A loop that changes what it reads only through addresses that depend on
-// its counters, and ends by that, is taken for a wait.
+// Leaves out: what the interpreter does (interpret.h). A loop that changes what it reads through addresses that depend on its
+// counters, and ends by that, is taken for a wait if it does not do so in 20000 instructions.
 #include <string.h>
 
 #include "verbs-shim/world/interpret_internal.h"
 #include "verbs-shim/world/interpret_vary.h"
 #include "verbs-shim/world/world.h"
 
-enum { INSTRUCTIONS = 20000, HEADS = 64, VISITS = 3, BACKOFF_MAX = 63 };
+enum { INSTRUCTIONS = 20000, HEADS = 64, VISITS = 3, BACKOFF_MAX = 63, WRITTEN_BITS = 1 << 15, TRAP_FLAG = 0x100 };
 
 static const uint8_t places[INTERPRET_REGISTERS] = {
     [INTERPRET_RAX] = REG_RAX, [INTERPRET_RCX] = REG_RCX, [INTERPRET_RDX] = REG_RDX, [INTERPRET_RBX] = REG_RBX,
@@ -35,7 +35,8 @@ static __thread struct {
     struct head head;
     bool seeking, busy; // busy: what the thread does now is not the program's
     unsigned steps;
-    unsigned backoff, skip; // of searches in vain
+    unsigned backoff, skip;            // of searches in vain
+    uint8_t written[WRITTEN_BITS / 8]; // while the head was looked for: a bit of each word's address
 } spin;
 
 static struct interpret_state state_of(const greg_t *registers)
@@ -84,6 +85,36 @@ static void visit(struct head heads[HEADS], unsigned *next, const struct interpr
     heads[(*next)++ % HEADS] = (struct head){state->rip, state->registers[INTERPRET_RSP], 1};
 }
 
+static unsigned bit_of(uint64_t address)
+{
+    return (unsigned)(address / 8 * UINT64_C(0x9e3779b97f4a7c15) >> 40) % WRITTEN_BITS;
+}
+
+static void written_note(void)
+{
+    unsigned count;
+    const struct interpret_word *words = interpret_words(&count);
+    memset(spin.written, 0, sizeof spin.written);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned bit = bit_of(words[i].address);
+        spin.written[bit / 8] |= (uint8_t)(words[i].since[INTERPRET_BEGINNING].written != 0 ? 1u << bit % 8 : 0);
+    }
+}
+
+// The last iteration has read a word that it did not write, and others have written: it may be a matter of its counters.
+static bool reads_its_own(void)
+{
+    unsigned count;
+    const struct interpret_word *words = interpret_words(&count);
+    bool any = false;
+    for (unsigned i = 0; i < count && !any; i++) {
+        const struct interpret_since *since = &words[i].since[INTERPRET_BASE];
+        unsigned bit = bit_of(words[i].address);
+        any = since->read != 0 && since->written == 0 && (spin.written[bit / 8] >> bit % 8 & 1) != 0;
+    }
+    return any;
+}
+
 // The target of a jump backwards to which the program comes again and again, with the stack highest. false: none.
 static bool head_find(struct interpret_state state, struct head *head_out)
 {
@@ -99,6 +130,7 @@ static bool head_find(struct interpret_state state, struct head *head_out)
             visit(heads, &next, &state);
         }
     }
+    written_note();
     *head_out = (struct head){0};
     for (unsigned i = 0; i < HEADS; i++) {
         bool higher = heads[i].rsp > head_out->rsp;
@@ -142,11 +174,15 @@ static void own_forget(const struct interpret_state *before, const struct interp
 static bool goes_on(const struct interpret_state *at_head, const struct head *head)
 {
     struct interpret_state state = *at_head;
+    state.flags_known = false; // of the iteration before: no branch may depend on them
+    state.vectors_known = 0;
     interpret_rebase();
-    if (!iterate(&state, head)) {
+    if (!iterate(&state, head) || reads_its_own()) {
         return false;
     }
     own_forget(at_head, &state);
+    state.flags_known = false;
+    state.vectors_known = 0;
     bool same_way = iterate(&state, head);
     interpret_vary_end();
     return same_way;
@@ -185,8 +221,10 @@ static void wait(const greg_t *registers)
     } while (attach_interrupts() == interrupts && goes_on(&state, &spin.head));
 }
 
-bool world_spin_loop_busy(void)
+// A handler of the program may have left the way to the head by a jump.
+bool world_spin_loop_busy(const greg_t *registers)
 {
+    spin.seeking = spin.seeking && (spin.busy || (registers[REG_EFL] & TRAP_FLAG) != 0);
     return spin.seeking || spin.busy;
 }
 

@@ -168,7 +168,7 @@ void world_timers_forked(void);                          // in the child
 bool world_spin_loop_begin(greg_t *registers);
 enum world_spin_seek { WORLD_SPIN_NONE, WORLD_SPIN_ON, WORLD_SPIN_OVER };
 enum world_spin_seek world_spin_loop_stepped(greg_t *registers);
-bool world_spin_loop_busy(void); // the thread is stepped there, or looked at
+bool world_spin_loop_busy(const greg_t *registers); // the thread is stepped there, or looked at
 void world_spin_start(void); // for the calling thread
 int world_spin_signal(void);
 void world_spin_check_later(void);
