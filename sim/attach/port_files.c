@@ -29,14 +29,19 @@ static void number_text(uint64_t number, char text[24])
              (unsigned)(number >> 16 & 0xffff), (unsigned)(number & 0xffff));
 }
 
-// As libibverbs tells of it (verbs-shim/ibsim/device.c): the code of a lane's speed.
 static const char *rate_text(uint64_t rate_mbps)
 {
-    uint64_t lane_mbps = rate_mbps / 4;
-    return lane_mbps >= 13000  ? "56 Gb/sec (4X FDR)"
-           : lane_mbps >= 8000 ? "40 Gb/sec (4X QDR)"
-           : lane_mbps >= 4000 ? "20 Gb/sec (4X DDR)"
-                               : "10 Gb/sec (4X SDR)";
+    switch (hca_speed_of(rate_mbps)) {
+    case HCA_SPEED_FDR:
+        return "56 Gb/sec (4X FDR)";
+    case HCA_SPEED_QDR:
+        return "40 Gb/sec (4X QDR)";
+    case HCA_SPEED_DDR:
+        return "20 Gb/sec (4X DDR)";
+    case HCA_SPEED_SDR:
+        break;
+    }
+    return "10 Gb/sec (4X SDR)";
 }
 
 static void state_write(struct attach_tree *tree, const char *folder, const struct port *port)

@@ -70,13 +70,6 @@ static enum ibv_mtu mtu_code(uint32_t bytes)
     return mtu;
 }
 
-// PortInfo's code for the rate of one of four lanes (IBA 14.2.5.6): SDR, DDR, QDR; FDR as in later revisions.
-static uint8_t speed_code(uint64_t rate_mbps)
-{
-    uint64_t lane_mbps = rate_mbps / 4;
-    return lane_mbps >= 13000 ? 16 : lane_mbps >= 8000 ? 4 : lane_mbps >= 4000 ? 2 : 1;
-}
-
 static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_out)
 {
     const struct backend *backend = device;
@@ -97,7 +90,7 @@ static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_
         .pkey_tbl_len = 1,
         .lid = port.lid,
         .active_width = 2, // 4x
-        .active_speed = speed_code(port.rate_mbps),
+        .active_speed = hca_speed_of(port.rate_mbps),
         .phys_state = port.active ? 5 : 2, // IBA 14.2.5.6: LinkUp, Polling
         .link_layer = IBV_LINK_LAYER_INFINIBAND,
     };

@@ -44,11 +44,13 @@ static unsigned bit_of(ZydisRegister name)
                : 0;
 }
 
+const unsigned char world_register_places[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+                                                 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                                 REG_R12, REG_R13, REG_R14, REG_R15};
+
 static uintptr_t value_of(const greg_t *registers, ZydisRegister name)
 {
-    static const unsigned char indices[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                              REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    return name == ZYDIS_REGISTER_NONE ? 0 : (uintptr_t)registers[indices[ZydisRegisterGetId(name) % 16]];
+    return name == ZYDIS_REGISTER_NONE ? 0 : (uintptr_t)registers[world_register_places[ZydisRegisterGetId(name) % 16]];
 }
 
 // --- operands -------------------------------------------------------------------------------------------------------
@@ -97,8 +99,9 @@ unsigned world_instruction_bytes(const unsigned char *code)
 {
     ZydisDecoder decoder;
     ZydisDecodedInstruction decoded;
-    bool known = ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
-                 ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, ZYDIS_MAX_INSTRUCTION_LENGTH, &decoded));
+    bool known =
+        ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+        ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, ZYDIS_MAX_INSTRUCTION_LENGTH, &decoded));
     return known ? decoded.length : 0;
 }
 

@@ -14,6 +14,8 @@ struct world_instruction {
     unsigned address_registers, written_registers;
 };
 
+extern const unsigned char world_register_places[16]; // in a greg_t array, by a register's number in instructions
+
 // registers: before it. false: unknown.
 bool world_instruction_decode(const unsigned char *code, const greg_t *registers,
                               struct world_instruction *instruction_out);

@@ -321,7 +321,7 @@ static bool poll_next(struct search *search, uint64_t wanted, struct attach_ahea
 }
 
 // Nothing has changed since the beginning: what was interpreted repeats.
-static bool repeats(struct search *search)
+static void repeats(struct search *search)
 {
     struct attach_ahead *ahead = search->ahead;
     ahead->kind = ATTACH_AHEAD_REPEATS;
@@ -329,7 +329,6 @@ static bool repeats(struct search *search)
     search->known->counter_count = 0;
     search->known->timed = false;
     search->known->asked = search->run.asked;
-    return true;
 }
 
 // Nothing has changed since the base, or, if no loop is known yet, counters and clocks alone: one may begin there.
@@ -371,8 +370,11 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
                             : UINT32_MAX;
         bool may = candidate.counter_count <= LOOKAHEAD_COUNTERS;
         bool steady = candidate.counter_count == 0 && !lookahead_reads_clocks(&search->run);
-        if ((steady && repeats(search)) || (may && candidate_tells(search, caller, &candidate, wanted->enough)) ||
-            begins_later(search)) {
+        if (steady) {
+            repeats(search);
+            return;
+        }
+        if ((may && candidate_tells(search, caller, &candidate, wanted->enough)) || begins_later(search)) {
             return;
         }
         if ((ahead->count & (ahead->count - 1)) == 0) {
@@ -410,7 +412,7 @@ bool lookahead_cycle_again(const struct attach_caller *caller, const struct atta
         if (counter->address == 0) {
             counter->first = registers[counter->number];
         } else if (interpret_peek(counter->address, &word)) {
-            counter->first = counter->bytes == 8 ? word : (uint32_t)(word >> 32 * counter->half);
+            counter->first = lookahead_counter_value(counter, word);
         } else {
             return false;
         }

@@ -1,8 +1,8 @@
 // Loops without any call that write memory of their own: progress engines that take locks and count (UCX's, while no peer has
 // connected). spin.c finds those that only read.
 //
-// From where the thread is, its instructions are interpreted until they come to the same place of the outermost loop again and again. What an
-// iteration leaves changed is the loop's own: counters, and registers that hold some. Once more it is interpreted with these
+// From where the thread is, its instructions are interpreted until they come to the same place of the outermost loop again
+// and again. What an iteration leaves changed is the loop's own: counters, and registers that hold some. Once more it is interpreted with these
 // unknown. If no branch depends on them, the loop goes on until somebody else writes memory that it reads: then it waits. An
 // address may depend on them (a ring of counters). A loop that ends by its own counting has such a branch, and computes.
 //
@@ -13,17 +13,13 @@
 // counters, and ends by that, is taken for a wait if it does not do so in 20000 instructions.
 #include <string.h>
 
+#include "verbs-shim/world/instruction.h"
 #include "verbs-shim/world/interpret_internal.h"
 #include "verbs-shim/world/interpret_vary.h"
+#include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
 enum { INSTRUCTIONS = 20000, HEADS = 64, VISITS = 3, BACKOFF_MAX = 63, WRITTEN_BITS = 1 << 15, TRAP_FLAG = 0x100 };
-
-static const uint8_t places[INTERPRET_REGISTERS] = {
-    [INTERPRET_RAX] = REG_RAX, [INTERPRET_RCX] = REG_RCX, [INTERPRET_RDX] = REG_RDX, [INTERPRET_RBX] = REG_RBX,
-    [INTERPRET_RSP] = REG_RSP, [INTERPRET_RBP] = REG_RBP, [INTERPRET_RSI] = REG_RSI, [INTERPRET_RDI] = REG_RDI,
-    [INTERPRET_R8] = REG_R8,   [INTERPRET_R9] = REG_R9,   [INTERPRET_R10] = REG_R10, [INTERPRET_R11] = REG_R11,
-    [INTERPRET_R12] = REG_R12, [INTERPRET_R13] = REG_R13, [INTERPRET_R14] = REG_R14, [INTERPRET_R15] = REG_R15};
 
 // Where an iteration begins.
 struct head {
@@ -46,7 +42,7 @@ static struct interpret_state state_of(const greg_t *registers)
                                     .known = UINT16_MAX,
                                     .flags_known = true};
     for (unsigned i = 0; i < INTERPRET_REGISTERS; i++) {
-        state.registers[i] = (uint64_t)registers[places[i]];
+        state.registers[i] = (uint64_t)registers[world_register_places[i]];
     }
     return state;
 }
@@ -139,15 +135,6 @@ static bool head_find(struct interpret_state state, struct head *head_out)
     return head_out->visits != 0;
 }
 
-static uint64_t bytes_of(uint8_t bits)
-{
-    uint64_t mask = 0;
-    for (unsigned i = 0; i < 8; i++) {
-        mask |= (bits >> i & 1) != 0 ? UINT64_C(0xff) << 8 * i : 0;
-    }
-    return mask;
-}
-
 // What the last iteration has changed is not known in the next one.
 static void own_forget(const struct interpret_state *before, const struct interpret_state *after)
 {
@@ -163,7 +150,7 @@ static void own_forget(const struct interpret_state *before, const struct interp
     }
     for (unsigned i = 0; i < count; i++) {
         const struct interpret_since *since = &words[i].since[INTERPRET_BASE];
-        if (((words[i].now ^ since->value) & bytes_of(since->written)) != 0) {
+        if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0) {
             interpret_vary_word(words[i].address, 0, any);
             interpret_vary_word(words[i].address, 1, any);
         }

@@ -353,6 +353,16 @@ struct hca_port_info {
     uint32_t max_mtu_bytes, active_mtu_bytes;
     uint64_t rate_mbps; // of data, without line coding
 };
+// PortInfo's code for the rate of one of four lanes (IBA 14.2.5.6): SDR, DDR, QDR; FDR as in later revisions.
+enum hca_speed { HCA_SPEED_SDR = 1, HCA_SPEED_DDR = 2, HCA_SPEED_QDR = 4, HCA_SPEED_FDR = 16 };
+static inline enum hca_speed hca_speed_of(uint64_t rate_mbps)
+{
+    uint64_t lane_mbps = rate_mbps / 4;
+    return lane_mbps >= 13000  ? HCA_SPEED_FDR
+           : lane_mbps >= 8000 ? HCA_SPEED_QDR
+           : lane_mbps >= 4000 ? HCA_SPEED_DDR
+                               : HCA_SPEED_SDR;
+}
 struct hca_no_operand {
     uint8_t unused;
 };
