@@ -27,6 +27,7 @@ struct attach_known {
     uint64_t key;
     struct attach_ahead ahead; // count 0: no loop
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
+    uint64_t steady[ATTACH_LOOP_WORDS]; // bits of the words that are as they were: no counter, no state of a poll
     struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
     unsigned counter_count;
     bool asked; // it asks the kernel, and is known until somebody may have changed an answer
@@ -38,8 +39,17 @@ struct attach_known {
     unsigned users; // threads that are in it
 };
 
-// --- lookahead.c ------------------------------------------------------------------------------------------------------------
+// --- lookahead_known.c ------------------------------------------------------------------------------------------------------
 
+// The loop that is known here, for *iterations_out; NULL: none is.
+struct attach_known *lookahead_known_find(const struct attach_caller *caller, uint64_t key,
+                                          const struct attach_borders *borders, uint64_t *iterations_out);
+// One that is known no longer: the oldest one, or of this poll if there are many. NULL: threads are in all of them.
+struct attach_known *lookahead_known_free(uint64_t key);
+// It was found, and its counters are there. false: it reads too many words.
+bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
+                          const struct attach_ahead *ahead, const struct attach_borders *borders);
+void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out);
 const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address); // NULL: none
 uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word); // in that word of 8 bytes
 uint64_t lookahead_counter_mask(const struct lookahead_counter *counter);                 // its bits there

@@ -1,0 +1,237 @@
+// The loops of polls that a process has found. If all that a loop reads is as it was, it does the same again. A program
+// comes to one poll with loops that differ: it polls other words, or is at another place of a cycle that goes over several
+// polls, as the values of its counters tell. So several are remembered of each poll.
+#include <string.h>
+
+#include "verbs-shim/world/lookahead_internal.h"
+#include "verbs-shim/world/world.h"
+
+enum { LOOPS = 128, OF_A_POLL = 16 };
+
+// One thread of the process runs at a time.
+static struct attach_known loops[LOOPS];
+static struct {
+    uint64_t key, used; // used: when, in looks; 0: never
+    unsigned differed;  // the word of the loop that differed the last time
+} notes[LOOPS];
+static uint64_t looks;
+
+// --- is it as it was? -----------------------------------------------------------------------------------------------------
+
+const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address)
+{
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        if (loop->counters[i].address == address) {
+            return &loop->counters[i];
+        }
+    }
+    return NULL;
+}
+
+uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word)
+{
+    return counter->bytes == 8 ? word : (uint32_t)(word >> 32 * counter->half);
+}
+
+uint64_t lookahead_counter_mask(const struct lookahead_counter *counter)
+{
+    return counter->bytes == 8 ? UINT64_MAX : (uint64_t)UINT32_MAX << 32 * counter->half;
+}
+
+// How many iterations the loop has made since it was found, as this counter shows; UINT64_MAX: it is not known there.
+static uint64_t counter_iterations(const struct lookahead_counter *counter, uint64_t value)
+{
+    uint64_t since = value - counter->first;
+    since = counter->bytes == 8 ? since : (uint64_t)(int32_t)since;
+    int64_t step = (int64_t)counter->step, distance = (int64_t)since;
+    return distance % step == 0 && distance / step >= 0 ? (uint64_t)(distance / step) : UINT64_MAX;
+}
+
+// All counters have moved by the same iterations, *passed_out: what is known of a loop may be known of their differences.
+// Registers are those of the caller, and have not moved.
+static bool counters_moved(const struct attach_known *loop, uint64_t *passed_out)
+{
+    *passed_out = 0;
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->counters[i];
+        uint64_t word, passed = 0;
+        if (counter->address != 0) {
+            if (!interpret_peek(counter->address, &word)) { // the program may have unmapped it
+                return false;
+            }
+            passed = counter_iterations(counter, lookahead_counter_value(counter, word));
+        }
+        if (i != 0 && passed != *passed_out) {
+            return false;
+        }
+        *passed_out = passed;
+    }
+    return *passed_out < loop->ahead.iterations;
+}
+
+static bool word_same(struct attach_known *loop, unsigned i)
+{
+    uint64_t now;
+    bool same = interpret_peek(loop->words[i].address, &now) && ((now ^ loop->words[i].value) & loop->steady[i]) == 0;
+    loop->words[i].value = same ? now : loop->words[i].value;
+    return same;
+}
+
+// The words are as they were; counters and states of polls are read anew. *differed: the word that is looked at first.
+static bool words_same(struct attach_known *loop, unsigned *differed)
+{
+    bool same = *differed >= loop->ahead.word_count || word_same(loop, *differed);
+    for (unsigned i = 0; i < loop->ahead.word_count && same; i++) {
+        same = word_same(loop, i);
+        *differed = same ? *differed : i;
+    }
+    return same;
+}
+
+// How many iterations are known from now on; 0: none.
+static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders, unsigned *differed)
+{
+    uint64_t now_ps = *borders->now_ps + *borders->tail_ps, passed, iteration_ps = 0;
+    if (!counters_moved(loop, &passed) || !words_same(loop, differed)) {
+        return 0;
+    }
+    uint64_t left = loop->ahead.iterations - passed;
+    for (unsigned i = 0; i < loop->ahead.count; i++) {
+        iteration_ps += loop->ahead.polls[i].own_ps;
+        if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
+            return 0;
+        }
+    }
+    uint64_t until_ps = loop->timed ? loop->until_ps : UINT64_MAX;
+    uint64_t in_time = lookahead_iterations(&loop->ahead, now_ps, until_ps, iteration_ps);
+    return in_time < left ? in_time : left;
+}
+
+// --- finding and keeping ----------------------------------------------------------------------------------------------------
+
+struct attach_known *lookahead_known_find(const struct attach_caller *caller, uint64_t key,
+                                          const struct attach_borders *borders, uint64_t *iterations_out)
+{
+    looks++;
+    for (unsigned i = 0; i < LOOPS; i++) {
+        struct attach_known *loop = &loops[i];
+        if (notes[i].key != key || loop->ahead.count == 0 || memcmp(&loop->caller, caller, sizeof *caller) != 0) {
+            continue;
+        }
+        bool may = (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
+                   (!loop->timed || lookahead_time_is_known(borders));
+        *iterations_out = may ? iterations_left(loop, borders, &notes[i].differed) : 0;
+        if (*iterations_out != 0) {
+            notes[i].used = looks;
+            return loop;
+        }
+    }
+    return NULL;
+}
+
+struct attach_known *lookahead_known_free(uint64_t key)
+{
+    unsigned of_key = 0, oldest = LOOPS, oldest_of_key = LOOPS;
+    for (unsigned i = 0; i < LOOPS; i++) {
+        if (loops[i].users != 0) {
+            continue;
+        }
+        oldest = oldest == LOOPS || notes[i].used < notes[oldest].used ? i : oldest;
+        if (notes[i].key == key) {
+            of_key++;
+            oldest_of_key =
+                oldest_of_key == LOOPS || notes[i].used < notes[oldest_of_key].used ? i : oldest_of_key;
+        }
+    }
+    oldest = of_key >= OF_A_POLL ? oldest_of_key : oldest;
+    if (oldest == LOOPS) {
+        return NULL;
+    }
+    loops[oldest].ahead.count = 0;
+    return &loops[oldest];
+}
+
+// In the order of addresses. false: they are too many.
+static bool word_add(struct attach_known *loop, const struct attach_loop_word *word, uint64_t steady)
+{
+    if (loop->ahead.word_count == ATTACH_LOOP_WORDS) {
+        return false;
+    }
+    unsigned at = loop->ahead.word_count++;
+    for (; at > 0 && loop->words[at - 1].address > word->address; at--) {
+        loop->words[at] = loop->words[at - 1];
+        loop->steady[at] = loop->steady[at - 1];
+    }
+    loop->words[at] = *word;
+    loop->steady[at] = steady;
+    return true;
+}
+
+static uint64_t counters_mask(const struct attach_known *loop, uint64_t address)
+{
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < loop->counter_count; i++) {
+        mask |= loop->counters[i].address == address ? lookahead_counter_mask(&loop->counters[i]) : 0;
+    }
+    return mask;
+}
+
+// What a poll of a library's function depends on. Another time it may do so as well with another value: the function is
+// asked (lookahead_still_idle).
+static bool state_add(struct attach_known *loop, uint64_t address)
+{
+    uint64_t value;
+    for (unsigned i = 0; i < loop->ahead.word_count; i++) {
+        if (loop->words[i].address == address) {
+            loop->words[i].mask = UINT64_MAX;
+            return true;
+        }
+    }
+    return interpret_peek(address, &value) &&
+           word_add(loop, &(struct attach_loop_word){address, 0, value, UINT64_MAX}, 0);
+}
+
+bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
+                          const struct attach_ahead *ahead, const struct attach_borders *borders)
+{
+    unsigned count;
+    const struct interpret_word *words = interpret_words(&count);
+    loop->caller = *caller;
+    loop->alone = borders->alone;
+    loop->key = notes[loop - loops].key = key;
+    notes[loop - loops].used = looks;
+    loop->ahead = *ahead;
+    loop->ahead.known = loop;
+    loop->ahead.words = loop->words;
+    loop->ahead.word_count = 0;
+    bool all = true;
+    for (unsigned i = 0; i < count && all; i++) {
+        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
+        uint64_t address = words[i].address, mask = lookahead_mask(since->read);
+        if (lookahead_is_input(&words[i], INTERPRET_BEGINNING, caller->rsp) && !lookahead_is_own(borders, address)) {
+            const struct attach_loop_word word = {address, 0, since->value, mask};
+            all = word_add(loop, &word, mask & ~counters_mask(loop, address));
+        }
+    }
+    for (unsigned i = 0; i < ahead->count && all; i++) {
+        all = ahead->polls[i].state == 0 || state_add(loop, ahead->polls[i].state);
+    }
+    loop->ahead.count = all ? loop->ahead.count : 0;
+    return all;
+}
+
+void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out)
+{
+    loop->users++;
+    loop->given = iterations;
+    *ahead_out = loop->ahead;
+    ahead_out->iterations = iterations;
+}
+
+// The child has none of the threads that were in a loop.
+void world_lookahead_forked(void)
+{
+    for (unsigned i = 0; i < LOOPS; i++) {
+        loops[i].users = 0;
+    }
+}
