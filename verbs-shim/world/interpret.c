@@ -128,14 +128,44 @@ static void decode(uint64_t rip, struct interpret_instruction *to)
     }
 }
 
-static const struct interpret_instruction *instruction_at(uint64_t rip)
+// Instructions in the order in which they were first interpreted: those of a loop lie side by side. When there is no room
+// all are forgotten. Place 0 is none.
+enum { INSTRUCTIONS = 16384, SLOTS = 2 * INSTRUCTIONS };
+static struct interpret_instruction instructions[INSTRUCTIONS];
+static uint32_t instruction_count = 1, slots[SLOTS];
+
+static uint32_t place_of(uint64_t rip)
 {
-    enum { INSTRUCTIONS = 16384 };
-    static struct interpret_instruction cache[INSTRUCTIONS];
-    struct interpret_instruction *instruction = &cache[(rip * UINT64_C(0x9e3779b97f4a7c15) >> 40) % INSTRUCTIONS];
+    uint32_t slot = (uint32_t)(rip * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
+    while (slots[slot] != 0 && instructions[slots[slot]].rip != rip) {
+        slot = (slot + 1) % SLOTS;
+    }
+    if (slots[slot] != 0) {
+        return slots[slot];
+    }
+    if (instruction_count == INSTRUCTIONS) {
+        memset(slots, 0, sizeof slots);
+        instruction_count = 1;
+        return place_of(rip);
+    }
+    instructions[instruction_count] = (struct interpret_instruction){.rip = rip};
+    return slots[slot] = instruction_count++;
+}
+
+// before: the one that was interpreted before it; NULL: none.
+static struct interpret_instruction *instruction_at(uint64_t rip, struct interpret_instruction *before)
+{
+    uint32_t place = before != NULL ? before->next : 0;
+    if (instructions[place].rip != rip) {
+        place = place_of(rip);
+        if (before != NULL) {
+            before->next = place;
+        }
+    }
+    struct interpret_instruction *instruction = &instructions[place];
     uint64_t code = 0, rest = 0;
     (void)interpret_peek(rip, &code);
-    bool same = instruction->rip == rip && instruction->code == code;
+    bool same = instruction->length != 0 && instruction->code == code;
     if (!same || instruction->length > sizeof code) {
         (void)interpret_peek(rip + sizeof code, &rest);
         if (!same || instruction->rest != rest) {
@@ -257,17 +287,34 @@ static bool step(struct interpret_state *state, const struct interpret_instructi
     return known;
 }
 
+// One of 64 bits.
+static uint64_t bit_of(uint64_t address)
+{
+    return UINT64_C(1) << (address * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+static bool is_among(uint64_t address, const uintptr_t *addresses, unsigned count)
+{
+    unsigned i = 0;
+    while (i < count && addresses[i] != address) {
+        i++;
+    }
+    return i < count;
+}
+
 enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t *addresses, unsigned count,
                                   unsigned *instructions_left)
 {
-    uint64_t next = 0; // behind the last instruction: functions are entered by a jump
+    uint64_t next = 0, bits = 0; // next: behind the last instruction; functions are entered by a jump
+    struct interpret_instruction *instruction = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        bits |= bit_of(addresses[i]);
+    }
     while (*instructions_left > 0) {
-        for (unsigned i = 0; i < count && state->rip != next; i++) {
-            if (state->rip == addresses[i]) {
-                return INTERPRET_AT;
-            }
+        if (state->rip != next && (bits & bit_of(state->rip)) != 0 && is_among(state->rip, addresses, count)) {
+            return INTERPRET_AT;
         }
-        const struct interpret_instruction *instruction = instruction_at(state->rip);
+        instruction = instruction_at(state->rip, instruction);
         next = state->rip + instruction->length;
         if (!step(state, instruction)) {
             return INTERPRET_UNKNOWN;

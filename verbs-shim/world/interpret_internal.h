@@ -28,6 +28,7 @@ struct interpret_instruction {
     uint64_t rip, code, rest; // its first 8 bytes, and the next if it is longer: decoded again when they have changed
     uint16_t mnemonic;        // of Zydis
     uint16_t category;        // of Zydis
+    uint32_t next;            // the place of the one that was interpreted after it the last time
     uint8_t length, count, condition;
     bool known, repeats, atomic;
     bool plain;                             // it touches nothing but these, and one operand in memory, at most
