@@ -4,7 +4,9 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 // Where a poll was called: the registers that functions preserve (System V ABI for x86-64, 3.2.1), and those of its
 // return.
@@ -90,8 +92,7 @@ struct attach_loop_changes {
 struct attach_known; // a loop that was found
 struct attach_ahead {
     enum attach_ahead_kind kind;
-    unsigned count;
-    struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS];
+    unsigned count;     // of `polls`
     const char *reason; // of UNKNOWN
     unsigned effort;    // polls that were interpreted to know this
     bool outside; // some polls are calls (attach_poll_call): what they find may change by whatever another program does
@@ -103,7 +104,20 @@ struct attach_ahead {
     // What it writes for others (locks, shared memory) is the same at each of its polls. Not known if it was alone.
     bool steady;
     struct attach_loop_changes changes;
+    struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS]; // the last member: most of them are rarely used
 };
+
+static inline void attach_ahead_begin(struct attach_ahead *ahead, enum attach_ahead_kind kind)
+{
+    memset(ahead, 0, offsetof(struct attach_ahead, polls));
+    ahead->kind = kind;
+    ahead->reason = "";
+}
+
+static inline void attach_ahead_copy(struct attach_ahead *to, const struct attach_ahead *from)
+{
+    memcpy(to, from, offsetof(struct attach_ahead, polls) + from->count * sizeof from->polls[0]);
+}
 
 // Where a program goes on, and what it has written until then.
 #define ATTACH_RESUME_WORDS 4096u // no fewer than an interpretation has (INTERPRET_WORDS_MAX)

@@ -56,11 +56,6 @@ static void list_unlock(void)
     atomic_flag_clear_explicit(&backend.busy, memory_order_release);
 }
 
-bool attach_pinned_any(void)
-{
-    return backend.pinned != NULL;
-}
-
 bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bus_address_out)
 {
     uintptr_t wanted = (uintptr_t)address;
@@ -73,6 +68,25 @@ bool attach_pinned_find(const volatile void *address, size_t bytes, uint64_t *bu
     }
     list_unlock();
     return found;
+}
+
+void attach_pinned_words(struct attach_loop_word *words, unsigned count)
+{
+    list_lock();
+    for (const struct pinned *p = backend.pinned; p != NULL; p = p->next) {
+        uintptr_t from = (uintptr_t)p->address, end = from + p->bytes;
+        unsigned first = 0, behind = count;
+        while (first < behind) {
+            unsigned middle = (first + behind) / 2;
+            bool below = words[middle].address < from;
+            first = below ? middle + 1 : first;
+            behind = below ? behind : middle;
+        }
+        for (; first < count && words[first].address < end; first++) {
+            words[first].bus_address = p->bus_address + (words[first].address - from);
+        }
+    }
+    list_unlock();
 }
 
 // --- pinned memory --------------------------------------------------------------------------------------------------

@@ -73,12 +73,7 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
     memcpy(slot->loop_words, ahead->words, ahead->word_count * sizeof ahead->words[0]);
     slot->loop_word_count = ahead->word_count;
     slot->loop_changes = ahead->changes;
-    for (unsigned i = 0; i < ahead->word_count && attach_pinned_any(); i++) {
-        struct attach_loop_word *word = &slot->loop_words[i];
-        if (!attach_pinned_find((const void *)(uintptr_t)word->address, sizeof word->value, &word->bus_address)) {
-            word->bus_address = 0;
-        }
-    }
+    attach_pinned_words(slot->loop_words, ahead->word_count);
     (void)iteration_describe(&slot->args.poll.polled, poll, 1);
     slot->args.poll.polled.page_count = slot->args.poll.polled.pages_known = 0;
     return after_ps;
@@ -237,12 +232,13 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
     }
     attach_own.wait_polls++;
     attach_own.repeats = false;
-    struct attach_ahead ahead = {.kind = ATTACH_AHEAD_ENDS};
+    struct attach_ahead ahead;
+    attach_ahead_begin(&ahead, ATTACH_AHEAD_ENDS);
     attach_window_close();
     if (attach_own.polls_ahead > 0) {
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
-        ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
+        attach_ahead_begin(&ahead, ATTACH_AHEAD_UNKNOWN);
     } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !attach_own.only_if_known &&
                attach_own.unknown_polls++ < UNKNOWN_POLLS) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll stands for itself if nothing else can be shown

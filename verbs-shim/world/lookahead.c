@@ -84,7 +84,8 @@ static void polls_were(struct site *site, uint64_t made, uint64_t known)
 
 static void stands_for_itself(struct attach_ahead *ahead, uint64_t polls)
 {
-    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_ENDS, .count = (unsigned)polls, .reason = ""};
+    attach_ahead_begin(ahead, ATTACH_AHEAD_ENDS);
+    ahead->count = (unsigned)polls;
 }
 
 // Of a loop that does something else every eighth time, a short cycle tells little, and a longer one all.
@@ -192,7 +193,7 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
     }
     known = skips(&site->vain) ? NULL : lookahead_known_free(key);
     if (known == NULL) {
-        *ahead_out = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN};
+        attach_ahead_begin(ahead_out, ATTACH_AHEAD_UNKNOWN);
         return;
     }
     cycle_find(caller, key, borders, ahead_out, known);
@@ -214,7 +215,7 @@ static enum attach_left_how leave(struct attach_known *known, struct attach_call
                                   struct attach_resume *resume_out, enum attach_left_by *by_out,
                                   struct attach_left_makes *makes_out)
 {
-    known->users--;
+    lookahead_known_leave(known);
     if (at->poll > known->ahead.count) {
         return ATTACH_LEFT_HERE;
     }

@@ -205,7 +205,8 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
     struct lookahead_run run = lookahead_begin(caller, borders, began_ps, period_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
     const struct interpret_state before = run.state;
     interpret_vary_word((uintptr_t)borders->now_ps, 0, interpret_linear(period_ps, 8));
-    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
+    attach_ahead_begin(ahead, ATTACH_AHEAD_UNKNOWN);
+    ahead->steady = true;
     bool idle = true;
     while (idle && ahead->count < polls) {
         struct attach_ahead_poll poll;
@@ -293,7 +294,7 @@ static bool candidate_tells(struct search *search, const struct attach_caller *c
         search->best_polls = told;
     }
     if (told >= enough) {
-        *search->ahead = repeating;
+        attach_ahead_copy(search->ahead, &repeating);
         return true;
     }
     interpret_select(OF_SEARCH);
@@ -360,7 +361,8 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     interpret_begin();
     search->run = lookahead_begin(caller, borders, search->began_ps, 0, instructions);
     search->beginning = search->base = search->run.state;
-    *ahead = (struct attach_ahead){.kind = ATTACH_AHEAD_UNKNOWN, .steady = true};
+    attach_ahead_begin(ahead, ATTACH_AHEAD_UNKNOWN);
+    ahead->steady = true;
     struct attach_ahead_poll poll;
     while (poll_next(search, wanted->polls, &poll)) {
         changes_note(ahead, borders, caller->rsp);
@@ -396,7 +398,7 @@ bool lookahead_cycle(const struct attach_caller *caller, uint64_t key, const str
     struct attach_ahead repeating;
     if (ahead->kind != ATTACH_AHEAD_REPEATS && one.best_polls > ahead->count &&
         candidate_try(caller, borders, candidate_out, &repeating, known)) {
-        *ahead = repeating;
+        attach_ahead_copy(ahead, &repeating);
     }
     return one.later && ahead->kind == ATTACH_AHEAD_ENDS;
 }

@@ -36,7 +36,6 @@ struct attach_known {
     bool alone;     // found while no other thread could see what it writes
     uint64_t passed_ps; // of the last iteration that was interpreted with its counters; 0: not all its polls found nothing
     uint64_t given; // iterations, to the thread that entered it last
-    unsigned users; // threads that are in it
 };
 
 // --- lookahead_known.c ------------------------------------------------------------------------------------------------------
@@ -44,12 +43,14 @@ struct attach_known {
 // The loop that is known here, for *iterations_out; NULL: none is.
 struct attach_known *lookahead_known_find(const struct attach_caller *caller, uint64_t key,
                                           const struct attach_borders *borders, uint64_t *iterations_out);
-// One that is known no longer: the oldest one, or of this poll if there are many. NULL: threads are in all of them.
+// One that is known no longer, for this poll: the one that was not met for longest. NULL: threads are in all of them.
 struct attach_known *lookahead_known_free(uint64_t key);
 // It was found, and its counters are there. false: it reads too many words.
 bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
                           const struct attach_ahead *ahead, const struct attach_borders *borders);
+// A thread is in it, for so many iterations.
 void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out);
+void lookahead_known_leave(const struct attach_known *loop);
 const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address); // NULL: none
 uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word); // in that word of 8 bytes
 uint64_t lookahead_counter_mask(const struct lookahead_counter *counter);                 // its bits there

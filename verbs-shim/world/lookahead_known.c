@@ -6,15 +6,22 @@
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
-enum { LOOPS = 128, OF_A_POLL = 16 };
+// Sets of so many: each poll has its own, which it may share with others.
+enum { SETS = 8, OF_A_SET = 32, LOOPS = SETS * OF_A_SET };
 
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
 static struct {
     uint64_t key, used; // used: when, in looks; 0: never
+    unsigned users;     // threads that are in it
     unsigned differed;  // the word of the loop that differed the last time
 } notes[LOOPS];
 static uint64_t looks;
+
+static unsigned set_of(uint64_t key)
+{
+    return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SETS * OF_A_SET;
+}
 
 // --- is it as it was? -----------------------------------------------------------------------------------------------------
 
@@ -112,13 +119,14 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_b
 struct attach_known *lookahead_known_find(const struct attach_caller *caller, uint64_t key,
                                           const struct attach_borders *borders, uint64_t *iterations_out)
 {
+    unsigned first = set_of(key);
     looks++;
-    for (unsigned i = 0; i < LOOPS; i++) {
+    for (unsigned i = first; i < first + OF_A_SET; i++) {
         struct attach_known *loop = &loops[i];
         if (notes[i].key != key || loop->ahead.count == 0 || memcmp(&loop->caller, caller, sizeof *caller) != 0) {
             continue;
         }
-        bool may = (loop->counter_count == 0 || loop->users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
+        bool may = (loop->counter_count == 0 || notes[i].users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
                    (!loop->timed || lookahead_time_is_known(borders));
         *iterations_out = may ? iterations_left(loop, borders, &notes[i].differed) : 0;
         if (*iterations_out != 0) {
@@ -131,19 +139,12 @@ struct attach_known *lookahead_known_find(const struct attach_caller *caller, ui
 
 struct attach_known *lookahead_known_free(uint64_t key)
 {
-    unsigned of_key = 0, oldest = LOOPS, oldest_of_key = LOOPS;
-    for (unsigned i = 0; i < LOOPS; i++) {
-        if (loops[i].users != 0) {
-            continue;
-        }
-        oldest = oldest == LOOPS || notes[i].used < notes[oldest].used ? i : oldest;
-        if (notes[i].key == key) {
-            of_key++;
-            oldest_of_key =
-                oldest_of_key == LOOPS || notes[i].used < notes[oldest_of_key].used ? i : oldest_of_key;
+    unsigned first = set_of(key), oldest = LOOPS;
+    for (unsigned i = first; i < first + OF_A_SET; i++) {
+        if (notes[i].users == 0 && (oldest == LOOPS || notes[i].used < notes[oldest].used)) {
+            oldest = i;
         }
     }
-    oldest = of_key >= OF_A_POLL ? oldest_of_key : oldest;
     if (oldest == LOOPS) {
         return NULL;
     }
@@ -200,7 +201,7 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
     loop->alone = borders->alone;
     loop->key = notes[loop - loops].key = key;
     notes[loop - loops].used = looks;
-    loop->ahead = *ahead;
+    attach_ahead_copy(&loop->ahead, ahead);
     loop->ahead.known = loop;
     loop->ahead.words = loop->words;
     loop->ahead.word_count = 0;
@@ -222,16 +223,21 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
 
 void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out)
 {
-    loop->users++;
+    notes[loop - loops].users++;
     loop->given = iterations;
-    *ahead_out = loop->ahead;
+    attach_ahead_copy(ahead_out, &loop->ahead);
     ahead_out->iterations = iterations;
+}
+
+void lookahead_known_leave(const struct attach_known *loop)
+{
+    notes[loop - loops].users--;
 }
 
 // The child has none of the threads that were in a loop.
 void world_lookahead_forked(void)
 {
     for (unsigned i = 0; i < LOOPS; i++) {
-        loops[i].users = 0;
+        notes[i].users = 0;
     }
 }
