@@ -9,6 +9,30 @@ static const uint64_t iteration_max_ps = UINT64_C(1000000000000), ahead_max_ps =
 // A program of the outside changes what the kernel answers without a word: it is asked again after this time.
 static const uint64_t outside_max_ps = UINT64_C(1000000000);
 
+// Bits of the pages of a range.
+static uint64_t pages_of(uint64_t address, uint64_t bytes)
+{
+    enum { PAGE_BYTES = 4096, PAGES_MAX = 64 };
+    uint64_t page = address / PAGE_BYTES, count = (address % PAGE_BYTES + bytes + PAGE_BYTES - 1) / PAGE_BYTES, bits = 0;
+    for (uint64_t i = 0; i < count && i < PAGES_MAX; i++) {
+        bits |= UINT64_C(1) << ((page + i) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+    }
+    return count > PAGES_MAX ? UINT64_MAX : bits;
+}
+
+static void pages_note(struct known_loop *loop)
+{
+    loop->pages[0] = loop->pages[1] = 0;
+    for (unsigned i = 0; i < loop->word_count; i++) {
+        const struct attach_loop_word *word = &loop->words[i];
+        loop->pages[0] |= pages_of(word->address, sizeof word->value);
+        loop->pages[1] |= word->bus_address != 0 ? pages_of(word->bus_address, sizeof word->value) : 0;
+    }
+    for (unsigned i = 0; i < loop->poll_count; i++) {
+        loop->pages[1] |= pages_of(loop->polls[i].bus_address, 1);
+    }
+}
+
 void known_loop_take(struct known_loop *loop, const struct attach_args_poll *args, const struct attach_slot *slot)
 {
     uint64_t iteration_ps = args->iteration_ps < iteration_max_ps ? args->iteration_ps : iteration_max_ps;
@@ -24,6 +48,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
     }
     loop->word_count = words <= ATTACH_LOOP_WORDS ? words : 0;
     memcpy(loop->words, slot->loop_words, loop->word_count * sizeof loop->words[0]);
+    pages_note(loop);
     loop->changes = slot->loop_changes;
     loop->sees = loop->own = false;
     loop->seen_ps = UINT64_MAX;
@@ -90,6 +115,9 @@ static bool may_poll(const struct attach_iteration_poll *poll, const struct poll
 bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps)
 {
     bool sees = false;
+    if (!write->event && (loop->pages[write->pinned] & pages_of(write->address, write->bytes)) == 0) {
+        return false;
+    }
     for (unsigned i = 0; i < loop->poll_count && !sees; i++) {
         sees = may_poll(&loop->polls[i], write);
     }

@@ -24,6 +24,7 @@ struct known_loop {
     unsigned poll_count;
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
     unsigned word_count;
+    uint64_t pages[2]; // a bit for each page of the words and polls: in the program, on the bus
     struct attach_loop_changes changes;
     bool sees;        // something came, perhaps before start_ps: seen_ps is the first poll after it
     uint64_t seen_ps; // the end of the poll at which the thread goes on

@@ -117,12 +117,12 @@ void observe_waited(observe_process_t *process, enum observe_wait kind, uint64_t
     }
 }
 
-// Counts what an adapter did for a queue pair, in whichever process of its node owns it.
+// Counts what an adapter did for a queue pair, in whichever process of its node owns it. For every record of a run.
 static void point_count(observe_t *observe, const struct sim_trace_record *record)
 {
-    const char *component = record->component;
-    bool rnr = strcmp(record->point->name, "rnr_nak") == 0;
-    if (!rnr && strcmp(record->point->name, "retry") != 0) {
+    const char *component = record->component, *name = record->point->name;
+    bool rnr = name[0] == 'r' && strcmp(name, "rnr_nak") == 0;
+    if (!rnr && (name[0] != 'r' || strcmp(name, "retry") != 0)) {
         return;
     }
     for (const observe_process_t *process = observe->processes; process != NULL; process = process->next) {

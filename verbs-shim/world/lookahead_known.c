@@ -12,9 +12,9 @@ enum { SETS = 8, OF_A_SET = 32, LOOPS = SETS * OF_A_SET };
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
 static struct {
-    uint64_t key, used; // used: when, in looks; 0: never
-    unsigned users;     // threads that are in it
-    unsigned differed;  // the word of the loop that differed the last time
+    uint64_t key, used;               // used: when, in looks; 0: never
+    unsigned users;                   // threads that are in it
+    struct attach_loop_word differed; // the last time, in the bits of the mask: what is looked at first
 } notes[LOOPS];
 static uint64_t looks;
 
@@ -76,30 +76,32 @@ static bool counters_moved(const struct attach_known *loop, uint64_t *passed_out
     return *passed_out < loop->ahead.iterations;
 }
 
-static bool word_same(struct attach_known *loop, unsigned i)
+static bool is_there(const struct attach_loop_word *word, uint64_t mask, uint64_t *now_out)
 {
-    uint64_t now;
-    bool same = interpret_peek(loop->words[i].address, &now) && ((now ^ loop->words[i].value) & loop->steady[i]) == 0;
-    loop->words[i].value = same ? now : loop->words[i].value;
-    return same;
+    return interpret_peek(word->address, now_out) && ((*now_out ^ word->value) & mask) == 0;
 }
 
-// The words are as they were; counters and states of polls are read anew. *differed: the word that is looked at first.
-static bool words_same(struct attach_known *loop, unsigned *differed)
+// The words are as they were; counters and states of polls are read anew. *differed_out: one that is not.
+static bool words_same(struct attach_known *loop, struct attach_loop_word *differed_out)
 {
-    bool same = *differed >= loop->ahead.word_count || word_same(loop, *differed);
-    for (unsigned i = 0; i < loop->ahead.word_count && same; i++) {
-        same = word_same(loop, i);
-        *differed = same ? *differed : i;
+    for (unsigned i = 0; i < loop->ahead.word_count; i++) {
+        struct attach_loop_word *word = &loop->words[i];
+        uint64_t now;
+        if (!is_there(word, loop->steady[i], &now)) {
+            *differed_out = (struct attach_loop_word){word->address, 0, word->value, loop->steady[i]};
+            return false;
+        }
+        word->value = now;
     }
-    return same;
+    return true;
 }
 
 // How many iterations are known from now on; 0: none.
-static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders, unsigned *differed)
+static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders,
+                                struct attach_loop_word *differed_out)
 {
     uint64_t now_ps = *borders->now_ps + *borders->tail_ps, passed, iteration_ps = 0;
-    if (!counters_moved(loop, &passed) || !words_same(loop, differed)) {
+    if (!counters_moved(loop, &passed) || !words_same(loop, differed_out)) {
         return 0;
     }
     uint64_t left = loop->ahead.iterations - passed;
@@ -123,11 +125,13 @@ struct attach_known *lookahead_known_find(const struct attach_caller *caller, ui
     looks++;
     for (unsigned i = first; i < first + OF_A_SET; i++) {
         struct attach_known *loop = &loops[i];
-        if (notes[i].key != key || loop->ahead.count == 0 || memcmp(&loop->caller, caller, sizeof *caller) != 0) {
+        uint64_t word, mask = notes[i].differed.mask;
+        if (notes[i].key != key || (mask != 0 && !is_there(&notes[i].differed, mask, &word)) ||
+            loop->ahead.count == 0 || memcmp(&loop->caller, caller, sizeof *caller) != 0) {
             continue;
         }
-        bool may = (loop->counter_count == 0 || notes[i].users == 0) && (!loop->alone || borders->alone) && !loop->asked &&
-                   (!loop->timed || lookahead_time_is_known(borders));
+        bool may = (loop->counter_count == 0 || notes[i].users == 0) && (!loop->alone || borders->alone) &&
+                   !loop->asked && (!loop->timed || lookahead_time_is_known(borders));
         *iterations_out = may ? iterations_left(loop, borders, &notes[i].differed) : 0;
         if (*iterations_out != 0) {
             notes[i].used = looks;
@@ -201,6 +205,7 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
     loop->alone = borders->alone;
     loop->key = notes[loop - loops].key = key;
     notes[loop - loops].used = looks;
+    notes[loop - loops].differed.mask = 0;
     attach_ahead_copy(&loop->ahead, ahead);
     loop->ahead.known = loop;
     loop->ahead.words = loop->words;
