@@ -13,7 +13,8 @@ static const uint64_t outside_max_ps = UINT64_C(1000000000);
 static uint64_t pages_of(uint64_t address, uint64_t bytes)
 {
     enum { PAGE_BYTES = 4096, PAGES_MAX = 64 };
-    uint64_t page = address / PAGE_BYTES, count = (address % PAGE_BYTES + bytes + PAGE_BYTES - 1) / PAGE_BYTES, bits = 0;
+    uint64_t page = address / PAGE_BYTES, count = (address % PAGE_BYTES + bytes + PAGE_BYTES - 1) / PAGE_BYTES,
+             bits = 0;
     for (uint64_t i = 0; i < count && i < PAGES_MAX; i++) {
         bits |= UINT64_C(1) << ((page + i) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
     }

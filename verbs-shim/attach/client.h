@@ -32,7 +32,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op);
         int64_t result = -ENODEV;                                                                                      \
         if (slot != NULL) {                                                                                            \
             slot->args.name = *args;                                                                                   \
-            result = attach_call(slot, ATTACH_OP_##ID);                                                               \
+            result = attach_call(slot, ATTACH_OP_##ID);                                                                \
         }                                                                                                              \
         if (reply_out != NULL) {                                                                                       \
             *reply_out = slot != NULL ? slot->reply.name : none;                                                       \

@@ -14,7 +14,9 @@
 #define ATTACH_ETHERNET_MTU  1500
 // Locally administered (IEEE 802).
 #define ATTACH_ETHERNET_ADDRESS(node)                                                                                  \
-    {0x02, 0x74, 0x63, 0x61, (uint8_t)((node) >> 8), (uint8_t)(node)}
+    {                                                                                                                  \
+        0x02, 0x74, 0x63, 0x61, (uint8_t)((node) >> 8), (uint8_t)(node)                                                \
+    }
 
 // Caches of a core of all processors that a node may have (Intel optimization manual); the last level is the processor's.
 #define ATTACH_L1_KIB     32u

@@ -20,7 +20,7 @@ struct loop_poll {
     uint64_t key;         // call site, and what is polled
     uint64_t own_ps;      // time that the thread spent since the previous poll, including this one
     uint64_t bus_address; // of the word in pinned memory; 0: no single word
-    bool clock;      // it reads a clock, and may wait for a time
+    bool clock;           // it reads a clock, and may wait for a time
 };
 
 // Pages of shared memory that a thread reads between its polls.

@@ -22,15 +22,15 @@
 #define ATTACH_OTHER_BUILD                                                                                             \
     "libtcasim-attach.so and the simulator are of different builds (LD_LIBRARY_PATH, LD_PRELOAD?)"
 
-#define ATTACH_SLOTS        256u
-#define ATTACH_ENTRIES      512u
-#define ATTACH_DATA_BYTES   65536u
-#define ATTACH_NAME_BYTES   64u
-#define ATTACH_TEXT_BYTES   256u
-#define ATTACH_HOSTS        250u // their addresses differ in the last byte
-#define ATTACH_BELLS        65536u
-#define ATTACH_NOTES        2048u
-#define ATTACH_FRAMES       12u
+#define ATTACH_SLOTS      256u
+#define ATTACH_ENTRIES    512u
+#define ATTACH_DATA_BYTES 65536u
+#define ATTACH_NAME_BYTES 64u
+#define ATTACH_TEXT_BYTES 256u
+#define ATTACH_HOSTS      250u // their addresses differ in the last byte
+#define ATTACH_BELLS      65536u
+#define ATTACH_NOTES      2048u
+#define ATTACH_FRAMES     12u
 
 // --- the socket (SOCK_SEQPACKET) ------------------------------------------------------------------------------------
 
@@ -56,9 +56,9 @@ struct attach_welcome {
 struct attach_greeting {
     uint32_t mode; // enum attach_mode
     uint32_t node_index, node_count, process;
-    uint32_t simulator; // its process number
+    uint32_t simulator;    // its process number
     uint32_t real_percent; // of each constant of real_time.h
-    uint32_t id;        // the result of getpid
+    uint32_t id;           // the result of getpid
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;
@@ -76,7 +76,7 @@ struct attach_greeting {
     uint32_t journal_polls; // and polls of words that devices write
     uint32_t every_poll;    // no fast-forward
     uint32_t checks;        // libraries check for mistakes of the program
-    uint32_t first_bell; // of its slots, in their order (attach_bell)
+    uint32_t first_bell;    // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
 };
 
@@ -218,7 +218,7 @@ struct attach_slot {
     int64_t result;
     union attach_reply reply;
     uint64_t late_ps; // the longest step in a run of clock readings whose end was not known
-    uint64_t effect; // a kernel of the process to compute in this slot; 0: the reply is there
+    uint64_t effect;  // a kernel of the process to compute in this slot; 0: the reply is there
     uint32_t effect_gpu;
     uint32_t ask, ask_count; // the simulator asks how queues stand; `data` gets that many journal_states
     struct attach_entry entries[ATTACH_ENTRIES];
@@ -233,11 +233,11 @@ struct attach_slot {
 
 struct attach_segment {
     struct attach_greeting greeting;
-    _Atomic uint64_t alarm_ps; // of attach_alarm
+    _Atomic uint64_t alarm_ps;     // of attach_alarm
     _Atomic uint64_t event_writes; // of devices, so far, that may be work for a library (attach_progress_set)
-    _Atomic uint32_t shares;   // perhaps memory with other processes
-    _Atomic uint32_t outside;  // bits of enum attach_outside that the program has noted
-    _Atomic uint32_t slot_end; // slots of threads from this number on have never been used
+    _Atomic uint32_t shares;       // perhaps memory with other processes
+    _Atomic uint32_t outside;      // bits of enum attach_outside that the program has noted
+    _Atomic uint32_t slot_end;     // slots of threads from this number on have never been used
     struct attach_slot slots[ATTACH_SLOTS];
 };
 

@@ -33,8 +33,9 @@ struct attach_known {
     bool asked; // it asks the kernel, and is known until somebody may have changed an answer
     bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
-    bool alone;     // found while no other thread could see what it writes
-    uint64_t passed_ps; // of the last iteration that was interpreted with its counters; 0: not all its polls found nothing
+    bool alone; // found while no other thread could see what it writes
+    uint64_t
+        passed_ps;  // of the last iteration that was interpreted with its counters; 0: not all its polls found nothing
     uint64_t given; // iterations, to the thread that entered it last
 };
 

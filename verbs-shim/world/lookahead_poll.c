@@ -268,7 +268,8 @@ enum attach_idle lookahead_describe(const struct lookahead_run *run, struct atta
             uint64_t state;
             if (idle == ATTACH_IDLE && poll_out->state != 0) {
                 bool same = interpret_peek(poll_out->state, &state) && interpret_now(poll_out->state) == state;
-                idle = same ? idle : ATTACH_FINDS; // the library has told of the program as it is, before it did something
+                idle =
+                    same ? idle : ATTACH_FINDS; // the library has told of the program as it is, before it did something
             }
             poll_out->until_ps = until_known(borders, poll_out->until_ps);
             bool ends = interpret_now((uintptr_t)borders->now_ps) + poll_out->own_ps >= poll_out->until_ps;
