@@ -3,7 +3,7 @@
 #include "sim/attach/poll_policy.h"
 #include "tests/shim/test.h"
 
-enum { WORD = 0x1000, OTHER_WORD = 0x2000, VARIABLE = 0x7000, COUNTER = 0x8000, START = 5000000 };
+enum { WORD = 0x1000, OTHER_WORD = 0x2000, VARIABLE = 0x40007000, COUNTER = 0x8000, START = 5000000 };
 
 // Two polls, 40 ns apart, in iterations of 100 ns, that began at START. It reads a variable, too.
 static struct known_loop *two_polls(uint64_t iterations)
@@ -69,6 +69,21 @@ TEST(KnownLoop, SeesWhatComesWhileItsFirstPollIsPaidFor)
     EXPECT_TRUE(written(loop, true, OTHER_WORD, START - 1000));
     known_loop_start(loop, START, 1000);
     expect_at(loop, START, 0, false);
+}
+
+// Of which the word is at the beginning, in the middle and at the end.
+TEST(KnownLoop, SeesAWriteOfAnyLengthThatCoversAWord)
+{
+    static const uint32_t lengths[] = {8, 0x10, 0x1008, 0x9000, 0x50000, 0x1000000};
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        const uint64_t before[] = {0, lengths[i] / 2, lengths[i] - 1};
+        for (unsigned k = 0; k < sizeof before / sizeof before[0]; k++) {
+            struct known_loop *loop = two_polls(1000);
+            known_loop_start(loop, START, 1000);
+            const struct poll_write write = {.address = VARIABLE - before[k], .bytes = lengths[i]};
+            EXPECT_TRUE(known_loop_written(loop, &write, START + 1));
+        }
+    }
 }
 
 TEST(KnownLoop, SeesTheWordsThatItReadsAndNoOthers)
