@@ -2,8 +2,7 @@
 // and drivers/infiniband/core/sysfs.c). What changes is written anew whenever a program looks there (REQUEST(PORT_FILES) of
 // requests.def).
 //
-// Leaves out: umad (/sys/class/infiniband_mad, /dev/infiniband/umad*), hw_counters, and counters of a board, which counts no
-// packets.
+// Leaves out: hw_counters, and counters of a board, which counts no packets.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +17,7 @@
 struct port {
     const char *device;
     bool active;
-    uint16_t lid;
+    uint16_t lid, manager_lid;
     uint64_t prefix, guid;
     const char *rate;
 };
@@ -60,7 +59,7 @@ static void port_make(struct attach_tree *tree, const struct port *port)
     attach_tree_write(tree, folder, "link_layer", "InfiniBand\n");
     attach_tree_write(tree, folder, "lid", "0x%x\n", port->lid);
     attach_tree_write(tree, folder, "lid_mask_count", "0\n");
-    attach_tree_write(tree, folder, "sm_lid", "0x0\n"); // the fabric is set up before the run: no manager is there
+    attach_tree_write(tree, folder, "sm_lid", "0x%x\n", port->manager_lid);
     attach_tree_write(tree, folder, "sm_sl", "0\n");
     attach_tree_write(tree, folder, "cap_mask", "0x00000000\n");
     attach_tree_write(tree, folder, "rate", "%s\n", port->rate);
@@ -96,8 +95,13 @@ static bool hca_port_of(hca_t *hca, struct port *port_out)
     struct hca_command query = {.id = HCA_CMD_QUERY_PORT};
     bool known = hca_fw_command(hca, &query) == SIM_OK;
     const struct hca_port_info *info = &query.query_port;
-    *port_out =
-        (struct port){"ibsim0", info->active, info->lid, info->gid_prefix, info->guid, rate_text(info->rate_mbps)};
+    *port_out = (struct port){"ibsim0",
+                              info->active,
+                              info->lid,
+                              info->active ? HCA_MANAGER_LID : 0,
+                              info->gid_prefix,
+                              info->guid,
+                              rate_text(info->rate_mbps)};
     return known;
 }
 
@@ -156,7 +160,7 @@ void attach_hca_files_make(struct attach_tree *tree, hca_t *hca, const char *nod
 void attach_board_files_make(struct attach_tree *tree, uint32_t number, const char *node)
 {
     uint64_t guid = TCA0_GUID_BASE + number + 1;
-    const struct port port = {"tca0", true, (uint16_t)(number + 1), TCA0_GID_PREFIX, guid, "40 Gb/sec (4X FDR10)"};
+    const struct port port = {"tca0", true, (uint16_t)(number + 1), 0, TCA0_GID_PREFIX, guid, "40 Gb/sec (4X FDR10)"};
     device_make(tree, port.device, "PEACH2", TCA0_FIRMWARE, node, guid, guid);
     port_make(tree, &port);
 }

@@ -34,6 +34,15 @@ static void verbs_device_make(struct attach_tree *tree, unsigned index, const ch
     attach_tree_write(tree, verbs, "abi_version", "1\n");
 }
 
+// For management datagrams (Linux, Documentation/infiniband/user_mad.rst); the shim opens it (verbs-shim/world/umad.c).
+static void management_device_make(struct attach_tree *tree)
+{
+    attach_tree_link(tree, "/dev/infiniband/umad0", "/dev/null");
+    attach_tree_write(tree, "/sys/class/infiniband_mad", "abi_version", "5\n");
+    attach_tree_write(tree, "/sys/class/infiniband_mad/umad0", "ibdev", "ibsim0\n");
+    attach_tree_write(tree, "/sys/class/infiniband_mad/umad0", "port", "1\n");
+}
+
 // 128 bits that depend only on the node's name, as a UUID of version 4 (RFC 4122) or as 32 digits.
 static void identity_text(const char *node, bool is_uuid, char text[40])
 {
@@ -106,6 +115,7 @@ static void node_make(struct attach_tree *tree, const struct attach_server *serv
     if (hca != NULL) {
         verbs_device_make(tree, index++, "ibsim0");
         attach_hca_files_make(tree, hca, config->name);
+        management_device_make(tree);
     }
 }
 

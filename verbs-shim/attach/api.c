@@ -215,6 +215,19 @@ API void attach_port_files(void)
     }
 }
 
+API int attach_mad(uint16_t lid, void *mad)
+{
+    struct attach_reply_mad reply;
+    struct attach_mad sent;
+    memcpy(sent.bytes, mad, sizeof sent.bytes);
+    int status =
+        timed() && attach_slot_to_call() != NULL ? (int)attach_request(mad, &reply, .lid = lid, .mad = sent) : -ENODEV;
+    if (status == 0) {
+        memcpy(mad, reply.mad.bytes, sizeof reply.mad.bytes);
+    }
+    return status;
+}
+
 API void attach_may_wake(void)
 {
     if (timed()) {

@@ -230,6 +230,8 @@ void attach_settle(void);
 void attach_may_wake(void);
 // The program is about to look at a port's files in /sys: they are written anew.
 void attach_port_files(void);
+// Sends a management datagram of 256 bytes to that LID. The answer takes its place; -ETIMEDOUT: nobody answers; -ENODEV.
+int attach_mad(uint16_t lid, void *mad);
 // The same for a signal, which also wakes threads that wait only for ends of processes.
 void attach_may_interrupt(void);
 

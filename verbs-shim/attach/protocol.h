@@ -171,6 +171,11 @@ struct attach_watch_events {
     uint16_t list[ATTACH_WATCHES_MAX];
 };
 
+// A management datagram, as on the wire.
+struct attach_mad {
+    uint8_t bytes[256];
+};
+
 // --- arguments and replies (requests.def) ---------------------------------------------------------------------------
 
 #define U64(field)          uint64_t field;

@@ -89,6 +89,7 @@ static int query_port(void *device, unsigned number, struct ibv_port_attr *attr_
         .max_msg_sz = hca.max_message_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)hca.max_message_bytes,
         .pkey_tbl_len = 1,
         .lid = port.lid,
+        .sm_lid = port.active ? HCA_MANAGER_LID : 0,
         .active_width = 2, // 4x
         .active_speed = hca_speed_of(port.rate_mbps),
         .phys_state = port.active ? 5 : 2, // IBA 14.2.5.6: LinkUp, Polling

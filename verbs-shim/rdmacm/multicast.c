@@ -1,15 +1,15 @@
 // Multicast groups. The GID of a group is made from its IP address as IPoIB does (RFC 4391, with the byte that Linux'
-// rdma_cm sets for its port space). Its LID is a hash of the GID, as there is no subnet manager to assign one: the GIDs
-// distinguish groups. A join with a queue pair attaches it.
+// rdma_cm sets for its port space). A join with a queue pair attaches it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "models/hca/abi/hca_abi.h"
 #include "verbs-shim/rdmacm/internal.h"
 
-enum { EVERYBODY = 0xffffff, MLID_FIRST = 0xc000, MLIDS = 0x3ffe, HOPS = 1 };
+enum { EVERYBODY = 0xffffff, HOPS = 1 };
 
 struct cm_group {
     struct cm_group *next;
@@ -46,16 +46,6 @@ static union ibv_gid gid_of(const struct cm_id *id, const struct sockaddr *addre
     return gid;
 }
 
-// FNV-1a.
-static uint16_t lid_of(const union ibv_gid *gid)
-{
-    uint32_t hash = 2166136261u;
-    for (unsigned i = 0; i < sizeof gid->raw; i++) {
-        hash = (hash ^ gid->raw[i]) * 16777619u;
-    }
-    return (uint16_t)(MLID_FIRST + hash % MLIDS);
-}
-
 static int join(struct cm_id *id, const struct sockaddr *address, bool receives, void *context)
 {
     if (!cm_is_datagram(id) || id->device == NULL || !cm_is_group(address)) {
@@ -67,7 +57,7 @@ static int join(struct cm_id *id, const struct sockaddr *address, bool receives,
     }
     memcpy(&group->address, address, address_bytes(address));
     group->gid = gid_of(id, address);
-    group->lid = lid_of(&group->gid);
+    group->lid = hca_group_lid(group->gid.raw);
     int error = receives && id->base.qp != NULL ? ibv_attach_mcast(id->base.qp, &group->gid, group->lid) : 0;
     if (error != 0) {
         free(group);

@@ -117,6 +117,9 @@ long world_moved(int fd, long result)
 // The same for data that goes to another program.
 long world_sent(int fd, long result)
 {
+    if (result > 0) {
+        world_umad_serve();
+    }
     if (result > 0 && world_loopback_uses(fd)) {
         world_loopback_settle(WORLD_DATA_PACKETS);
     }
@@ -177,6 +180,9 @@ long world_call_recvfrom(const long *a)
 
 bool world_sent_piece(int fd, long result)
 {
+    if (result > 0) {
+        world_umad_serve();
+    }
     if (result > 0 && world_loopback_uses(fd)) {
         world_loopback_settle(WORLD_DATA_PACKETS);
     }

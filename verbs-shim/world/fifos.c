@@ -65,7 +65,7 @@ static long other_end_await(int folder, const char *path, int flags)
     }
 }
 
-bool world_fifo_open(int folder, const char *path, int flags, int *fd_out)
+static bool fifo_open(int folder, const char *path, int flags, int *fd_out)
 {
     int error = errno;
     if (!waits(folder, path, flags)) {
@@ -79,4 +79,9 @@ bool world_fifo_open(int folder, const char *path, int flags, int *fd_out)
     errno = fd < 0 ? (int)-fd : error;
     *fd_out = fd < 0 ? -1 : (int)fd;
     return true;
+}
+
+bool world_special_open(int folder, const char *path, int flags, int *fd_out)
+{
+    return world_umad_open(path, flags, fd_out) || fifo_open(folder, path, flags, fd_out);
 }

@@ -42,7 +42,7 @@ int __openat64_2(int folder, const char *path, int flags);
         char buffer[WORLD_PATH_BYTES];                                                                                 \
         int fd;                                                                                                        \
         path = world_path_at(folder, path, buffer);                                                                    \
-        return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(name)(__VA_ARGS__);                         \
+        return world_special_open(folder, path, flags, &fd) ? fd : WORLD_REAL(name)(__VA_ARGS__);                      \
     }
 
 OPEN_CALL(__open_2, AT_FDCWD, (const char *path, int flags), path, flags)
@@ -64,12 +64,12 @@ PATH_CALL(chown, (const char *path, uid_t user, gid_t group), path, user, group)
 PATH_CALL(mkfifo, (const char *path, mode_t mode), path, mode)
 PATH_CALL_AT(faccessat, (int folder, const char *path, int mode, int flags), folder, path, mode, flags)
 PATH_CALL_AT(utimensat, (int folder, const char *path, const struct timespec times[2], int flags), folder, path, times,
-          flags)
+             flags)
 PATH_CALL(lstat64, (const char *restrict path, struct stat64 *restrict about), path, about)
 PATH_CALL_AT(fstatat64, (int folder, const char *restrict path, struct stat64 *restrict about, int flags), folder, path,
-          about, flags)
+             about, flags)
 PATH_CALL_AT(statx, (int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict about),
-          folder, path, flags, mask, about)
+             folder, path, flags, mask, about)
 PATH_CALL(statfs, (const char *path, struct statfs *about), path, about)
 PATH_CALL(statfs64, (const char *path, struct statfs64 *about), path, about)
 PATH_CALL(statvfs, (const char *restrict path, struct statvfs *restrict about), path, about)

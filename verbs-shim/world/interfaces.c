@@ -176,6 +176,10 @@ int ioctl(int fd, unsigned long request, ...)
     va_start(list, request);
     void *argument = va_arg(list, void *);
     va_end(list);
+    int result;
+    if (world_umad_ioctl(fd, request, argument, &result)) {
+        return result;
+    }
     if (world_terminal_request(request) && world_is_users_terminal(fd)) {
         return failure(ENOTTY);
     }

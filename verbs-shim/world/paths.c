@@ -33,7 +33,7 @@ int open(const char *path, int flags, ...)
     va_end(list);
     int fd;
     path = world_path(path, buffer);
-    return world_fifo_open(AT_FDCWD, path, flags, &fd) ? fd : WORLD_REAL(open)(path, flags, mode);
+    return world_special_open(AT_FDCWD, path, flags, &fd) ? fd : WORLD_REAL(open)(path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
@@ -45,7 +45,7 @@ int open64(const char *path, int flags, ...)
     va_end(list);
     int fd;
     path = world_path(path, buffer);
-    return world_fifo_open(AT_FDCWD, path, flags, &fd) ? fd : WORLD_REAL(open64)(path, flags, mode);
+    return world_special_open(AT_FDCWD, path, flags, &fd) ? fd : WORLD_REAL(open64)(path, flags, mode);
 }
 
 int openat(int folder, const char *path, int flags, ...)
@@ -57,7 +57,7 @@ int openat(int folder, const char *path, int flags, ...)
     va_end(list);
     int fd;
     path = world_path_at(folder, path, buffer);
-    return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat)(folder, path, flags, mode);
+    return world_special_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat)(folder, path, flags, mode);
 }
 
 int openat64(int folder, const char *path, int flags, ...)
@@ -69,7 +69,7 @@ int openat64(int folder, const char *path, int flags, ...)
     va_end(list);
     int fd;
     path = world_path_at(folder, path, buffer);
-    return world_fifo_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat64)(folder, path, flags, mode);
+    return world_special_open(folder, path, flags, &fd) ? fd : WORLD_REAL(openat64)(folder, path, flags, mode);
 }
 
 // A FIFO is opened first.
@@ -77,7 +77,7 @@ static FILE *fifo_stream(const char *path, const char *mode, bool *is_fifo_out)
 {
     int fd, flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
     flags |= strchr(mode, 'e') != NULL ? O_CLOEXEC : 0;
-    *is_fifo_out = strchr(mode, '+') == NULL && world_fifo_open(AT_FDCWD, path, flags, &fd);
+    *is_fifo_out = strchr(mode, '+') == NULL && world_special_open(AT_FDCWD, path, flags, &fd);
     FILE *stream = *is_fifo_out && fd >= 0 ? fdopen(fd, mode) : NULL;
     if (*is_fifo_out && fd >= 0 && stream == NULL) {
         (void)close(fd);

@@ -100,11 +100,18 @@ const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
 const char *world_path_at(int folder, const char *path, char buffer[WORLD_PATH_BYTES]); // as openat takes it
 const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
 
-// --- FIFOs (fifos.c) ------------------------------------------------------------------------------------------------
+// --- what is opened in another way (fifos.c) ------------------------------------------------------------------------
 
-// If opening the (redirected) path waits for the other end of a FIFO: waits in simulated time and opens it. *fd_out: -1
-// with errno. false: it does not wait.
-bool world_fifo_open(int folder, const char *path, int flags, int *fd_out);
+// If opening the (redirected) path waits for the other end of a FIFO: waits in simulated time and opens it. If it is the
+// device for management datagrams: opens it. *fd_out: -1 with errno. false: it is another file.
+bool world_special_open(int folder, const char *path, int flags, int *fd_out);
+
+// --- management datagrams (umad.c) ----------------------------------------------------------------------------------
+
+bool world_umad_open(const char *path, int flags, int *fd_out);
+void world_umad_serve(void); // the program may have sent some
+// false: the descriptor is another one, or the request.
+bool world_umad_ioctl(int fd, unsigned long request, void *argument, int *result_out);
 
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
@@ -133,10 +140,10 @@ void world_connected(int fd);
 
 // An access to shared memory while a window is open; the access may be repeated. false: no such access.
 bool world_shared_fault(uintptr_t address, greg_t *registers);
-void world_shared_page_close(void);    // the page that was opened for a single access
-void world_shared_pages_restart(void); // the loop does not read the pages noted so far
+void world_shared_page_close(void);      // the page that was opened for a single access
+void world_shared_pages_restart(void);   // the loop does not read the pages noted so far
 bool world_shared_has(uint64_t address); // perhaps
-bool world_shared_busy(void);          // it is reading the mappings, or changing their protection
+bool world_shared_busy(void);            // it is reading the mappings, or changing their protection
 void world_shared_start(void);
 
 // --- loops over shared memory (spin_shared.c) -----------------------------------------------------------------------
@@ -169,7 +176,7 @@ bool world_spin_loop_begin(greg_t *registers);
 enum world_spin_seek { WORLD_SPIN_NONE, WORLD_SPIN_ON, WORLD_SPIN_OVER };
 enum world_spin_seek world_spin_loop_stepped(greg_t *registers);
 bool world_spin_loop_busy(const greg_t *registers); // the thread is stepped there, or looked at
-void world_spin_start(void); // for the calling thread
+void world_spin_start(void);                        // for the calling thread
 int world_spin_signal(void);
 void world_spin_check_later(void);
 void world_spin_end(void);

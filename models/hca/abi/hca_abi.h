@@ -162,8 +162,7 @@ enum hca_cqe_kind {
 
 #define HCA_CQE_IMMEDIATE 0x01u
 #define HCA_CQE_GRH       0x02u // UD: it is in the bytes before the datagram
-#define HCA_UD_PREFIX                                                                                                  \
-    40u // bytes for a GRH in front of a received datagram, unchanged without one (IBA 11.4.1.2)
+#define HCA_UD_PREFIX     40u   // bytes for a GRH in front of a received datagram, unchanged without one (IBA 11.4.1.2)
 
 // The owner bit is 1 in entries of the first pass through the ring, 0 in the second, and so on.
 struct hca_cqe {
@@ -353,6 +352,20 @@ struct hca_port_info {
     uint32_t max_mtu_bytes, active_mtu_bytes;
     uint64_t rate_mbps; // of data, without line coding
 };
+// The LID of the subnet's manager. The platform acts as it, on the first node.
+#define HCA_MANAGER_LID 1
+
+// The LID of a group: a hash of its GID (FNV-1a), as there is no manager that counts groups. GIDs distinguish groups.
+static inline uint16_t hca_group_lid(const uint8_t gid[16])
+{
+    enum { FIRST = 0xc000, LIDS = 0x3ffe };
+    uint32_t hash = 2166136261u;
+    for (unsigned i = 0; i < 16; i++) {
+        hash = (hash ^ gid[i]) * 16777619u;
+    }
+    return (uint16_t)(FIRST + hash % LIDS);
+}
+
 // PortInfo's code for the rate of one of four lanes (IBA 14.2.5.6): SDR, DDR, QDR; FDR as in later revisions.
 enum hca_speed { HCA_SPEED_SDR = 1, HCA_SPEED_DDR = 2, HCA_SPEED_QDR = 4, HCA_SPEED_FDR = 16 };
 static inline enum hca_speed hca_speed_of(uint64_t rate_mbps)
