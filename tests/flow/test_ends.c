@@ -35,6 +35,27 @@ TEST(FlowEnds, AnInterruptedStreamKeepsWhatItCarried)
     bench_end(&bench);
 }
 
+// What an interrupted stream has copied is a multiple of its grain, whatever the grain is.
+TEST(FlowEnds, AnInterruptedStreamEndsAtAGrain)
+{
+    static const uint32_t grains[] = {512,         3 * QUANTUM / 4, 3 * QUANTUM / 2, 5 * QUANTUM - 4,
+                                      5 * QUANTUM, 5 * QUANTUM + 4};
+    for (unsigned i = 0; i < sizeof grains / sizeof grains[0]; i++) {
+        TEST_TRACE("grain of %u B", grains[i]);
+        struct bench bench;
+        bench_begin(&bench);
+        struct flow_path path = bench_path(&bench);
+        path.grain_bytes = grains[i];
+        bench_step(&bench, &path, 1, 0);
+        struct bench_stream *stream = bench_start(&bench, &path, BYTES);
+        bench_at(&bench, 5 * QUANTUM + 5, interrupt, &bench);
+        bench_run(&bench);
+        EXPECT_EQ(stream->got, 5 * QUANTUM / grains[i] * grains[i]);
+        bench_check(stream, stream->got);
+        bench_end(&bench);
+    }
+}
+
 static void stop(void *ctx)
 {
     struct bench_stream *stream = &((struct bench *)ctx)->streams[0];

@@ -425,3 +425,56 @@ TEST(ChipMoments, OfAHoldAndRoomAreTheSameOnBoth)
     EXPECT_GT(halved, 8);
     EXPECT_GT(kept, 8);
 }
+
+// The one that would enter finds no room: each hold is in vain, up to the longest one, which stays.
+enum { HELD_PACKETS = (int)(PEACH2_RING_REST_TLPS << (PEACH2_RING_LEVELS + 1)) };
+
+static void crowded_ring_begin(void *ctx)
+{
+    struct bench *bench = ctx;
+    bench->ops->set_tx_room(bench->core, PEACH2_PORT_E, false);
+    packets_send(bench, PEACH2_PORT_W, HELD_PACKETS);
+    packets_send(bench, PEACH2_PORT_N, 1);
+    sim_event_init(&bench->step_event, room_at_last, bench);
+    sim_event_schedule(bench->sim, &bench->step_event, 2ull * ASK_PS);
+}
+
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+static void crowded_ring(struct bench *bench)
+{
+    meet(bench, crowded_ring_begin, nothing);
+}
+
+enum { SEEN_HOLDS = PEACH2_RING_LEVELS + 2 };
+
+// The pauses of port E, and the packets between them, double from level to level and then stay. Behind a hold one packet
+// passes before those that are counted.
+static unsigned levels_seen(const struct bench *bench)
+{
+    uint64_t before_ps = BEGIN_PS;
+    unsigned holds = 0, packets = 0;
+    for (unsigned i = 0; i < bench->count && holds < SEEN_HOLDS; i++) {
+        const struct left *left = &bench->left[i];
+        unsigned last = PEACH2_RING_LEVELS - 1, level = holds < last ? holds : last;
+        uint64_t pause = (left->time_ps - before_ps) / PERIOD_PS;
+        before_ps = left->time_ps;
+        if (pause >= PEACH2_RING_HOLD_CYCLES) {
+            EXPECT_BETWEEN(pause, PEACH2_RING_HOLD_CYCLES << level, (PEACH2_RING_HOLD_CYCLES << level) + 16);
+            EXPECT_EQ(packets, holds == 0 ? 0 : (PEACH2_RING_REST_TLPS << (holds <= last ? holds - 1 : last)) + 1);
+            packets = 0;
+            holds++;
+        }
+        packets++;
+    }
+    return holds;
+}
+
+TEST(ChipMoments, OfHoldsInVainAreTheSameOnBothUpToTheLastLevelWhichStays)
+{
+    moment = 1;
+    EXPECT_EQ(compare_and_see(crowded_ring, levels_seen), SEEN_HOLDS);
+}
