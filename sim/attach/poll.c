@@ -60,7 +60,7 @@ bool attach_loop_woken(struct attach_thread *thread)
 bool attach_loop_others(struct attach_thread *thread, bool polled_empty, bool same_process)
 {
     if (is_known(thread)) {
-        return attach_known_changed(thread) && thread->fast_forwarded;
+        return attach_known_changed(thread, same_process) && thread->fast_forwarded;
     }
     if (!thread->fast_forwarded) {
         return false;

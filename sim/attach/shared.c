@@ -124,9 +124,9 @@ static const unsigned char *words_read(const struct attach_thread *thread, uint3
     return attach_reach_read(thread->process, &copy, pieces, count) == (ssize_t)bytes ? now : NULL;
 }
 
-bool attach_known_changed(struct attach_thread *thread)
+static bool words_changed(const struct attach_thread *thread)
 {
-    struct known_loop *known = thread->known;
+    const struct known_loop *known = thread->known;
     uint32_t offsets[ATTACH_LOOP_WORDS];
     bool changed = false;
     const unsigned char *now = known->word_count != 0 ? words_read(thread, offsets) : NULL;
@@ -138,8 +138,14 @@ bool attach_known_changed(struct attach_thread *thread)
         }
         changed = changed || ((value ^ word->value) & word->mask) != 0;
     }
+    return changed;
+}
+
+bool attach_known_changed(struct attach_thread *thread, bool same_process)
+{
+    bool changed = same_process ? atomic_load(&thread->slot->loop_changed) != 0 : words_changed(thread);
     if (changed) {
-        known_loop_sees(known, attach_known_now_ps(thread));
+        known_loop_sees(thread->known, attach_known_now_ps(thread));
     }
     return changed;
 }

@@ -127,7 +127,7 @@ void attach_stored_note(const struct attach_thread *of)
         for (unsigned i = 0; i < process->slots && shares_memory(process, of->process); i++) {
             struct attach_thread *thread = process->threads[i];
             bool known = thread != NULL && thread != of && thread->known != NULL && thread->known->on;
-            if (known && attach_known_changed(thread) && thread->fast_forwarded) {
+            if (known && attach_known_changed(thread, process == of->process) && thread->fast_forwarded) {
                 sim_condition_signal(server->sim, &thread->wait.woken);
             }
         }

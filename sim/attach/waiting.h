@@ -103,8 +103,8 @@ enum attach_shared_change attach_shared_begin(struct attach_thread *thread, cons
 void attach_shared_check(struct attach_thread *thread);
 // Another process was scheduled: has it changed one of the thread's pages?
 bool attach_shared_changed(struct attach_thread *thread);
-// The same of the words of a known loop.
-bool attach_known_changed(struct attach_thread *thread);
+// The same of the words of a known loop. same_process: a thread of its process was scheduled, which has compared them.
+bool attach_known_changed(struct attach_thread *thread, bool same_process);
 void attach_shared_destroy(struct attach_thread *thread);
 
 // --- watch.c --------------------------------------------------------------------------------------------------------

@@ -85,6 +85,39 @@ bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach
     return true;
 }
 
+// --- threads of the process that are in loops ---------------------------------------------------------------------------
+
+static _Atomic unsigned loops_on;
+
+void attach_loop_begins(struct attach_slot *slot)
+{
+    atomic_store_explicit(&slot->loop_changed, 0, memory_order_relaxed);
+    loops_on += atomic_exchange(&slot->loop_on, 1) == 0;
+}
+
+void attach_loop_ends(struct attach_slot *slot)
+{
+    loops_on -= atomic_exchange(&slot->loop_on, 0) != 0;
+}
+
+void attach_loops_forked(void)
+{
+    loops_on = 0;
+}
+
+void attach_loops_look(const struct attach_slot *own)
+{
+    unsigned left = loops_on - (atomic_load_explicit(&own->loop_on, memory_order_relaxed) != 0);
+    for (uint32_t i = 0; left != 0 && i < ATTACH_SLOTS; i++) {
+        struct attach_slot *slot = &attach_client.segment->slots[i];
+        if (slot != own && atomic_load_explicit(&slot->loop_on, memory_order_relaxed) != 0) {
+            bool differ = look_ahead->differ(slot->loop_words, slot->loop_word_count);
+            atomic_store_explicit(&slot->loop_changed, differ, memory_order_relaxed);
+            left--;
+        }
+    }
+}
+
 // --- going on at a later poll -----------------------------------------------------------------------------------------
 
 // Goes on as `to` says. What it writes may be where its caller's frames are: it uses registers alone, and from its first

@@ -210,6 +210,7 @@ struct attach_look_ahead_ops {
                                  const struct attach_borders *borders, const struct attach_left_at *at,
                                  struct attach_resume *resume_out, enum attach_left_by *by_out,
                                  struct attach_left_makes *makes_out);
-    void (*made)(void); // memory is as it is now
+    void (*made)(void);                                                   // memory is as it is now
+    bool (*differ)(const struct attach_loop_word *words, unsigned count); // is one of them another one now?
 };
 void attach_ahead_by(const struct attach_look_ahead_ops *ops);

@@ -292,6 +292,7 @@ void attach_link_forget(void)
         attach_client.socket = -1;
         attach_own = (struct attach_own){0};
         attach_backend_forked();
+        attach_loops_forked();
         atomic_store(&attach_client.link, ATTACH_LINK_UNKNOWN);
     }
 }
@@ -465,6 +466,7 @@ int64_t attach_call(struct attach_slot *slot, enum attach_op op)
     if (slot == &attach_client.segment->slots[0]) {
         attach_client.first_blocked = signals;
     }
+    attach_loops_look(slot);
     attach_token_give(slot);
     if (attach_client.segment->greeting.mode == ATTACH_FUNCTIONAL) { // the simulator sleeps on all sockets
         (void)kernel_call(SYS_sendto, attach_client.socket, (long)(uintptr_t) "", 1, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);

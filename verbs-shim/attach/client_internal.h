@@ -92,6 +92,11 @@ extern _Thread_local struct attach_own {
 // Polls that are made once more (ahead.c): the next of them, and the end of all, whatever the program does.
 enum attach_woken attach_poll_once_more(void);
 void attach_once_more_end(void);
+// The thread of this slot waits in a known loop.
+void attach_loop_begins(struct attach_slot *slot);
+void attach_loop_ends(struct attach_slot *slot);
+void attach_loops_look(const struct attach_slot *own); // the thread calls in: has it changed what others' loops read?
+void attach_loops_forked(void);                        // in the child
 
 // Pays for what the thread has computed since the last payment, if that costs anything.
 void attach_compute_pay(void);

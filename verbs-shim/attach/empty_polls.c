@@ -91,8 +91,10 @@ static enum attach_woken poll_known(struct attach_slot *slot, const struct attac
 {
     uint64_t iteration_ps = known_describe(slot, ahead, poll);
     flags |= ahead->outside ? (unsigned)ATTACH_WAIT_OUTSIDE : 0;
+    attach_loop_begins(slot);
     enum attach_woken woken =
         poll_call(slot, ahead->iterations, iteration_ps, flags, what | (unsigned)ATTACH_POLL_KNOWN);
+    attach_loop_ends(slot);
     const struct attach_reply_poll *reply = &slot->reply.poll;
     const struct attach_left_at at = {reply->iterations, reply->poll, reply->at_ps};
     attach_own.wait_polls += at.iterations * ahead->count + at.poll;

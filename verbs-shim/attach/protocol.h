@@ -228,7 +228,9 @@ struct attach_slot {
     uint32_t ask, ask_count; // the simulator asks how queues stand; `data` gets that many journal_states
     struct attach_entry entries[ATTACH_ENTRIES];
     _Alignas(16) unsigned char data[ATTACH_DATA_BYTES];
-    uint32_t loop_poll_count, loop_word_count; // of a known loop
+    // Of a known loop. changed: a word is another one, as the thread of the process that called in last has found.
+    _Atomic uint32_t loop_on, loop_changed;
+    uint32_t loop_poll_count, loop_word_count;
     struct attach_iteration_poll loop_polls[ATTACH_AHEAD_POLLS + 1];
     struct attach_loop_word loop_words[ATTACH_LOOP_WORDS];
     struct attach_loop_changes loop_changes;

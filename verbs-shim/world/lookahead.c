@@ -6,8 +6,6 @@
 #include "verbs-shim/world/world.h"
 
 enum {
-    SITES = 256,
-    SITE_PLACES = 4,
     POLLS_FIRST = 8,
     POLLS_MAX = 1 << 30,
     FEW_POLLS = 16,
@@ -26,7 +24,7 @@ struct backoff {
     unsigned length, skips;
 };
 static struct site {
-    uint64_t key, wanted;
+    uint64_t wanted;
     struct lookahead_candidate cycle; // with which counters it was found to repeat the last time
     uint64_t told;                    // of how many polls the last search told
     unsigned unknown;
@@ -37,19 +35,42 @@ static struct site {
     struct backoff aperiodic; // of looks that came to no cycle
     struct backoff vain;      // of looks that told nothing of use
     struct backoff ends;      // and of those that told that this poll is the last one
-} sites[SITES];
+} sites[LOOKAHEAD_SITES];
 
-static struct site *site_of(uint64_t key)
+// Polls by their keys. Which of them has which place follows from the order in which they came: keys are other ones where
+// memory is laid out otherwise.
+static struct {
+    uint64_t key, used; // used: when, in looks; 0: never
+} places[LOOKAHEAD_SITES];
+
+// That of the poll that was not met for longest, and in whose loops no thread is. LOOKAHEAD_SITES: threads are in all.
+static unsigned place_free(void)
 {
-    unsigned first = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
-    struct site *site = NULL;
-    for (unsigned i = 0; i < SITE_PLACES && (site == NULL || (site->key != key && site->key != 0)); i++) {
-        site = &sites[(first + i) % SITES];
+    unsigned oldest = LOOKAHEAD_SITES;
+    for (unsigned i = 0; i < LOOKAHEAD_SITES; i++) {
+        bool older = oldest == LOOKAHEAD_SITES || places[i].used < places[oldest].used;
+        oldest = older && !lookahead_known_is_used(i) ? i : oldest;
     }
-    if (site->key != key) {
-        *site = (struct site){.key = key, .wanted = POLLS_FIRST, .told = UINT64_MAX};
+    return oldest;
+}
+
+// LOOKAHEAD_SITES: it has none.
+static unsigned place_of(uint64_t key)
+{
+    static uint64_t looks;
+    unsigned place = 0;
+    while (place < LOOKAHEAD_SITES && (places[place].used == 0 || places[place].key != key)) {
+        place++;
     }
-    return site;
+    if (place == LOOKAHEAD_SITES && (place = place_free()) < LOOKAHEAD_SITES) {
+        places[place].key = key;
+        sites[place] = (struct site){.wanted = POLLS_FIRST, .told = UINT64_MAX};
+        lookahead_known_forget(place);
+    }
+    if (place < LOOKAHEAD_SITES) {
+        places[place].used = ++looks;
+    }
+    return place;
 }
 
 static bool skips(struct backoff *backoff)
@@ -117,9 +138,8 @@ static void searched(struct site *site, const struct attach_ahead *ahead, const 
 
 // What is left of a loop that has ended where it was known to is often a poll or two: they stand for themselves.
 static void cycle_find(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
-                       struct attach_ahead *ahead, struct attach_known *known)
+                       struct site *site, struct attach_ahead *ahead, struct attach_known *known)
 {
-    struct site *site = site_of(key);
     if (site->at_end) {
         site->at_end = false;
         stands_for_itself(ahead, 1);
@@ -181,27 +201,32 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
                  struct attach_ahead *ahead_out)
 {
     uint64_t iterations;
-    struct attach_known *known = lookahead_known_find(caller, key, borders, &iterations);
+    unsigned place = place_of(key);
+    if (place == LOOKAHEAD_SITES) {
+        attach_ahead_begin(ahead_out, ATTACH_AHEAD_UNKNOWN);
+        return;
+    }
+    struct attach_known *known = lookahead_known_find(place, caller, borders, &iterations);
     if (known != NULL) {
         lookahead_known_enter(known, iterations, ahead_out);
         return;
     }
-    struct site *site = site_of(key);
+    struct site *site = &sites[place];
     if (skips(&site->ends)) { // a poll may always stand for itself
         stands_for_itself(ahead_out, 0);
         return;
     }
-    known = skips(&site->vain) ? NULL : lookahead_known_free(key);
+    known = skips(&site->vain) ? NULL : lookahead_known_free(place);
     if (known == NULL) {
         attach_ahead_begin(ahead_out, ATTACH_AHEAD_UNKNOWN);
         return;
     }
-    cycle_find(caller, key, borders, ahead_out, known);
+    cycle_find(caller, key, borders, site, ahead_out, known);
     if (known->timed && !lookahead_time_is_known(borders)) { // the next poll will tell
         stands_for_itself(ahead_out, 0);
     }
     if (ahead_out->kind == ATTACH_AHEAD_REPEATS) {
-        if (lookahead_known_keep(known, caller, key, ahead_out, borders)) {
+        if (lookahead_known_keep(known, caller, ahead_out, borders)) {
             lookahead_known_enter(known, ahead_out->iterations, ahead_out);
         } else {
             ahead_out->kind = ATTACH_AHEAD_UNKNOWN;
@@ -219,7 +244,7 @@ static enum attach_left_how leave(struct attach_known *known, struct attach_call
     if (at->poll > known->ahead.count) {
         return ATTACH_LEFT_HERE;
     }
-    struct site *site = site_of(known->key);
+    struct site *site = &sites[lookahead_known_place(known)];
     bool is_long = known->given > POLLS_MAX;
     polls_were(site, at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
@@ -260,7 +285,8 @@ static enum attach_left_how left(struct attach_known *known, struct attach_calle
 
 void world_lookahead_start(void)
 {
-    static const struct attach_look_ahead_ops ops = {look_ahead, left, lookahead_words_give_back};
+    static const struct attach_look_ahead_ops ops = {look_ahead, left, lookahead_words_give_back,
+                                                     lookahead_words_differ};
     lookahead_library_start();
     attach_ahead_by(&ops);
 }

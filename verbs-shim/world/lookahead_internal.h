@@ -24,7 +24,6 @@ struct lookahead_counter {
 // A loop of polls.
 struct attach_known {
     struct attach_caller caller;
-    uint64_t key;
     struct attach_ahead ahead; // count 0: no loop
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
     uint64_t steady[ATTACH_LOOP_WORDS]; // bits of the words that are as they were: no counter, no state of a poll
@@ -41,17 +40,23 @@ struct attach_known {
 
 // --- lookahead_known.c ------------------------------------------------------------------------------------------------------
 
+// Of each of so many polls, by its place.
+enum { LOOKAHEAD_SITES = 32 };
 // The loop that is known here, for *iterations_out; NULL: none is.
-struct attach_known *lookahead_known_find(const struct attach_caller *caller, uint64_t key,
+struct attach_known *lookahead_known_find(unsigned place, const struct attach_caller *caller,
                                           const struct attach_borders *borders, uint64_t *iterations_out);
-// One that is known no longer, for this poll: the one that was not met for longest. NULL: threads are in all of them.
-struct attach_known *lookahead_known_free(uint64_t key);
+// One that is known no longer: the one that was not met for longest. NULL: threads are in all of them.
+struct attach_known *lookahead_known_free(unsigned place);
 // It was found, and its counters are there. false: it reads too many words.
-bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
+bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
                           const struct attach_ahead *ahead, const struct attach_borders *borders);
+unsigned lookahead_known_place(const struct attach_known *loop);
+bool lookahead_known_is_used(unsigned place); // is a thread in one?
+void lookahead_known_forget(unsigned place);  // none is
 // A thread is in it, for so many iterations.
 void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out);
 void lookahead_known_leave(const struct attach_known *loop);
+bool lookahead_words_differ(const struct attach_loop_word *words, unsigned count); // `differ` of attach_look_ahead_ops
 const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address); // NULL: none
 uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word); // in that word of 8 bytes
 uint64_t lookahead_counter_mask(const struct lookahead_counter *counter);                 // its bits there

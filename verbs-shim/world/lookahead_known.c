@@ -6,22 +6,16 @@
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
-// Sets of so many: each poll has its own, which it may share with others.
-enum { SETS = 8, OF_A_SET = 32, LOOPS = SETS * OF_A_SET };
+enum { OF_A_SITE = 16, LOOPS = LOOKAHEAD_SITES * OF_A_SITE };
 
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
 static struct {
-    uint64_t key, used;               // used: when, in looks; 0: never
+    uint64_t used;                    // when, in looks
     unsigned users;                   // threads that are in it
     struct attach_loop_word differed; // the last time, in the bits of the mask: what is looked at first
 } notes[LOOPS];
 static uint64_t looks;
-
-static unsigned set_of(uint64_t key)
-{
-    return (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SETS * OF_A_SET;
-}
 
 // --- is it as it was? -----------------------------------------------------------------------------------------------------
 
@@ -118,16 +112,15 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_b
 
 // --- finding and keeping ----------------------------------------------------------------------------------------------------
 
-struct attach_known *lookahead_known_find(const struct attach_caller *caller, uint64_t key,
+struct attach_known *lookahead_known_find(unsigned place, const struct attach_caller *caller,
                                           const struct attach_borders *borders, uint64_t *iterations_out)
 {
-    unsigned first = set_of(key);
     looks++;
-    for (unsigned i = first; i < first + OF_A_SET; i++) {
+    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
         struct attach_known *loop = &loops[i];
         uint64_t word, mask = notes[i].differed.mask;
-        if (notes[i].key != key || (mask != 0 && !is_there(&notes[i].differed, mask, &word)) ||
-            loop->ahead.count == 0 || memcmp(&loop->caller, caller, sizeof *caller) != 0) {
+        if ((mask != 0 && !is_there(&notes[i].differed, mask, &word)) || loop->ahead.count == 0 ||
+            memcmp(&loop->caller, caller, sizeof *caller) != 0) {
             continue;
         }
         bool may = (loop->counter_count == 0 || notes[i].users == 0) && (!loop->alone || borders->alone) &&
@@ -141,10 +134,10 @@ struct attach_known *lookahead_known_find(const struct attach_caller *caller, ui
     return NULL;
 }
 
-struct attach_known *lookahead_known_free(uint64_t key)
+struct attach_known *lookahead_known_free(unsigned place)
 {
-    unsigned first = set_of(key), oldest = LOOPS;
-    for (unsigned i = first; i < first + OF_A_SET; i++) {
+    unsigned oldest = LOOPS;
+    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
         if (notes[i].users == 0 && (oldest == LOOPS || notes[i].used < notes[oldest].used)) {
             oldest = i;
         }
@@ -196,14 +189,13 @@ static bool state_add(struct attach_known *loop, uint64_t address)
            word_add(loop, &(struct attach_loop_word){address, 0, value, UINT64_MAX}, 0);
 }
 
-bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller, uint64_t key,
+bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
                           const struct attach_ahead *ahead, const struct attach_borders *borders)
 {
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
     loop->caller = *caller;
     loop->alone = borders->alone;
-    loop->key = notes[loop - loops].key = key;
     notes[loop - loops].used = looks;
     notes[loop - loops].differed.mask = 0;
     attach_ahead_copy(&loop->ahead, ahead);
@@ -232,6 +224,38 @@ void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struc
     loop->given = iterations;
     attach_ahead_copy(ahead_out, &loop->ahead);
     ahead_out->iterations = iterations;
+}
+
+bool lookahead_words_differ(const struct attach_loop_word *words, unsigned count)
+{
+    uint64_t now;
+    unsigned i = 0;
+    while (i < count && is_there(&words[i], words[i].mask, &now)) {
+        i++;
+    }
+    return i < count;
+}
+
+unsigned lookahead_known_place(const struct attach_known *loop)
+{
+    return (unsigned)(loop - loops) / OF_A_SITE;
+}
+
+bool lookahead_known_is_used(unsigned place)
+{
+    bool is_used = false;
+    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
+        is_used = is_used || notes[i].users != 0;
+    }
+    return is_used;
+}
+
+void lookahead_known_forget(unsigned place)
+{
+    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
+        loops[i].ahead.count = 0;
+        notes[i].used = notes[i].differed.mask = 0;
+    }
 }
 
 void lookahead_known_leave(const struct attach_known *loop)
