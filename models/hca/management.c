@@ -21,7 +21,7 @@ enum {
     AT_RECORD = 56
 };
 enum { CLASS_BY_LID = 0x01, CLASS_DIRECTED = 0x81, CLASS_ADMINISTRATION = 0x03, CLASS_PERFORMANCE = 0x04 };
-enum { METHOD_GET = 0x01, METHOD_SET = 0x02, METHOD_DELETE = 0x15, METHOD_RESPONSE = 0x80 };
+enum { METHOD_GET = 0x01, METHOD_SET = 0x02, METHOD_TABLE = 0x12, METHOD_DELETE = 0x15, METHOD_RESPONSE = 0x80 };
 enum {
     CLASS_PORT_INFO = 0x01,
     NODE_DESCRIPTION = 0x10,
@@ -135,23 +135,25 @@ static void node_info_put(const struct port *port, uint8_t *data)
 
 static void port_info_put(const struct port *port, uint8_t *data)
 {
-    enum { WIDTH_4X = 2, VL_0 = 1, ACTIVE = 4, DOWN = 1, POLLING = 2, LINK_UP = 5 };
+    enum { WIDTH_4X = 2, WIDTH_1X_OR_4X = 3, VL_0 = 1, ACTIVE = 4, DOWN = 1, POLLING = 2, LINK_UP = 5 };
     const struct hca_port_info *info = &port->info;
     unsigned speed = hca_speed_of(info->rate_mbps) & 0xf; // FDR is told elsewhere
     speed = speed == 0 ? HCA_SPEED_QDR : speed;
+    unsigned speeds = speed | (speed - 1); // and all slower ones
     put(data + 8, 8, info->gid_prefix);
     put(data + 16, 2, info->lid);
     put(data + 18, 2, HCA_MANAGER_LID);
     data[28] = 1;
-    data[29] = data[30] = data[31] = WIDTH_4X;
-    data[32] = (uint8_t)(speed << 4 | (info->active ? ACTIVE : DOWN));
+    data[29] = data[30] = WIDTH_1X_OR_4X;
+    data[31] = WIDTH_4X;
+    data[32] = (uint8_t)(speeds << 4 | (info->active ? ACTIVE : DOWN));
     data[33] = (uint8_t)((info->active ? LINK_UP : POLLING) << 4 | POLLING);
-    data[35] = (uint8_t)(speed << 4 | speed);
+    data[35] = (uint8_t)(speed << 4 | speeds);
     data[36] = (uint8_t)(mtu_code(info->active_mtu_bytes) << 4);
     data[37] = VL_0 << 4;
     data[41] = (uint8_t)mtu_code(info->max_mtu_bytes);
     data[43] = VL_0 << 4;
-    data[50] = 1; // eight GUIDs, of which it has the first
+    data[50] = 1; // GUIDs
 }
 
 static unsigned port_answer(const struct port *port, unsigned attribute, uint32_t modifier, uint8_t *data)
@@ -194,14 +196,14 @@ static void count_put(uint8_t *at, unsigned bytes, uint64_t count)
 
 static unsigned counters_answer(const struct port *port, unsigned attribute, uint8_t *data)
 {
-    enum { EXTENDED = 0x0200, DATA_BYTES = HCA_MAD_BYTES - AT_COUNTERS_DATA, ALL_PORTS = 0xff };
+    enum { EXTENDED_BUT_UNICAST = 0x0400, DATA_BYTES = HCA_MAD_BYTES - AT_COUNTERS_DATA, ALL_PORTS = 0xff };
     struct hca_port_counts counts = {0};
     unsigned selected = data[1];
     (void)hca_port_count(port->hca, &counts);
     memset(data, 0, DATA_BYTES);
     if (attribute == CLASS_PORT_INFO) {
         put(data, 2, 0x0101);
-        put(data + 2, 2, EXTENDED);
+        put(data + 2, 2, EXTENDED_BUT_UNICAST);
         return STATUS_OK;
     }
     data[1] = (uint8_t)selected;
@@ -218,8 +220,6 @@ static unsigned counters_answer(const struct port *port, unsigned attribute, uin
         count_put(data + 16, 8, counts.received.bytes / 4);
         count_put(data + 24, 8, counts.sent.packets);
         count_put(data + 32, 8, counts.received.packets);
-        count_put(data + 40, 8, counts.sent.packets);
-        count_put(data + 48, 8, counts.received.packets);
     } else {
         return STATUS_ATTRIBUTE;
     }
@@ -335,12 +335,14 @@ bool hca_mad_answer(const struct hca_subnet *subnet, struct hca *own, uint16_t l
 {
     bool directed = mad[AT_CLASS] == CLASS_DIRECTED, administration = mad[AT_CLASS] == CLASS_ADMINISTRATION;
     bool known = directed || administration || mad[AT_CLASS] == CLASS_BY_LID || mad[AT_CLASS] == CLASS_PERFORMANCE;
+    unsigned method = mad[AT_METHOD];
+    bool asks = method == METHOD_GET || method == METHOD_SET || method == METHOD_DELETE || method == METHOD_TABLE;
     struct port here, port;
     bool found = false;
     for (unsigned node = 0; node < subnet->nodes && !found; node++) {
         found = port_of(subnet, node, &here) && here.hca == own;
     }
-    if (!known || !found || (mad[AT_METHOD] & METHOD_RESPONSE) != 0 || (directed && mad[AT_HOPS] != 0) ||
+    if (!known || !found || !asks || (directed && mad[AT_HOPS] != 0) ||
         (administration && (lid != HCA_MANAGER_LID || !here.info.active))) {
         return false;
     }

@@ -7,6 +7,8 @@
 // A group exists as soon as somebody joins it, and its LID is that of hca_group_lid; whom its packets reach follows from the
 // queue pairs that are attached, not from joins. Everything else is answered with a status.
 //
+// The manager has the LID HCA_MANAGER_LID also if no adapter has it (the first node has none, or no cable).
+//
 // Leaves out: the time that a datagram takes, directed routes over several hops, switches, changes of ports and counters by
 // SET, traps, and tables of records (RMPP).
 #pragma once

@@ -93,6 +93,10 @@ TEST(HcaManagement, AnotherPortIsAskedByItsLid)
     EXPECT_EQ(field(DATA + 18, 2), (uint64_t)HCA_MANAGER_LID);
     EXPECT_EQ(mad[DATA + 32] & 0xf, 4); // active
     EXPECT_EQ(mad[DATA + 33] >> 4, 5);  // LinkUp
+    EXPECT_EQ(mad[DATA + 30], 3);       // widths 1x and 4x, of which it uses the latter
+    EXPECT_EQ(mad[DATA + 31], 2);
+    EXPECT_EQ(mad[DATA + 32] >> 4, 7); // QDR and slower
+    EXPECT_EQ(mad[DATA + 35], 0x47);
     about(BY_LID, GET, 0x10);
     EXPECT_TRUE(sent_to(ports[1].lid));
     EXPECT_EQ(strcmp((const char *)mad + DATA, "second ibsim0"), 0);
@@ -144,8 +148,11 @@ TEST(HcaManagement, WhatAPortDoesNotHaveIsRefusedWithAStatus)
     }
     about(0x0b, GET, 0x15); // a class that has no agent
     EXPECT_FALSE(sent_to(ports[1].lid));
-    about(BY_LID, 0x81, 0x15); // an answer
-    EXPECT_FALSE(sent_to(ports[1].lid));
+    static const unsigned without_answers[] = {0x81, 3, 5, 7}; // a response, Send, Trap, TrapRepress
+    for (unsigned i = 0; i < sizeof without_answers / sizeof without_answers[0]; i++) {
+        about(BY_LID, without_answers[i], 0x15);
+        EXPECT_FALSE(sent_to(ports[1].lid));
+    }
     fixture_fini();
 }
 
@@ -178,13 +185,14 @@ TEST(HcaManagement, CountersAreThoseOfThePort)
     EXPECT_EQ(field(DATA + 16, 8), counts.received.bytes / 4);
     EXPECT_EQ(field(DATA + 24, 8), counts.sent.packets);
     EXPECT_EQ(field(DATA + 32, 8), counts.received.packets);
+    EXPECT_EQ(field(DATA + 40, 8) + field(DATA + 48, 8), 0u);
     about(PERFORMANCE, GET, 0x12);
     mad[DATA + 1] = 2;
     EXPECT_TRUE(sent_to(ports[1].lid));
     EXPECT_EQ(field(STATUS, 2), (uint64_t)NO_VALUE);
     about(PERFORMANCE, GET, 0x01);
     EXPECT_TRUE(sent_to(ports[1].lid));
-    EXPECT_EQ(field(DATA + 2, 2), 0x0200u); // has extended counters
+    EXPECT_EQ(field(DATA + 2, 2), 0x0400u); // extended counters, but none for unicast
     about(PERFORMANCE, SET, 0x12);
     EXPECT_TRUE(sent_to(ports[1].lid));
     EXPECT_EQ(field(STATUS, 2), (uint64_t)NOT_SUPPORTED);

@@ -198,18 +198,9 @@ static void board_release(void *ctx)
     }
 }
 
-// The pages come in the program's own call, from whoever provides them (a file system in user space, a handler of
-// userfaultfd): a real kernel pins them here. Otherwise the simulator would wait for them in the middle of an access.
-static void pages_touch(uint64_t address, uint64_t bytes)
-{
-    uint64_t first = address & ~(uint64_t)(PAGE_BYTES - 1);
-    (void)kernel_call(SYS_madvise, (long)first, (long)(address + bytes - first), MADV_POPULATE_READ, 0, 0, 0);
-}
-
 static int memory_check(void *ctx, const void *address, size_t bytes, bool writable)
 {
     (void)ctx;
-    pages_touch((uintptr_t)address, bytes);
     return (int)attach_request(memory_check, NULL, .address = (uint64_t)(uintptr_t)address, .bytes = bytes,
                                .writable = writable);
 }
@@ -226,7 +217,6 @@ static int hca_command(void *ctx, struct hca_command *command)
         !attach_pinned_find((const void *)(uintptr_t)(region->iova + region->displacement), region->bytes,
                             &region->bus_address)) {
         region->bus_address = 0;
-        pages_touch(region->iova + region->displacement, region->bytes);
     }
     int status = (int)attach_request(hca_command, &reply, .command = *command);
     if (status == 0) {

@@ -117,9 +117,6 @@ long world_moved(int fd, long result)
 // The same for data that goes to another program.
 long world_sent(int fd, long result)
 {
-    if (result > 0) {
-        world_umad_serve();
-    }
     if (result > 0 && world_loopback_uses(fd)) {
         world_loopback_settle(WORLD_DATA_PACKETS);
     }
@@ -180,9 +177,6 @@ long world_call_recvfrom(const long *a)
 
 bool world_sent_piece(int fd, long result)
 {
-    if (result > 0) {
-        world_umad_serve();
-    }
     if (result > 0 && world_loopback_uses(fd)) {
         world_loopback_settle(WORLD_DATA_PACKETS);
     }
@@ -252,6 +246,10 @@ static long write_with(long number, const long *a, int flags)
 
 long world_call_write(const long *a)
 {
+    long result;
+    if (world_umad_write((int)a[0], (const void *)a[1], (size_t)a[2], &result)) {
+        return result;
+    }
     enum world_descriptor kind = world_descriptor_of((int)a[0]);
     if (kind == WORLD_FILE || a[2] == 0 || !world_blocks((int)a[0], 0)) {
         return world_sent((int)a[0], kernel(SYS_write, a));

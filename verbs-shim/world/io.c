@@ -161,10 +161,17 @@ int accept4(int fd, __SOCKADDR_ARG from, socklen_t *restrict from_bytes, int fla
 
 // --- the end of a descriptor ----------------------------------------------------------------------------------------
 
-// A program that closes all descriptors must not close the connection.
+// A program that closes all descriptors must not close those of the shim. The first from this number on; -1: none.
+static int own_from(unsigned first)
+{
+    int connection = attach_descriptor(), end = world_umad_end_from(first);
+    bool is = connection >= 0 && (unsigned)connection >= first && (end < 0 || connection < end);
+    return is ? connection : end;
+}
+
 static bool is_own(int fd)
 {
-    return fd >= 0 && fd == attach_descriptor();
+    return fd >= 0 && own_from((unsigned)fd) == fd;
 }
 
 // Only for a descriptor that existed: programs close every possible number. packets: it was a socket that uses them.
@@ -202,7 +209,7 @@ static int replace(int from, int to, int flags, bool by_dup3)
     }
     bool ends = from != to && fcntl(to, F_GETFD) >= 0;
     bool packets = ends && world_timed() && world_loopback_uses(to);
-    if (is_own(to)) {
+    if (is_own(to) && !world_umad_end_move(to)) {
         attach_descriptor_move();
     }
     int status = by_dup3 ? WORLD_REAL(dup3)(from, to, flags) : WORLD_REAL(dup2)(from, to);
@@ -233,20 +240,19 @@ int fclose(FILE *file)
 
 int close_range(unsigned first, unsigned last, int flags)
 {
-    int own = attach_descriptor(), status = 0;
+    int own = own_from(first), status = 0;
     if (world_timed()) {
         attach_may_wake();
         if ((flags & CLOSE_RANGE_CLOEXEC) == 0) {
             world_timers_closed(first, last);
         }
     }
-    if (own < 0 || (unsigned)own < first || (unsigned)own > last) {
-        return WORLD_REAL(close_range)(first, last, flags);
+    while (status == 0 && own >= 0 && (unsigned)own <= last) {
+        status = first < (unsigned)own ? WORLD_REAL(close_range)(first, (unsigned)own - 1, flags) : 0;
+        first = (unsigned)own + 1;
+        own = own_from(first);
     }
-    if (first < (unsigned)own) {
-        status = WORLD_REAL(close_range)(first, (unsigned)own - 1, flags);
-    }
-    return status != 0 || (unsigned)own == last ? status : WORLD_REAL(close_range)((unsigned)own + 1, last, flags);
+    return status == 0 && first <= last ? WORLD_REAL(close_range)(first, last, flags) : status;
 }
 
 void closefrom(int first)

@@ -244,7 +244,7 @@ static enum attach_left_how leave(struct attach_known *known, struct attach_call
     if (at->poll > known->ahead.count) {
         return ATTACH_LEFT_HERE;
     }
-    struct site *site = &sites[lookahead_known_place(known)];
+    struct site *site = &sites[known->place];
     bool is_long = known->given > POLLS_MAX;
     polls_were(site, at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);

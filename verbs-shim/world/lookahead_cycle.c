@@ -225,9 +225,9 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
         passed_ps == run.period_ps || (passed_ps < run.period_ps && !interpret_was_read((uintptr_t)borders->now_ps));
     bool repeats = idle && in_time && is_confirmed(&run, &before, known->counters, known->counter_count);
     known->passed_ps = idle ? passed_ps : 0;
-    uint64_t known_iterations = interpret_vary_iterations();
     uint64_t idle_iterations = lookahead_iterations(ahead, began_ps, UINT64_MAX, passed_ps);
-    ahead->iterations = idle_iterations < known_iterations ? idle_iterations : known_iterations;
+    known->counted = interpret_vary_iterations();
+    ahead->iterations = idle_iterations < known->counted ? idle_iterations : known->counted;
     known->timed = lookahead_reads_clocks(&run);
     known->asked = run.asked;
     known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps
@@ -328,6 +328,7 @@ static void repeats(struct search *search)
     ahead->kind = ATTACH_AHEAD_REPEATS;
     ahead->iterations = lookahead_iterations(ahead, search->began_ps, UINT64_MAX, search->passed_ps);
     search->known->counter_count = 0;
+    search->known->counted = UINT64_MAX;
     search->known->timed = false;
     search->known->asked = search->run.asked;
 }

@@ -32,7 +32,9 @@ struct attach_known {
     bool asked; // it asks the kernel, and is known until somebody may have changed an answer
     bool timed; // it reads clocks: it is known until that time
     uint64_t until_ps;
-    bool alone; // found while no other thread could see what it writes
+    uint64_t counted; // iterations from when it was found, as its counters and clocks tell
+    unsigned place;   // of its poll
+    bool alone;       // found while no other thread could see what it writes
     uint64_t
         passed_ps;  // of the last iteration that was interpreted with its counters; 0: not all its polls found nothing
     uint64_t given; // iterations, to the thread that entered it last
@@ -45,12 +47,12 @@ enum { LOOKAHEAD_SITES = 32 };
 // The loop that is known here, for *iterations_out; NULL: none is.
 struct attach_known *lookahead_known_find(unsigned place, const struct attach_caller *caller,
                                           const struct attach_borders *borders, uint64_t *iterations_out);
-// One that is known no longer: the one that was not met for longest. NULL: threads are in all of them.
+// One that is known no longer: the one that was not met for longest; or, if threads are in all of them, one that will not be
+// found again. NULL: there is none.
 struct attach_known *lookahead_known_free(unsigned place);
 // It was found, and its counters are there. false: it reads too many words.
 bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
                           const struct attach_ahead *ahead, const struct attach_borders *borders);
-unsigned lookahead_known_place(const struct attach_known *loop);
 bool lookahead_known_is_used(unsigned place); // is a thread in one?
 void lookahead_known_forget(unsigned place);  // none is
 // A thread is in it, for so many iterations.

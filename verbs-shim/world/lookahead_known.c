@@ -6,7 +6,8 @@
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
-enum { OF_A_SITE = 16, LOOPS = LOOKAHEAD_SITES * OF_A_SITE };
+// Behind those of all places there are some for threads that find no other.
+enum { OF_A_SITE = 16, SPARE = LOOKAHEAD_SITES * OF_A_SITE, LOOPS = SPARE + 64 };
 
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
@@ -67,7 +68,7 @@ static bool counters_moved(const struct attach_known *loop, uint64_t *passed_out
         }
         *passed_out = passed;
     }
-    return *passed_out < loop->ahead.iterations;
+    return *passed_out < loop->counted;
 }
 
 static bool is_there(const struct attach_loop_word *word, uint64_t mask, uint64_t *now_out)
@@ -98,7 +99,7 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_b
     if (!counters_moved(loop, &passed) || !words_same(loop, differed_out)) {
         return 0;
     }
-    uint64_t left = loop->ahead.iterations - passed;
+    uint64_t left = loop->counted - passed;
     for (unsigned i = 0; i < loop->ahead.count; i++) {
         iteration_ps += loop->ahead.polls[i].own_ps;
         if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
@@ -142,10 +143,14 @@ struct attach_known *lookahead_known_free(unsigned place)
             oldest = i;
         }
     }
+    for (unsigned i = SPARE; i < LOOPS && oldest == LOOPS; i++) {
+        oldest = notes[i].users == 0 ? i : oldest;
+    }
     if (oldest == LOOPS) {
         return NULL;
     }
     loops[oldest].ahead.count = 0;
+    loops[oldest].place = place;
     return &loops[oldest];
 }
 
@@ -175,18 +180,20 @@ static uint64_t counters_mask(const struct attach_known *loop, uint64_t address)
 }
 
 // What a poll of a library's function depends on. Another time it may do so as well with another value: the function is
-// asked (lookahead_still_idle).
+// asked (lookahead_still_idle). false: they are too many, or an iteration changes it.
 static bool state_add(struct attach_known *loop, uint64_t address)
 {
     uint64_t value;
+    if (!interpret_peek(address, &value) || interpret_now(address) != value) {
+        return false;
+    }
     for (unsigned i = 0; i < loop->ahead.word_count; i++) {
         if (loop->words[i].address == address) {
             loop->words[i].mask = UINT64_MAX;
             return true;
         }
     }
-    return interpret_peek(address, &value) &&
-           word_add(loop, &(struct attach_loop_word){address, 0, value, UINT64_MAX}, 0);
+    return word_add(loop, &(struct attach_loop_word){address, 0, value, UINT64_MAX}, 0);
 }
 
 bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
@@ -234,11 +241,6 @@ bool lookahead_words_differ(const struct attach_loop_word *words, unsigned count
         i++;
     }
     return i < count;
-}
-
-unsigned lookahead_known_place(const struct attach_known *loop)
-{
-    return (unsigned)(loop - loops) / OF_A_SITE;
 }
 
 bool lookahead_known_is_used(unsigned place)

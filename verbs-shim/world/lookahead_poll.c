@@ -290,7 +290,7 @@ bool lookahead_still_idle(const struct attach_caller *caller, const struct attac
         borders->functions[poll->function].is_idle(poll->arguments, caller, &borders->costs, &now) == ATTACH_IDLE;
     poll->word = idle ? now.word : 0;
     poll->until_ps = idle ? until_known(borders, now.until_ps) : 0;
-    return idle && now.function_ps == poll->function_ps;
+    return idle && now.function_ps == poll->function_ps && now.state == poll->state;
 }
 
 void lookahead_pass(struct lookahead_run *run, uint64_t own_ps)

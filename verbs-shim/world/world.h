@@ -109,9 +109,12 @@ bool world_special_open(int folder, const char *path, int flags, int *fd_out);
 // --- management datagrams (umad.c) ----------------------------------------------------------------------------------
 
 bool world_umad_open(const char *path, int flags, int *fd_out);
-void world_umad_serve(void); // the program may have sent some
+// write(2). false: the descriptor is another one.
+bool world_umad_write(int fd, const void *data, size_t bytes, long *result_out);
 // false: the descriptor is another one, or the request.
 bool world_umad_ioctl(int fd, unsigned long request, void *argument, int *result_out);
+int world_umad_end_from(unsigned first); // the first of the shim's own descriptors from this number on; -1: none
+bool world_umad_end_move(int fd);        // the program wants the number; false: it is none of them
 
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 
