@@ -59,6 +59,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .routing = plat_routing_of(plat_machine_routes(server->machine), process->node),
     };
     snprintf(greeting->processor, sizeof greeting->processor, "%s", processor->title);
+    greeting->processor_signature = attach_processor_signature(processor);
     snprintf(greeting->node, sizeof greeting->node, "%s", config->name);
     for (uint32_t i = 0; i < server->scenario->node_count; i++) {
         snprintf(greeting->hosts[i], sizeof greeting->hosts[i], "%s", server->scenario->nodes[i].name);

@@ -35,6 +35,11 @@ const struct attach_processor *attach_processor_of(enum scn_processor processor)
     return &processors[processor].shown;
 }
 
+uint32_t attach_processor_signature(const struct attach_processor *processor)
+{
+    return processor->model >> 4 << 16 | processor->family << 8 | (processor->model & 0xf) << 4 | processor->stepping;
+}
+
 // The length of the first word; *text is moved to it.
 static size_t word_next(const char **text)
 {

@@ -15,6 +15,8 @@ struct attach_processor {
 };
 
 const struct attach_processor *attach_processor_of(enum scn_processor processor);
+// EAX of CPUID's leaf 1 (Intel SDM, volume 2).
+uint32_t attach_processor_signature(const struct attach_processor *processor);
 
 // Its flags that are also in `machine`, the flags of the machine, as in /proc/cpuinfo; both are lists of words. The
 // text is cut if it does not fit.

@@ -54,6 +54,7 @@ struct attach_environment {
     bool computes;                          // processor time of its threads costs simulated time
     unsigned char processors[128];          // of the node, as of sched_setaffinity
     char processor[ATTACH_PROCESSOR_BYTES]; // its name, as in /proc/cpuinfo
+    uint32_t processor_signature;           // family, model and stepping, as CPUID has them
     struct attach_file standard_files[ATTACH_STANDARD_FILES]; // the simulator's own input, output and errors
     uint64_t memory_bytes, memory_free_bytes, cache_bytes;    // cache: the last level
     uint64_t tsc_hz;                                          // of the simulated time stamp counter

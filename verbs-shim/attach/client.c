@@ -354,6 +354,7 @@ static enum attach_link link_make(void)
     };
     attach_client.environment.every_poll = greeting->every_poll != 0;
     attach_client.environment.computes = greeting->compute_scale > 0;
+    attach_client.environment.processor_signature = greeting->processor_signature;
     memcpy(attach_client.environment.processor, greeting->processor, sizeof greeting->processor);
     memcpy(attach_client.environment.standard_files, greeting->standard_files, sizeof greeting->standard_files);
     memcpy(attach_client.environment.processors, greeting->processors, sizeof greeting->processors);

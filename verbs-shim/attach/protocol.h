@@ -69,6 +69,7 @@ struct attach_greeting {
     uint64_t bar_base[BACKEND_BARS], bar_bytes[BACKEND_BARS];
     unsigned char processors[128]; // of the node
     char processor[ATTACH_PROCESSOR_BYTES];
+    uint32_t processor_signature;
     struct attach_file standard_files[ATTACH_STANDARD_FILES];
     uint64_t memory_bytes, memory_free_bytes, cache_bytes;
     uint32_t has_board, has_hca, gpu_count;

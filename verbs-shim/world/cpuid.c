@@ -15,6 +15,8 @@
 
 // Intel SDM, volume 2, CPUID; leaves from 0x40000000 on are those of hypervisors.
 enum {
+    LEAF_VENDOR = 0,
+    LEAF_LAST = 13, // of the node's processor, as in /proc/cpuinfo
     LEAF_FEATURES = 1,
     LEAF_COUNTER = 0x15,
     LEAF_FREQUENCY = 0x16,
@@ -60,8 +62,20 @@ static struct answer name_part(uint32_t index)
     return answer;
 }
 
+static struct answer vendor(uint32_t last)
+{
+    struct answer answer = {.a = last < LEAF_LAST ? last : LEAF_LAST};
+    memcpy(&answer.b, "Genu", sizeof answer.b);
+    memcpy(&answer.d, "ineI", sizeof answer.d);
+    memcpy(&answer.c, "ntel", sizeof answer.c);
+    return answer;
+}
+
 static struct answer of_node(uint32_t leaf, uint32_t part)
 {
+    if (leaf == LEAF_VENDOR) {
+        return vendor(of_machine(leaf, part).a);
+    }
     if (leaf >= LEAF_NAME && leaf < LEAF_NAME_END) {
         return name_part(leaf - LEAF_NAME);
     }
@@ -69,14 +83,23 @@ static struct answer of_node(uint32_t leaf, uint32_t part)
         return (struct answer){0};
     }
     struct answer answer = of_machine(leaf, part);
+    answer.a = leaf == LEAF_FEATURES ? attach_environment()->processor_signature : answer.a;
     answer.c &= leaf == LEAF_FEATURES ? ~(1u << HYPERVISOR_BIT) : UINT32_MAX;
     answer.d |= leaf == LEAF_POWER ? 1u << INVARIANT_BIT : 0;
     return answer;
 }
 
+static bool is_of_node(uint32_t leaf)
+{
+    const struct answer machine = of_machine(leaf, 0), node = of_node(leaf, 0);
+    bool core = leaf == LEAF_FEATURES; // b has the number of the core
+    return machine.a == node.a && (core || machine.b == node.b) && machine.c == node.c && machine.d == node.d;
+}
+
 bool world_cpuid_needs_breakpoints(void)
 {
-    return !faulting && (of_machine(LEAF_POWER, 0).d >> INVARIANT_BIT & 1) == 0;
+    return !faulting && !(is_of_node(LEAF_VENDOR) && is_of_node(LEAF_FEATURES) && is_of_node(LEAF_NAME) &&
+                          is_of_node(LEAF_POWER));
 }
 
 void world_cpuid_replace(greg_t *registers, uintptr_t at)

@@ -1,10 +1,10 @@
-// CPUID as a program sees it: that of the node's processor where a library may measure time by it, and the machine's for
-// all else, because a program chooses its instructions by it. The node's processor has an invariant time stamp counter,
-// whose frequency CPUID does not tell, and no hypervisor; its name is that of /proc/cpuinfo.
+// CPUID as a program sees it: that of the node's processor where a library decides by it how it does things, and the
+// machine's for features, because a program chooses its instructions by them. Vendor, family, model and name are the node's
+// (UCX and OpenBLAS have tables of them); its time stamp counter is invariant, and CPUID does not tell its frequency; there is
+// no hypervisor.
 //
-// Where the processor can be made to fault at the instruction (arch_prctl ARCH_SET_CPUID), it does; elsewhere breakpoints
-// replace it (tsc_scan.h), where the time stamp counter needs those as well, or where the machine's counter is not
-// invariant. Otherwise the name and the hypervisor are the machine's. Private to the folder.
+// Where the processor can be made to fault at the instruction (arch_prctl ARCH_SET_CPUID), it does; elsewhere, if the
+// machine's processor is another one, breakpoints replace it (tsc_scan.h). Private to the folder.
 //
 // Leaves out: caches, topology and features, and what programs read before the shim starts.
 #pragma once
@@ -21,7 +21,7 @@ static inline bool world_cpuid_is(const unsigned char *code)
 }
 
 void world_cpuid_start(void);
-// The instruction does not fault, and the machine's answer would show in results.
+// The instruction does not fault, and the machine's answer is another one.
 bool world_cpuid_needs_breakpoints(void);
 // The thread is at this instruction: does what it does. Also at a breakpoint that replaces its first byte.
 void world_cpuid_replace(greg_t *registers, uintptr_t at);

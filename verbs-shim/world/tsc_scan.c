@@ -124,7 +124,11 @@ static void text_scan(uintptr_t begin, size_t bytes, const struct unwind_table *
 {
     const unsigned char *at = (const unsigned char *)begin, *end = at + bytes;
     const ptrdiff_t room = RDTSCP_BYTES + 4; // with what follows (is_joined)
-    while (end - at > room && (at = memchr(at, 0x0f, (size_t)(end - at - room))) != NULL) {
+    // Of CPUID the second byte is looked for, which is the rarer one.
+    const ptrdiff_t before = counter_too ? 0 : 1;
+    const int byte = counter_too ? 0x0f : 0xa2;
+    while (end - at > room && (at = memchr(at + before, byte, (size_t)(end - at - room))) != NULL) {
+        at -= before;
         unsigned length = wanted_bytes(at);
         if (length != 0 && begins_there(function_begin(table, (uintptr_t)at), (uintptr_t)at)) {
             breakpoint_set((uintptr_t)at, length);
