@@ -99,7 +99,7 @@ TEST(HcaManagement, AnotherPortIsAskedByItsLid)
     EXPECT_EQ(mad[DATA + 35], 0x47);
     about(BY_LID, GET, 0x10);
     EXPECT_TRUE(sent_to(ports[1].lid));
-    EXPECT_EQ(strcmp((const char *)mad + DATA, "second ibsim0"), 0);
+    EXPECT_STREQ((const char *)mad + DATA, "second ibsim0");
     about(BY_LID, GET, 0x14);
     EXPECT_TRUE(sent_to(ports[1].lid));
     EXPECT_EQ(field(DATA, 8), ports[1].guid);
@@ -169,7 +169,9 @@ TEST(HcaManagement, CountersAreThoseOfThePort)
     fixture_run(write_far, NULL);
     struct hca_port_counts counts;
     EXPECT_TRUE(hca_port_count(fixture.base.nodes[1].hca, &counts));
-    EXPECT_TRUE(counts.received.packets > 1 && counts.sent.packets > 0 && counts.received.bytes > 5000);
+    EXPECT_GT(counts.received.packets, 1);
+    EXPECT_GT(counts.sent.packets, 0);
+    EXPECT_GT(counts.received.bytes, 5000);
     about(PERFORMANCE, GET, 0x12);
     mad[DATA + 1] = 1;
     EXPECT_TRUE(sent_to(ports[1].lid));
@@ -259,10 +261,10 @@ TEST(HcaManagement, WhoJoinsAGroupGetsItsLid)
     EXPECT_TRUE(sent_to(HCA_MANAGER_LID));
     EXPECT_EQ(field(STATUS, 2), 0u);
     EXPECT_EQ(mad[METHOD], 0x81);
-    EXPECT_EQ(memcmp(mad + RECORD, gid, sizeof gid), 0);
+    EXPECT_MEMEQ(mad + RECORD, gid, sizeof gid);
     EXPECT_EQ(field(RECORD + 24, 8), ports[0].guid);
     EXPECT_EQ(field(RECORD + 36, 2), hca_group_lid(gid));
-    EXPECT_TRUE(field(RECORD + 36, 2) >= 0xc000 && field(RECORD + 36, 2) < 0xffff);
+    EXPECT_BETWEEN(field(RECORD + 36, 2), 0xc000, 0xfffe);
     EXPECT_EQ(mad[RECORD + 48], 4);
     group_wanted(DELETE, GROUP, gid);
     EXPECT_TRUE(sent_to(HCA_MANAGER_LID));
