@@ -331,18 +331,14 @@ static unsigned status_of(const struct hca_subnet *subnet, const struct port *po
     }
 }
 
-bool hca_mad_answer(const struct hca_subnet *subnet, struct hca *own, uint16_t lid, uint8_t mad[HCA_MAD_BYTES])
+bool hca_mad_answer(const struct hca_subnet *subnet, unsigned node, uint16_t lid, uint8_t mad[HCA_MAD_BYTES])
 {
     bool directed = mad[AT_CLASS] == CLASS_DIRECTED, administration = mad[AT_CLASS] == CLASS_ADMINISTRATION;
     bool known = directed || administration || mad[AT_CLASS] == CLASS_BY_LID || mad[AT_CLASS] == CLASS_PERFORMANCE;
     unsigned method = mad[AT_METHOD];
     bool asks = method == METHOD_GET || method == METHOD_SET || method == METHOD_DELETE || method == METHOD_TABLE;
     struct port here, port;
-    bool found = false;
-    for (unsigned node = 0; node < subnet->nodes && !found; node++) {
-        found = port_of(subnet, node, &here) && here.hca == own;
-    }
-    if (!known || !found || !asks || (directed && mad[AT_HOPS] != 0) ||
+    if (!port_of(subnet, node, &here) || !known || !asks || (directed && mad[AT_HOPS] != 0) ||
         (administration && (lid != HCA_MANAGER_LID || !here.info.active))) {
         return false;
     }

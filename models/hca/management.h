@@ -26,5 +26,5 @@ struct hca_subnet {
     void *ctx;
 };
 
-// Answers a datagram that `own` sends to that LID, in place. false: nobody answers.
-bool hca_mad_answer(const struct hca_subnet *subnet, struct hca *own, uint16_t lid, uint8_t mad[HCA_MAD_BYTES]);
+// Answers a datagram that the adapter of this node sends to that LID, in place. false: nobody answers.
+bool hca_mad_answer(const struct hca_subnet *subnet, unsigned node, uint16_t lid, uint8_t mad[HCA_MAD_BYTES]);

@@ -16,11 +16,14 @@ int64_t attach_serve_mad(struct attach_thread *thread, const struct attach_args_
                          struct attach_reply_mad *reply)
 {
     struct attach_server *server = thread->process->server;
-    hca_t *hca = plat_machine_backend(server->machine, thread->process->node)->hca;
+    uint32_t node = thread->process->node;
     const struct hca_subnet subnet = {server->scenario->node_count, adapter_of, server};
     reply->mad = args->mad;
-    if (hca == NULL || args->lid > UINT16_MAX) {
-        return hca == NULL ? -ENODEV : -EINVAL;
+    if (plat_machine_backend(server->machine, node)->hca == NULL) {
+        return -ENODEV;
     }
-    return hca_mad_answer(&subnet, hca, (uint16_t)args->lid, reply->mad.bytes) ? 0 : -ETIMEDOUT;
+    if (args->lid > UINT16_MAX) {
+        return -EINVAL;
+    }
+    return hca_mad_answer(&subnet, node, (uint16_t)args->lid, reply->mad.bytes) ? 0 : -ETIMEDOUT;
 }

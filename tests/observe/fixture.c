@@ -105,3 +105,18 @@ void fixture_state_set(observe_process_t *process, uint64_t at_ps, uint32_t stat
                                           .modify = {.number = 1, .mask = IBV_QP_STATE, .to = state}};
     fixture_note(process, at_ps, &record);
 }
+
+void fixture_connect_both(const struct fixture *fixture)
+{
+    fixture_connect(fixture->node0, 1, 2, 0x100);
+    fixture_connect(fixture->node1, 2, 1, 0x200);
+}
+
+const char *fixture_written(const struct fixture *fixture, void (*write)(const observe_t *observe, FILE *out))
+{
+    static char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    write(fixture->observe, out);
+    fclose(out);
+    return text;
+}

@@ -18,8 +18,7 @@ static void written_to(void)
         .send = {.qp = 1, .opcode = IBV_WR_RDMA_WRITE, .bytes = BYTES, .remote_address = TARGET}};
     fixture_open(&fixture,
                  &(struct observe_options){.explain = true, .select = {.opcodes = ~0u, .bytes = OBSERVE_ANY}});
-    fixture_connect(fixture.node0, 1, 2, 0x100);
-    fixture_connect(fixture.node1, 2, 1, 0x200);
+    fixture_connect_both(&fixture);
     fixture_note(fixture.node0, 2000, &write);
 }
 

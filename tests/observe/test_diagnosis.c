@@ -14,8 +14,7 @@ static struct fixture fixture;
 static void connected(void)
 {
     fixture_open(&fixture, &(struct observe_options){0});
-    fixture_connect(fixture.node0, 1, 2, 0x100);
-    fixture_connect(fixture.node1, 2, 1, 0x200);
+    fixture_connect_both(&fixture);
 }
 
 static struct journal_record failed_write(uint32_t fault, uint64_t address, uint32_t key)

@@ -42,8 +42,7 @@ static void explained(uint32_t qp)
                     .dlid = 2}}};
     fixture_open(&fixture, &(struct observe_options){.explain = true,
                                                      .select = {.opcodes = ~0u, .bytes = OBSERVE_ANY, .qp = qp}});
-    fixture_connect(fixture.node0, 1, 2, 0x100);
-    fixture_connect(fixture.node1, 2, 1, 0x200);
+    fixture_connect_both(&fixture);
     fixture_note(fixture.node0, 1000, &records[0]);
     fixture_note(fixture.node0, 1000, &records[1]);
 }
@@ -119,8 +118,7 @@ TEST(Explained, OperationsAreEachOfTheSelectedNumbers)
                                                                     .bytes = OBSERVE_ANY,
                                                                     .number = selections[i].number,
                                                                     .last = selections[i].last}});
-        fixture_connect(fixture.node0, 1, 2, 0x100);
-        fixture_connect(fixture.node1, 2, 1, 0x200);
+        fixture_connect_both(&fixture);
         for (unsigned k = 0; k < 5; k++) {
             read_do(1, 100);
         }

@@ -18,17 +18,12 @@ static struct fixture fixture;
 static void begin(void)
 {
     fixture_open(&fixture, &(struct observe_options){.summary = true});
-    fixture_connect(fixture.node0, 1, 2, 0x100);
-    fixture_connect(fixture.node1, 2, 1, 0x200);
+    fixture_connect_both(&fixture);
 }
 
 static const char *summary(void)
 {
-    static char text[8192];
-    FILE *out = fmemopen(text, sizeof text, "w");
-    observe_summary_print(fixture.observe, out);
-    fclose(out);
-    return text;
+    return fixture_written(&fixture, observe_summary_print);
 }
 
 static void note(const struct journal_record *record)

@@ -11,17 +11,12 @@ static struct fixture fixture;
 static void summarised(void)
 {
     fixture_open(&fixture, &(struct observe_options){.summary = true});
-    fixture_connect(fixture.node0, 1, 2, 0x100);
-    fixture_connect(fixture.node1, 2, 1, 0x200);
+    fixture_connect_both(&fixture);
 }
 
 static const char *summary(void)
 {
-    static char text[8192];
-    FILE *out = fmemopen(text, sizeof text, "w");
-    observe_summary_yaml(fixture.observe, out);
-    fclose(out);
-    return text;
+    return fixture_written(&fixture, observe_summary_yaml);
 }
 
 static void nothing(void *ctx)
@@ -58,11 +53,8 @@ TEST(VerbsSummary, CountsTheRetriesOfItsOwnNode)
 
 TEST(VerbsSummary, NamesQueuePairsWithoutTrafficInOneLine)
 {
-    char text[8192];
-    FILE *out = fmemopen(text, sizeof text, "w");
     summarised();
-    observe_summary_print(fixture.observe, out);
-    fclose(out);
+    const char *text = fixture_written(&fixture, observe_summary_print);
     EXPECT_CONTAINS(text, "  sent nothing and completed no receive request: qp 1\n");
     EXPECT_LACKS(text, "completions of sends");
     fixture_close(&fixture);

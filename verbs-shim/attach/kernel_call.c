@@ -1,5 +1,6 @@
 #include "verbs-shim/attach/kernel_call.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,6 +31,18 @@ __asm__(".text\n"
         "    mov 8(%rsp), %r9\n"
         "    jmp *kernel_gate(%rip)\n"
         ".size tcasim_kernel_call, . - tcasim_kernel_call\n");
+
+__attribute__((visibility("default"))) int tcasim_descriptor_hide(int fd)
+{
+    enum { FIRST = 900 };
+    long hidden = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST, 0, 0, 0);
+    if (hidden < 0) {
+        (void)kernel_call(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC, 0, 0, 0);
+        return fd;
+    }
+    (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
+    return (int)hidden;
+}
 
 extern const void *kernel_gate __attribute__((visibility("hidden")));
 

@@ -13,5 +13,10 @@
 long tcasim_kernel_call(long number, long a, long b, long c, long d, long e, long f);
 #define kernel_call tcasim_kernel_call
 
+// Moves a descriptor of the shim's, which a new program does not get, to a number that programs do not close, if the limit of
+// descriptors allows it. Returns its number.
+int tcasim_descriptor_hide(int fd);
+#define descriptor_hide tcasim_descriptor_hide
+
 // Call it before any call that the filter stops elsewhere. false: something else is mapped at the gate's address.
 _Bool kernel_gate_open(void);

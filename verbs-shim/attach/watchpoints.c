@@ -17,7 +17,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/attach/watchpoints.h"
 
-enum { WATCHES = 128, WATCHES_OF_THREAD = 2, ENDS = 2, RING_BYTES = 2 * 4096, PAGE_BYTES = 4096, FIRST_FD = 900 };
+enum { WATCHES = 128, WATCHES_OF_THREAD = 2, ENDS = 2, RING_BYTES = 2 * 4096, PAGE_BYTES = 4096 };
 
 struct breakpoint {
     int fd; // 0: none
@@ -49,11 +49,7 @@ static bool breakpoint_set(struct breakpoint *breakpoint, uintptr_t address, uns
     if (fd < 0) {
         return false;
     }
-    long high = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD, 0, 0, 0); // programs may close low descriptors
-    if (high >= 0) {
-        (void)kernel_call(SYS_close, fd, 0, 0, 0, 0, 0);
-        fd = high;
-    }
+    fd = descriptor_hide((int)fd);
     long ring = kernel_call(SYS_mmap, 0, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     breakpoint->fd = (int)fd;
     breakpoint->ring = ring < 0 && ring > -4096 ? NULL : (struct perf_event_mmap_page *)ring;

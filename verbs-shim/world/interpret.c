@@ -287,12 +287,6 @@ static bool step(struct interpret_state *state, const struct interpret_instructi
     return known;
 }
 
-// One of 64 bits.
-static uint64_t bit_of(uint64_t address)
-{
-    return UINT64_C(1) << (address * UINT64_C(0x9e3779b97f4a7c15) >> 58);
-}
-
 static bool is_among(uint64_t address, const uintptr_t *addresses, unsigned count)
 {
     unsigned i = 0;
@@ -308,10 +302,11 @@ enum interpret_stop interpret_run(struct interpret_state *state, const uintptr_t
     uint64_t next = 0, bits = 0; // next: behind the last instruction; functions are entered by a jump
     struct interpret_instruction *instruction = NULL;
     for (unsigned i = 0; i < count; i++) {
-        bits |= bit_of(addresses[i]);
+        bits |= interpret_bit_of(addresses[i]);
     }
     while (*instructions_left > 0) {
-        if (state->rip != next && (bits & bit_of(state->rip)) != 0 && is_among(state->rip, addresses, count)) {
+        if (state->rip != next && (bits & interpret_bit_of(state->rip)) != 0 &&
+            is_among(state->rip, addresses, count)) {
             return INTERPRET_AT;
         }
         instruction = instruction_at(state->rip, instruction);

@@ -45,6 +45,12 @@ static inline uint64_t interpret_cut(uint64_t value, unsigned bytes)
     return bytes >= 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1);
 }
 
+// One of 64 bits, for the word at this address.
+static inline uint64_t interpret_bit_of(uint64_t address)
+{
+    return UINT64_C(1) << (address / 8 * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
 bool interpret_memory_failed(void);
 void interpret_stack_note(uint64_t stack); // the stack pointer is there
 bool interpret_fault(greg_t *registers);   // a fault of interpret_peek; false: another one

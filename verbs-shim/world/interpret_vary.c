@@ -48,7 +48,7 @@ vary_t interpret_vary_of_register(unsigned number)
 void interpret_vary_word(uint64_t address, unsigned half, vary_t vary)
 {
     interpret_memory_halves(address)->half[half] = vary;
-    vary_now.words |= vary.kind != INTERPRET_STEADY ? vary_bit_of(address) : 0;
+    vary_now.words |= vary.kind != INTERPRET_STEADY ? interpret_bit_of(address) : 0;
 }
 
 vary_t interpret_vary_of_word(uint64_t address, unsigned half)
@@ -222,11 +222,6 @@ bool vary_address_of(const state_t *state, const instruction_t *instruction, con
     return !varies && !vary_now.failed && interpret_address(state, instruction, operand, address_out);
 }
 
-uint64_t vary_bit_of(uint64_t address)
-{
-    return UINT64_C(1) << (address / 8 * UINT64_C(0x9e3779b97f4a7c15) >> 58);
-}
-
 // Of `bytes` bytes in memory.
 vary_t vary_loaded(uint64_t address, unsigned bytes)
 {
@@ -255,7 +250,7 @@ void vary_stored(uint64_t address, unsigned bytes, vary_t vary)
     unsigned offset = (unsigned)(address % 8), end = offset + bytes;
     for (unsigned word = 0; word * 8 < end; word++) {
         struct interpret_halves *halves = interpret_memory_halves(address - offset + 8 * word);
-        vary_now.words |= vary.kind != INTERPRET_STEADY ? vary_bit_of(address - offset + 8 * word) : 0;
+        vary_now.words |= vary.kind != INTERPRET_STEADY ? interpret_bit_of(address - offset + 8 * word) : 0;
         if (halves->half[0].bytes == 8 && halves->half[0].kind != INTERPRET_STEADY && (offset != 0 || bytes < 8)) {
             halves->half[0] = halves->half[1] = any; // a part of it remains
             halves->half[0].bytes = halves->half[1].bytes = 4;

@@ -41,7 +41,7 @@ struct vary_now {
     vary_t registers[INTERPRET_REGISTERS];
     vary_t vectors[INTERPRET_REGISTERS]; // the lower half; STEADY or REAL
     uint32_t varying;                    // a bit for each of both that is not STEADY: registers below
-    uint64_t words;                      // a bit of each word's address (vary_bit_of) that was not STEADY at some time
+    uint64_t words;                      // a bit of each word's address (interpret_bit_of) that was not STEADY at some time
     struct vary_flags flags;
 };
 extern struct vary_now vary_now; // one thread of the process runs at a time
@@ -79,7 +79,6 @@ vary_t vary_of_address(const operand_t *operand);
 // false: it varies, or is not known.
 bool vary_address_of(const state_t *state, const instruction_t *instruction, const operand_t *operand,
                      uint64_t *address_out);
-uint64_t vary_bit_of(uint64_t address);
 vary_t vary_loaded(uint64_t address, unsigned bytes);
 void vary_stored(uint64_t address, unsigned bytes, vary_t vary);
 // An instruction on numbers of double precision, or one that moves 8 bytes and more. false: it is another one.

@@ -467,8 +467,8 @@ static bool is_steady(const state_t *state, const instruction_t *instruction)
         return untouched;
     }
     bool known = interpret_address(state, instruction, instruction->memory, &address);
-    uint64_t touched = vary_bit_of(address) | vary_bit_of(address + instruction->memory->bytes - 1);
-    touched |= instruction->memory->bytes > 8 ? vary_bit_of(address + 8) : 0; // one of three words
+    uint64_t touched = interpret_bit_of(address) | interpret_bit_of(address + instruction->memory->bytes - 1);
+    touched |= instruction->memory->bytes > 8 ? interpret_bit_of(address + 8) : 0; // one of three words
     return known && (vary_now.words & touched) == 0;
 }
 

@@ -19,7 +19,7 @@
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
-enum { OPENED_MAX = 64, FIRST_FD = 900, MAD_BYTES = 256, MAD_BYTES_LEAST = 36, AGENTS = 32 };
+enum { OPENED_MAX = 64, MAD_BYTES = 256, MAD_BYTES_LEAST = 36, AGENTS = 32 };
 
 // One thread of the process runs at a time; a datagram's answer lets others run.
 static struct opened {
@@ -73,18 +73,6 @@ static void opened_sweep(void)
     }
 }
 
-// At a high number, if the limit of descriptors allows it: programs may close low ones.
-static int high(int fd)
-{
-    long moved = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD, 0, 0, 0);
-    if (moved < 0) {
-        (void)kernel_call(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC, 0, 0, 0);
-        return fd;
-    }
-    close_really(fd);
-    return (int)moved;
-}
-
 static int pair_make(int flags)
 {
     int ends[2], kind = SOCK_SEQPACKET | ((flags & O_CLOEXEC) != 0 ? SOCK_CLOEXEC : 0);
@@ -98,7 +86,7 @@ static int pair_make(int flags)
         return (int)made;
     }
     (void)kernel_call(SYS_fcntl, ends[0], F_SETFL, flags & O_NONBLOCK, 0, 0, 0);
-    *one = (struct opened){high(ends[1]), inode_of(ends[0]), 0};
+    *one = (struct opened){descriptor_hide(ends[1]), inode_of(ends[0]), 0};
     open_count++;
     return ends[0];
 }
@@ -133,8 +121,7 @@ bool world_umad_end_move(int fd)
 {
     for (unsigned i = 0; i < OPENED_MAX; i++) {
         if (opened[i].inode != 0 && opened[i].other_end == fd) {
-            long moved = kernel_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, FIRST_FD, 0, 0, 0);
-            opened[i].other_end = moved < 0 ? fd : (int)moved;
+            opened[i].other_end = descriptor_hide(fd);
             return true;
         }
     }
