@@ -115,6 +115,56 @@ static void engine(unsigned wanted)
     }
 }
 
+// As UCX under Open MPI: a number of requests that has another value in each wait is compared, and a counter is divided.
+static void with_a_number(unsigned wanted)
+{
+    static volatile unsigned outstanding, progress = 13;
+    outstanding = (outstanding + 7) % 61;
+    volatile unsigned calls = 1;
+    for (; received < wanted; calls = calls + 1) {
+        if (calls % progress == 0 || outstanding > 50) {
+            (void)poll_sends();
+        }
+        (void)poll_receives();
+    }
+}
+
+// One counter goes on from wait to wait, another one begins again, and registers have what the loop does not look at.
+static void with_two_counters(unsigned wanted)
+{
+    static unsigned calls;
+    volatile unsigned turns = 0;
+    unsigned before = received;
+    uint64_t noise = wanted * UINT64_C(0x9e3779b97f4a7c15);
+    while (received < wanted) {
+        if ((calls++ & 3) == 0) {
+            (void)poll_sends();
+        }
+        turns = turns + 1;
+        if (turns == 40) {
+            turns = 0;
+            (void)usleep(1);
+        }
+        (void)poll_receives();
+    }
+    __asm__ volatile("" : : "r"(noise), "r"(before));
+}
+
+// Two counters that are compared with each other: what the loop does depends on their difference.
+static void with_a_difference(unsigned wanted)
+{
+    static volatile unsigned ahead, behind;
+    behind = ahead - wanted % 9;
+    while (received < wanted) {
+        ahead++;
+        if (ahead - behind > 20) {
+            (void)poll_sends();
+            behind += 5;
+        }
+        (void)poll_receives();
+    }
+}
+
 // Another thread waits for the messages, and says so in memory.
 static volatile bool told;
 
@@ -189,6 +239,52 @@ static void with_a_process(unsigned wanted)
     }
     tight(wanted);
     CHECK(waitpid(child, NULL, 0) == child);
+}
+
+// A thread that polls copies a word, and takes the copy back in the middle of its loop or keeps it: another one waits for that.
+static volatile unsigned word_to_copy, copied, flashed;
+static volatile bool copies;
+
+static void *copier(void *arg)
+{
+    while (copies) {
+        flashed = word_to_copy;
+        (void)poll_sends();
+        flashed = 0;
+        if (received < *(const unsigned *)arg) {
+            (void)poll_receives();
+        }
+        copied = word_to_copy;
+    }
+    return NULL;
+}
+
+static void with_a_copier(unsigned wanted, const volatile unsigned *watched)
+{
+    pthread_t thread;
+    word_to_copy = copied = 0;
+    copies = true;
+    CHECK(pthread_create(&thread, NULL, copier, &wanted) == 0);
+    for (unsigned i = 1; i <= 5; i++) {
+        (void)usleep(i * wanted % 7);
+        word_to_copy = i;
+        while (*watched != i) {
+            (void)sched_yield();
+        }
+    }
+    copies = false;
+    CHECK(pthread_join(thread, NULL) == 0);
+    tight(wanted);
+}
+
+static void with_a_copy(unsigned wanted)
+{
+    with_a_copier(wanted, &copied);
+}
+
+static void with_a_flash(unsigned wanted)
+{
+    with_a_copier(wanted, &flashed);
 }
 
 // What the loop has written, and did not read, counts after it.

@@ -10,8 +10,28 @@
 enum { STACK_WORDS = 1024, LOOKED_AT = 3000 };
 static const uintptr_t end = 0x1000; // where the function returns to
 
-// Returns how many iterations go the same way, if the counter changes by `step` in each; 0: it is not known.
-static uint64_t told(const struct vary_subject *subject, uint64_t *counter, uint64_t step)
+static const struct vary_subject *subject_in(const struct vary_subject *subject, const char *name)
+{
+    while (strcmp(subject->name, name) != 0) {
+        subject++;
+    }
+    return subject;
+}
+
+static const struct vary_subject *subject_of(const char *name)
+{
+    return subject_in(vary_subjects, name);
+}
+
+// What is told of a source: to how many steps from here on, and to how many before, the way is the same.
+struct told {
+    bool known;
+    uint64_t steps, back;
+};
+
+// Of the sources of counter[0] and counter[1].
+static struct told told_of(const struct vary_subject *subject, uint64_t *counter, const struct interpret_vary vary[2],
+                           unsigned source)
 {
     static uint64_t stack[STACK_WORDS];
     stack[STACK_WORDS - 9] = end;
@@ -22,17 +42,51 @@ static uint64_t told(const struct vary_subject *subject, uint64_t *counter, uint
     unsigned left = 10000;
     interpret_begin();
     interpret_vary_begin();
-    interpret_vary_word((uintptr_t)counter, 0, interpret_linear(step, subject->bytes));
+    for (unsigned i = 0; i < 2 && vary[i].kind != INTERPRET_STEADY; i++) {
+        interpret_vary_word((uintptr_t)&counter[i], 0, vary[i]);
+    }
     enum interpret_stop stop = interpret_run(&state, &end, 1, &left);
-    uint64_t iterations = interpret_vary_iterations();
+    const struct told told = {stop == INTERPRET_AT, interpret_vary_steps(source), interpret_vary_back(source)};
     interpret_vary_end();
-    return stop == INTERPRET_AT ? iterations : 0;
+    return told;
+}
+
+static struct interpret_vary linear(const struct vary_subject *subject, uint64_t step, unsigned source)
+{
+    struct interpret_vary vary = interpret_linear(step, subject->bytes);
+    vary.source = (uint8_t)source;
+    return vary;
+}
+
+// Returns how many iterations go the same way, if the counter changes by `step` in each; 0: it is not known.
+static uint64_t told(const struct vary_subject *subject, uint64_t *counter, uint64_t step)
+{
+    const struct interpret_vary vary[2] = {linear(subject, step, INTERPRET_COUNTERS)};
+    const struct told told = told_of(subject, counter, vary, INTERPRET_COUNTERS);
+    return told.known ? told.steps : 0;
 }
 
 static uint64_t way(const struct vary_subject *subject, uint64_t value)
 {
     _Alignas(8) uint64_t counter = subject->bytes == 8 ? value : (uint32_t)value;
     return subject->function(&counter);
+}
+
+// As a value that stays in all iterations, and may be another one: to both sides.
+static void compare_other(const struct vary_subject *subject, uint64_t first, int64_t step)
+{
+    _Alignas(8) uint64_t counter = subject->bytes == 8 ? first : (uint32_t)first;
+    const struct interpret_vary vary[2] = {linear(subject, (uint64_t)step, INTERPRET_OTHERS)};
+    const struct told told = told_of(subject, &counter, vary, INTERPRET_OTHERS);
+    uint64_t at_first = way(subject, first);
+    for (uint64_t i = 0; told.known && i <= LOOKED_AT; i++) {
+        if (i <= told.steps) {
+            EXPECT_EQ(way(subject, first + i * (uint64_t)step), at_first);
+        }
+        if (i <= told.back) {
+            EXPECT_EQ(way(subject, first - i * (uint64_t)step), at_first);
+        }
+    }
 }
 
 static void compare(const struct vary_subject *subject, uint64_t first, int64_t step)
@@ -46,6 +100,7 @@ static void compare(const struct vary_subject *subject, uint64_t first, int64_t 
     if (same < LOOKED_AT) {
         EXPECT_LE(iterations, same);
     }
+    compare_other(subject, first, step);
     bool wraps = first > INT32_MAX - 1000 && subject->bytes == 4; // of which less is told
     if (subject->exact && !wraps && same > 2 && same < LOOKED_AT) {
         EXPECT_GE(iterations, same - 1); // it is of use
@@ -55,9 +110,22 @@ static void compare(const struct vary_subject *subject, uint64_t first, int64_t 
 TEST(InterpretVary, TellsNoMoreIterationsThanGoTheSameWay)
 {
     static const int64_t steps[] = {1, 2, 3, 5, 7, 8, 100, 1000, -1, -3, -8};
-    static const uint64_t firsts[] = {0,    1,          5,          8,          99,
-                                      100,  101,        500,        992,        1000,
-                                      1001, 2147483000, 2147483647, 4294967000, UINT64_C(1000000000000000000)};
+    static const uint64_t firsts[] = {0,
+                                      1,
+                                      5,
+                                      8,
+                                      99,
+                                      100,
+                                      101,
+                                      500,
+                                      992,
+                                      1000,
+                                      1001,
+                                      2147483000,
+                                      2147483647,
+                                      4294967000,
+                                      UINT64_C(1000000000000000000),
+                                      UINT64_MAX - 20};
     for (const struct vary_subject *subject = vary_subjects; subject->name != NULL; subject++) {
         for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
             for (size_t j = 0; j < sizeof steps / sizeof steps[0]; j++) {
@@ -69,10 +137,7 @@ TEST(InterpretVary, TellsNoMoreIterationsThanGoTheSameWay)
 
 TEST(InterpretVary, KnowsTheEighthTimeFromEightTimesAsMany)
 {
-    const struct vary_subject *subject = vary_subjects;
-    while (strcmp(subject->name, "every_eighth") != 0) {
-        subject++;
-    }
+    const struct vary_subject *subject = subject_of("every_eighth");
     _Alignas(8) uint64_t counter = 3;
     EXPECT_LE(told(subject, &counter, 1), 4u); // to 7
     EXPECT_LE(told(subject, &counter, 4), 1u);
@@ -81,10 +146,72 @@ TEST(InterpretVary, KnowsTheEighthTimeFromEightTimesAsMany)
 
 TEST(InterpretVary, StopsWhereAnAddressDependsOnACounter)
 {
-    const struct vary_subject *subject = vary_subjects;
-    while (strcmp(subject->name, "indexed") != 0) {
-        subject++;
-    }
+    const struct vary_subject *subject = subject_of("indexed");
     _Alignas(8) uint64_t counter = 3;
     EXPECT_EQ(told(subject, &counter, 1), 0u);
+}
+
+// A value that is compared may be any up to the border, and no other.
+TEST(InterpretVary, AnotherValueGoesToTheBorder)
+{
+    _Alignas(8) uint64_t counter = 997;
+    const struct vary_subject *subject = subject_of("below");
+    const struct interpret_vary vary[2] = {linear(subject, 1, INTERPRET_OTHERS)};
+    struct told told = told_of(subject, &counter, vary, INTERPRET_OTHERS);
+    EXPECT_TRUE(told.known);
+    EXPECT_EQ(told.steps, 2u);
+    EXPECT_EQ(told.back, 997u);
+    counter = 1000;
+    told = told_of(subject, &counter, vary, INTERPRET_OTHERS);
+    EXPECT_EQ(told.back, 0u);
+}
+
+static void modulus_compare(const struct vary_subject *subject, uint64_t first, uint32_t modulus)
+{
+    _Alignas(8) uint64_t counter = first;
+    struct interpret_vary vary[2] = {linear(subject, 1, INTERPRET_COUNTERS)};
+    vary[0].modulus = modulus;
+    const struct told told = told_of(subject, &counter, vary, INTERPRET_COUNTERS);
+    TEST_TRACE("%s from %llu modulo %u", subject->name, (unsigned long long)first, modulus);
+    for (uint64_t value = first % modulus; told.known && value < 40 * (uint64_t)modulus; value += modulus) {
+        for (uint64_t i = 0; i <= told.steps && i < 2 * modulus; i++) {
+            EXPECT_EQ(way(subject, value + i), way(subject, first));
+        }
+    }
+}
+
+TEST(InterpretVary, AModulusHoldsForAllMultiples)
+{
+    static const uint32_t moduli[] = {3, 8, 64, 100, 129, 256, 300, 4096};
+    for (const struct vary_subject *subject = vary_subjects; subject->name != NULL; subject++) {
+        for (size_t i = 0; i < sizeof moduli / sizeof moduli[0]; i++) {
+            for (uint64_t first = 0; first < 400; first += 7) {
+                modulus_compare(subject, first, moduli[i]);
+            }
+        }
+    }
+    _Alignas(8) uint64_t counter = 203;
+    struct interpret_vary vary[2] = {linear(subject_of("hundredth"), 1, INTERPRET_COUNTERS)};
+    vary[0].modulus = 300;
+    struct told told = told_of(subject_of("hundredth"), &counter, vary, INTERPRET_COUNTERS);
+    EXPECT_TRUE(told.known);
+    EXPECT_EQ(told.steps, 96u);
+    told = told_of(subject_of("after_one"), &counter, vary, INTERPRET_COUNTERS);
+    EXPECT_TRUE(told.known);
+    EXPECT_EQ(told.steps, 95u);
+}
+
+// Two values that move for themselves: each is bounded alone, and where both are compared nothing is known.
+TEST(InterpretVary, SourcesAreBoundedAlone)
+{
+    _Alignas(8) uint64_t counters[2] = {90, 150};
+    const struct vary_subject *subject = subject_in(vary_subjects_of_two, "each");
+    const struct interpret_vary vary[2] = {linear(subject, 1, INTERPRET_OTHERS),
+                                           linear(subject, 1, INTERPRET_OTHERS + 1)};
+    EXPECT_EQ(told_of(subject, counters, vary, INTERPRET_OTHERS).steps, 9u);
+    EXPECT_EQ(told_of(subject, counters, vary, INTERPRET_OTHERS + 1).steps, 49u);
+    static const char *const of_both[] = {"crossed", "distance", "both_bits"};
+    for (size_t i = 0; i < sizeof of_both / sizeof of_both[0]; i++) {
+        EXPECT_FALSE(told_of(subject_in(vary_subjects_of_two, of_both[i]), counters, vary, INTERPRET_OTHERS).known);
+    }
 }

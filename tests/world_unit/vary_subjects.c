@@ -30,6 +30,17 @@ SUBJECT(shifted, uint32_t, return c >> 6 == 3 ? 1 : 2;)
 SUBJECT(every_eighth, uint32_t, return (c & 7) == 0 ? 1 : 2;)
 SUBJECT(every_third, uint32_t, return c % 3 == 0 ? 1 : 2;)
 SUBJECT(hundredth, uint32_t, return c % hundred == 0 ? 1 : 2;)
+SUBJECT(after_one, uint32_t, return (c + 1) % hundred == 0 ? 1 : 2;)
+SUBJECT(before_twenty, uint32_t, return (c - 20) % hundred < 82 ? 1 : 2;)
+SUBJECT(before_one, uint32_t, return (c - 1) % hundred == 3 ? 1 : 2;)
+static volatile uint32_t seed = 4294967290u;
+SUBJECT(seeded, uint32_t, uint32_t more = seed; __asm__("add %1, %0"
+                                                        : "+r"(c)
+                                                        : "r"(more)
+                                                        : "cc");
+        return c % hundred < 95 ? 1 : 2;)
+SUBJECT(signed_rest, int32_t, return (c - 20) % (int32_t)hundred == 3 ? 1 : 2;)
+SUBJECT(long_rest, uint64_t, uint64_t by = hundred; return c % by == 3 ? 1 : 2;)
 SUBJECT(tenth_of_hundred, uint32_t, return c / hundred == 5 ? 1 : 2;)
 SUBJECT(between, uint32_t, return c > 99 && c < 900 ? 1 : 2;)
 SUBJECT(long_below, uint64_t, return c < UINT64_C(1000000000000000500) ? 1 : 2;)
@@ -50,11 +61,23 @@ SUBJECT(real_epoch, int32_t, return c * 1e-9 + epoch - epoch < 2e-6 ? 1 : 2;)
 SUBJECT(long_tenth, uint64_t, return c / 10 == 50 ? 1 : 2;)
 SUBJECT(long_hundredth, uint64_t, return c / 129 == 3 ? 1 : 2;)
 SUBJECT(long_part, uint64_t, return c / 257 == 1 ? 1 : 2;)
-SUBJECT(carried, uint32_t, uint64_t way; __asm__("cmp $100, %1; inc %1; sbb %0, %0; neg %0" : "=&r"(way), "+r"(c)::"cc");
+SUBJECT(carried, uint32_t, uint64_t way; __asm__("cmp $100, %1; inc %1; sbb %0, %0; neg %0"
+                                                 : "=&r"(way), "+r"(c)::"cc");
         return way;)
 SUBJECT(copied, uint32_t, uint32_t from[4] = {0}, to[4]; from[3] = c; const void *source = from; void *target = to;
-        uint64_t count = 4;
-        __asm__ volatile("rep movsl" : "+S"(source), "+D"(target), "+c"(count) : : "memory"); return to[3] < 100 ? 1 : 2;)
+        uint64_t count = 4; __asm__ volatile("rep movsl"
+                                             : "+S"(source), "+D"(target), "+c"(count)
+                                             :
+                                             : "memory");
+        return to[3] < 100 ? 1 : 2;)
+static uint32_t second(const void *at)
+{
+    return ((const volatile uint32_t *)at)[2];
+}
+SUBJECT(each, uint32_t, return c < 100 && second(at) < 200 ? 1 : 2;)
+SUBJECT(crossed, uint32_t, return c < second(at) ? 1 : 2;)
+SUBJECT(distance, uint32_t, return c - second(at) < 20 ? 1 : 2;)
+SUBJECT(both_bits, uint32_t, return (c | second(at)) != 0 ? 1 : 2;)
 SUBJECT(indexed, uint32_t, return table[c % sizeof table] + 1;)
 
 const struct vary_subject vary_subjects[] = {
@@ -83,6 +106,12 @@ const struct vary_subject vary_subjects[] = {
     {"every_eighth", every_eighth, 4, false},
     {"every_third", every_third, 4, false},
     {"hundredth", hundredth, 4, false},
+    {"after_one", after_one, 4, false},
+    {"before_twenty", before_twenty, 4, false},
+    {"before_one", before_one, 4, false},
+    {"seeded", seeded, 4, false},
+    {"signed_rest", signed_rest, 4, false},
+    {"long_rest", long_rest, 8, false},
     {"tenth_of_hundred", tenth_of_hundred, 4, false},
     {"between", between, 4, true},
     {"long_below", long_below, 8, true},
@@ -98,4 +127,9 @@ const struct vary_subject vary_subjects[] = {
     {"copied", copied, 4, false},
     {"indexed", indexed, 4, false},
     {NULL, NULL, 0, false},
+};
+
+const struct vary_subject vary_subjects_of_two[] = {
+    {"each", each, 4, false},           {"crossed", crossed, 4, false}, {"distance", distance, 4, false},
+    {"both_bits", both_bits, 4, false}, {NULL, NULL, 0, false},
 };

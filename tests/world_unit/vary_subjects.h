@@ -11,4 +11,5 @@ struct vary_subject {
     unsigned bytes;
     bool exact;
 };
-extern const struct vary_subject vary_subjects[]; // ends with a row of NULL
+extern const struct vary_subject vary_subjects[];        // ends with a row of NULL, as does
+extern const struct vary_subject vary_subjects_of_two[]; // of counter[0] and counter[1]

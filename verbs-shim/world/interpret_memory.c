@@ -11,10 +11,9 @@ struct memory {
     struct interpret_word words[INTERPRET_WORDS_MAX];
     struct interpret_halves halves[INTERPRET_WORDS_MAX]; // of the words, if interpret_vary is on
     struct {
-        uint32_t generation; // of interpret_begin
-        uint32_t word;
+        uint16_t generation, word; // of interpret_begin; 0: free
     } slots[SLOTS];
-    uint32_t generation;
+    uint16_t generation;
     unsigned count;
     struct interpret_word *last; // that was looked for; NULL: none
     uint64_t lowest_stack;
@@ -32,7 +31,10 @@ void interpret_select(unsigned copy)
 
 void interpret_begin(void)
 {
-    memory->generation++;
+    if (++memory->generation == 0) {
+        memset(memory->slots, 0, sizeof memory->slots);
+        memory->generation = 1;
+    }
     memory->count = 0;
     memory->last = NULL;
     memory->failed = false;
@@ -143,7 +145,7 @@ static struct interpret_word *word_at(uint64_t address)
         return &none;
     }
     memory->slots[slot].generation = memory->generation;
-    memory->slots[slot].word = memory->count;
+    memory->slots[slot].word = (uint16_t)memory->count;
     memory->halves[memory->count] = (struct interpret_halves){0};
     struct interpret_word *word = &memory->words[memory->count++];
     *word = (struct interpret_word){.address = address, .now = value, .since = {{.value = value}, {.value = value}}};
@@ -154,8 +156,11 @@ struct interpret_halves *interpret_memory_halves(uint64_t address)
 {
     static struct interpret_halves none;
     const struct interpret_word *word = word_at(address);
-    none = (struct interpret_halves){0};
-    return memory->failed ? &none : &memory->halves[word - memory->words];
+    if (memory->failed) {
+        none = (struct interpret_halves){0};
+        return &none;
+    }
+    return &memory->halves[word - memory->words];
 }
 
 bool interpret_was_read(uint64_t address)

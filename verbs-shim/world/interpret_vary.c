@@ -8,7 +8,10 @@ void interpret_vary_begin(void)
 {
     memset(&vary_now, 0, sizeof vary_now);
     vary_now.on = true;
-    vary_now.iterations = (double)INTERPRET_ITERATIONS_MAX;
+    for (unsigned i = 0; i < INTERPRET_SOURCES; i++) {
+        bool moves = i < INTERPRET_OTHERS;
+        vary_now.steps[i] = vary_now.back[i] = moves ? (double)INTERPRET_ITERATIONS_MAX : (double)INT64_MAX;
+    }
 }
 
 void interpret_vary_end(void)
@@ -29,8 +32,18 @@ bool interpret_vary_is_on(void)
 vary_t interpret_linear(uint64_t step, unsigned bytes)
 {
     int64_t change = bytes == 8 ? (int64_t)step : (int32_t)step;
-    return (vary_t){step == 0 ? INTERPRET_STEADY : INTERPRET_LINEAR, (uint8_t)bytes, (uint64_t)change,
-                    change < 0 ? -(double)change : (double)change};
+    return (vary_t){.kind = step == 0 ? INTERPRET_STEADY : INTERPRET_LINEAR,
+                    .bytes = (uint8_t)bytes,
+                    .step = (uint64_t)change,
+                    .rate = change < 0 ? -(double)change : (double)change};
+}
+
+vary_t vary_linear(uint64_t step, unsigned bytes, vary_t from)
+{
+    vary_t vary = interpret_linear(step, bytes);
+    vary.source = vary.kind == INTERPRET_STEADY ? 0 : from.source;
+    vary.modulus = vary.kind == INTERPRET_STEADY ? 0 : from.modulus;
+    return vary;
 }
 
 void interpret_vary_register(unsigned number, vary_t vary)
@@ -56,24 +69,56 @@ vary_t interpret_vary_of_word(uint64_t address, unsigned half)
     return interpret_memory_halves(address)->half[half];
 }
 
+static void bound(double *least, double steps)
+{
+    *least = steps < *least ? (steps > 0 ? steps : 0) : *least;
+}
+
+void vary_bound(vary_t vary, double steps)
+{
+    bound(&vary_now.steps[vary.source], steps);
+}
+
+void vary_bound_back(vary_t vary)
+{
+    vary_now.back[vary.source] = 0;
+}
+
 void interpret_vary_bound(double iterations)
 {
-    vary_now.iterations = iterations < vary_now.iterations ? (iterations > 0 ? iterations : 0) : vary_now.iterations;
+    vary_bound(steady, iterations);
 }
 
-uint64_t interpret_vary_iterations(void)
+uint64_t interpret_vary_steps(unsigned source)
 {
-    return (uint64_t)vary_now.iterations;
+    return (uint64_t)vary_now.steps[source];
 }
 
+uint64_t interpret_vary_back(unsigned source)
+{
+    return (uint64_t)vary_now.back[source];
+}
+
+#define WHOLE_MAX 1e12 // steps up to it are exact: those of words that are only compared begin at 0
+// Of what is added to a value with a modulus: all instructions of an interpretation leave it below 2^31.
+enum { MODULAR_OFFSET_MAX = 4096 };
 // Whole numbers move by more than `distance` when what they are rounded from has moved by one more.
 static const double one = 1 - 1e-6;
 
-// The value may move by `distance` before something changes.
-void vary_bound_distance(vary_t vary, double distance)
+static double steps_of(vary_t vary, double distance)
 {
     double room = vary.kind == INTERPRET_LINEAR ? distance : distance + one - vary_rounding(vary);
-    interpret_vary_bound(vary.rate > 0 ? room / vary.rate * (1 - 1e-9) : (double)INTERPRET_ITERATIONS_MAX);
+    double steps = vary.rate > 0 ? room / vary.rate : (double)INTERPRET_ITERATIONS_MAX;
+    return steps < WHOLE_MAX && vary.kind == INTERPRET_LINEAR ? steps : steps * (1 - 1e-9);
+}
+
+// The value may move down by `down`, and up by `up`, before something changes.
+void vary_bound_room(vary_t vary, double down, double up)
+{
+    bool falls = vary_falls(vary);
+    vary_now.failed = vary_now.failed || vary.modulus != 0;
+    bound(&vary_now.steps[vary.source], steps_of(vary, falls ? down : up));
+    bound(&vary_now.back[vary.source], steps_of(vary, falls ? up : down));
 }
 
 // --- values -----------------------------------------------------------------------------------------------------------
@@ -88,11 +133,24 @@ static uint64_t most_of(unsigned bytes)
     return interpret_cut(UINT64_MAX, bytes);
 }
 
+// Of a value with a modulus. It is small: in all its widths it stays as it is.
+static bool stays_small(vary_t vary, unsigned bytes)
+{
+    bool small = vary.modulus != 0 && bytes >= 4;
+    if (small) {
+        vary.modulus = 0;
+        vary_bound_room(vary, 0, (double)INTERPRET_MODULAR_MAX / 2);
+    }
+    return small;
+}
+
 // The value stays within its width, as an unsigned number.
 void vary_bound_width(vary_t vary, uint64_t value, unsigned bytes)
 {
     uint64_t at = interpret_cut(value, bytes);
-    vary_bound_distance(vary, (double)(vary_falls(vary) ? at : most_of(bytes) - at));
+    if (!stays_small(vary, bytes)) {
+        vary_bound_room(vary, (double)at, (double)(most_of(bytes) - at));
+    }
 }
 
 // Sign extension: the value does not pass the middle of its range.
@@ -100,7 +158,9 @@ void vary_bound_sign(vary_t vary, uint64_t value, unsigned bytes)
 {
     uint64_t top = UINT64_C(1) << (8 * bytes - 1);
     uint64_t at = value & (top - 1);
-    vary_bound_distance(vary, (double)(vary_falls(vary) ? at : top - 1 - at));
+    if (!stays_small(vary, bytes)) {
+        vary_bound_room(vary, (double)at, (double)(top - 1 - at));
+    }
 }
 
 vary_t vary_is_numeric(vary_t vary)
@@ -110,7 +170,15 @@ vary_t vary_is_numeric(vary_t vary)
 
 vary_t interpret_rising(double rate, double rounding)
 {
-    return (vary_t){INTERPRET_RISING, 8, (uint64_t)(rounding * INTERPRET_ROUNDING) + 1, rate};
+    return (vary_t){
+        .kind = INTERPRET_RISING, .bytes = 8, .step = (uint64_t)(rounding * INTERPRET_ROUNDING) + 1, .rate = rate};
+}
+
+vary_t vary_rising(double rate, double rounding, vary_t from)
+{
+    vary_t vary = interpret_rising(rate, rounding);
+    vary.source = from.source;
+    return vary;
 }
 
 double vary_rounding(vary_t vary)
@@ -123,19 +191,27 @@ vary_t vary_sum(vary_t a, vary_t b, int sign)
 {
     a = vary_is_numeric(a);
     b = vary_is_numeric(b);
-    if (a.kind == INTERPRET_ANY || b.kind == INTERPRET_ANY) {
+    if (a.kind == INTERPRET_ANY || b.kind == INTERPRET_ANY || a.modulus + b.modulus != 0) {
         return any;
     }
     if (b.kind == INTERPRET_STEADY) {
         return a;
     }
+    if (a.kind != INTERPRET_STEADY && a.source != b.source) {
+        return any;
+    }
     if (a.kind <= INTERPRET_LINEAR && b.kind == INTERPRET_LINEAR) {
-        return interpret_linear(sign > 0 ? a.step + b.step : a.step - b.step, 8);
+        return vary_linear(sign > 0 ? a.step + b.step : a.step - b.step, 8, b);
     }
     if (sign < 0 || vary_falls(a) || vary_falls(b)) {
         return any;
     }
-    return interpret_rising(a.rate + b.rate, vary_rounding(a) + vary_rounding(b));
+    return vary_rising(a.rate + b.rate, vary_rounding(a) + vary_rounding(b), b);
+}
+
+vary_t vary_plus(vary_t vary, uint64_t value)
+{
+    return vary.modulus == 0 || value <= MODULAR_OFFSET_MAX ? vary : any;
 }
 
 vary_t vary_times(vary_t vary, uint64_t by)
@@ -143,11 +219,11 @@ vary_t vary_times(vary_t vary, uint64_t by)
     if (vary.kind == INTERPRET_STEADY || by == 0) {
         return steady;
     }
-    if (vary.kind == INTERPRET_LINEAR) {
-        return interpret_linear(vary.step * by, 8);
+    if (vary.kind == INTERPRET_LINEAR && (vary.modulus == 0 || by == 1)) {
+        return vary_linear(vary.step * by, 8, vary);
     }
     return vary.kind == INTERPRET_RISING && (int64_t)by > 0
-               ? interpret_rising(vary.rate * (double)by, vary_rounding(vary) * (double)by)
+               ? vary_rising(vary.rate * (double)by, vary_rounding(vary) * (double)by, vary)
                : any;
 }
 
@@ -156,11 +232,12 @@ vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by)
     if (vary.kind == INTERPRET_STEADY) {
         return steady;
     }
-    if (vary.kind > INTERPRET_RISING || vary_falls(vary)) {
+    if (vary.kind > INTERPRET_RISING || vary_falls(vary) || vary.modulus != 0) {
         return any;
     }
     vary_bound_width(vary, value, bytes);
-    return interpret_rising(vary.rate / by, vary_rounding(vary) / by + 1);
+    vary_bound_back(vary);
+    return vary_rising(vary.rate / by, vary_rounding(vary) / by + 1, vary);
 }
 
 // A quotient stays the same until its dividend has moved by `distance`, at this rate. If that is soon, it is as `otherwise`
@@ -173,7 +250,7 @@ vary_t vary_quotient(double distance, vary_t dividend, vary_t otherwise)
     if (iterations < ITERATIONS_ENOUGH) {
         return otherwise;
     }
-    interpret_vary_bound(iterations);
+    vary_bound(dividend, iterations);
     return steady;
 }
 
@@ -192,16 +269,17 @@ vary_t vary_masked(vary_t vary, uint64_t value, uint64_t mask)
         return vary;
     }
     uint64_t below = bits_of(mask) == 64 ? UINT64_MAX : (UINT64_C(1) << bits_of(mask)) - 1;
-    if (vary.kind != INTERPRET_LINEAR) {
+    if (vary.kind != INTERPRET_LINEAR || (vary.modulus & below) != 0) {
         return any;
     }
+    vary.modulus = 0;
     if ((vary.step & below) == 0) {
         return steady;
     }
     if (mask != below) {
         return any;
     }
-    vary_bound_distance(vary, (double)(vary_falls(vary) ? value & mask : mask - (value & mask)));
+    vary_bound_room(vary, (double)(value & mask), (double)(mask - (value & mask)));
     return vary;
 }
 
@@ -211,7 +289,8 @@ vary_t vary_of_address(const operand_t *operand)
 {
     vary_t base = operand->base < INTERPRET_REGISTERS ? vary_now.registers[operand->base] : steady;
     vary_t index = operand->index < INTERPRET_REGISTERS ? vary_now.registers[operand->index] : steady;
-    return vary_sum(base, vary_times(index, operand->scale), 1);
+    bool plain = index.kind == INTERPRET_STEADY && operand->index == INTERPRET_NO_REGISTER;
+    return plain ? vary_plus(base, (uint64_t)operand->value) : vary_sum(base, vary_times(index, operand->scale), 1);
 }
 
 bool vary_address_of(const state_t *state, const instruction_t *instruction, const operand_t *operand,
@@ -278,7 +357,7 @@ void vary_stored(uint64_t address, unsigned bytes, vary_t vary)
 // As a value of 4 bytes it may move the other way.
 vary_t vary_narrowed(vary_t vary, unsigned bytes)
 {
-    return vary.kind == INTERPRET_LINEAR && bytes == 4 ? interpret_linear(vary.step, 4) : vary;
+    return vary.kind == INTERPRET_LINEAR && bytes == 4 ? vary_linear(vary.step, 4, vary) : vary;
 }
 
 vary_t vary_of(const state_t *state, const instruction_t *instruction, const operand_t *operand)
@@ -394,12 +473,12 @@ void vary_condition_bound(unsigned condition)
         vary_now.failed = true;
         return;
     }
-    bool down = vary_falls(flags->of), is_signed = kind == VARY_LESS || kind == VARY_LESS_OR_EQUAL;
+    bool is_signed = kind == VARY_LESS || kind == VARY_LESS_OR_EQUAL;
     if (kind == VARY_SIGN) { // of the difference
         uint64_t difference = interpret_cut(flags->a - flags->b, flags->bytes);
         uint64_t top = UINT64_C(1) << (8 * flags->bytes - 1);
         uint64_t at = difference & (top - 1);
-        vary_bound_distance(flags->of, (double)(down ? at : top - 1 - at));
+        vary_bound_room(flags->of, (double)at, (double)(top - 1 - at));
         return;
     }
     uint64_t a = ordered(flags->a, flags->bytes, is_signed), b = ordered(flags->b, flags->bytes, is_signed);
@@ -408,5 +487,6 @@ void vary_condition_bound(unsigned condition)
     unsigned relation = kind == VARY_EQUAL           ? VARY_EQUAL
                         : or_equal != flags->swapped ? VARY_BELOW_OR_EQUAL
                                                      : VARY_BELOW; // a < b: not b <= a
-    vary_bound_distance(flags->of, (double)room(relation, x, y, most_of(flags->bytes), down));
+    uint64_t most = most_of(flags->bytes);
+    vary_bound_room(flags->of, (double)room(relation, x, y, most, true), (double)room(relation, x, y, most, false));
 }

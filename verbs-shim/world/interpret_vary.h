@@ -6,6 +6,9 @@
 // (linear), or does not fall, at most at some rate (rising: what is computed from a clock). A branch that depends on such a
 // value bounds the number of iterations for which it goes the same way. Where nothing of this can be shown - an address or
 // a branch that depends on anything else - the interpreter stops.
+//
+// Another time the loop may begin with other values: counters have moved on, and a word that it only compares has another
+// value. So what varies has a source, and what bounds the iterations bounds how far the source may be, to both sides.
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +34,10 @@ enum interpret_vary_kind {
 
 struct interpret_vary {
     uint8_t kind;
-    uint8_t bytes; // of a value in memory: 4 or 8
+    uint8_t bytes;  // of a value in memory: 4 or 8
+    uint8_t source; // with what it moves
+    // Of LINEAR: in all iterations the value may be another one, less than 2^30, away by any multiple of this; 0: it is not.
+    uint32_t modulus;
     uint64_t step;
     double rate; // by which it moves in an iteration, at most
 };
@@ -56,13 +62,17 @@ struct interpret_vary interpret_vary_of_word(uint64_t address, unsigned half);
 bool interpret_vary_is_steady(uint64_t address, uint64_t bytes); // also if nothing varies at all
 // Something stays as it is for so many iterations.
 void interpret_vary_bound(double iterations);
-// For so many iterations, from this one on, the way is the same.
-uint64_t interpret_vary_iterations(void);
 #define INTERPRET_ROUNDING 1048576
 // A whole number that in i iterations rises by at most rate * i + rounding.
 struct interpret_vary interpret_rising(double rate, double rounding);
 // A value that changes by `step` in each iteration.
 struct interpret_vary interpret_linear(uint64_t step, unsigned bytes);
+// Sources: clocks, counters that move together, and whatever moves for itself.
+enum { INTERPRET_CLOCKS, INTERPRET_COUNTERS, INTERPRET_OTHERS, INTERPRET_SOURCES = INTERPRET_OTHERS + 16 };
+#define INTERPRET_MODULAR_MAX (UINT64_C(1) << 30)
+// For so many steps of the source the way is the same, and for so many if it moves the other way.
+uint64_t interpret_vary_steps(unsigned source);
+uint64_t interpret_vary_back(unsigned source);
 
 // For the interpreter. Before an instruction is carried out; false: what it does in other iterations is not known.
 bool interpret_vary_step(const struct interpret_state *state, const struct interpret_instruction *instruction);

@@ -12,7 +12,7 @@ typedef struct interpret_instruction instruction_t;
 typedef struct interpret_operand operand_t;
 typedef struct interpret_vary vary_t;
 
-static const vary_t steady = {INTERPRET_STEADY, 8, 0, 0}, any = {INTERPRET_ANY, 8, 0, 0};
+static const vary_t steady = {.kind = INTERPRET_STEADY, .bytes = 8}, any = {.kind = INTERPRET_ANY, .bytes = 8};
 
 // Half of a condition's number in instructions; odd numbers are the opposites.
 enum {
@@ -37,18 +37,20 @@ struct vary_flags {
 
 struct vary_now {
     bool on, failed, loose;
-    double iterations;
+    double steps[INTERPRET_SOURCES], back[INTERPRET_SOURCES]; // of each source, for which the way is the same
     vary_t registers[INTERPRET_REGISTERS];
     vary_t vectors[INTERPRET_REGISTERS]; // the lower half; STEADY or REAL
     uint32_t varying;                    // a bit for each of both that is not STEADY: registers below
-    uint64_t words;                      // a bit of each word's address (interpret_bit_of) that was not STEADY at some time
+    uint64_t words; // a bit of each word's address (interpret_bit_of) that was not STEADY at some time
     struct vary_flags flags;
 };
 extern struct vary_now vary_now; // one thread of the process runs at a time
 
 // --- bounds: something stays as it is until ... -----------------------------------------------------------------------
 
-void vary_bound_distance(vary_t vary, double distance);             // the value has moved so far
+void vary_bound(vary_t vary, double steps);                         // of its source
+void vary_bound_room(vary_t vary, double down, double up);          // the value has moved so far
+void vary_bound_back(vary_t vary);                                  // it is not known what it was before
 void vary_bound_width(vary_t vary, uint64_t value, unsigned bytes); // it wraps, as an unsigned number
 void vary_bound_sign(vary_t vary, uint64_t value, unsigned bytes);  // it passes the middle of its range
 void vary_condition_bound(unsigned condition);                      // the condition holds, or not, no longer
@@ -56,9 +58,12 @@ void vary_condition_bound(unsigned condition);                      // the condi
 // --- values -----------------------------------------------------------------------------------------------------------
 
 bool vary_falls(vary_t vary);
+vary_t vary_linear(uint64_t step, unsigned bytes, vary_t from); // of its source
+vary_t vary_rising(double rate, double rounding, vary_t from);
 vary_t vary_is_numeric(vary_t vary);           // parts of a counter are not
 double vary_rounding(vary_t vary);             // of RISING; 0: LINEAR
 vary_t vary_sum(vary_t a, vary_t b, int sign); // a + sign * b
+vary_t vary_plus(vary_t vary, uint64_t value); // plus a steady value
 vary_t vary_times(vary_t vary, uint64_t by);
 vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by);
 // A quotient stays the same until its dividend has moved by more than `distance`. If that is soon, it is as `otherwise`

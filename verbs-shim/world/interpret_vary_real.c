@@ -7,11 +7,16 @@
 
 // A REAL has in `step`: bit 0: it falls; above: iterations by which it may be ahead of its rate, as whole numbers of which it was
 // made are, and rounded ones, in parts of INTERPRET_ROUNDING.
-static vary_t real_of(double rate, bool falls, double ahead)
+static vary_t real_of(double rate, bool falls, double ahead, vary_t from)
 {
     static const double ahead_max = 1e12;
     uint64_t parts = ahead < ahead_max ? (uint64_t)(ahead * INTERPRET_ROUNDING) + 1 : 0;
-    return parts != 0 ? (vary_t){INTERPRET_REAL, 8, parts << 1 | falls, rate} : any;
+    return parts != 0 ? (vary_t){.kind = INTERPRET_REAL,
+                                 .bytes = 8,
+                                 .source = from.source,
+                                 .step = parts << 1 | falls,
+                                 .rate = rate}
+                      : any;
 }
 
 static double greater(double a, double b)
@@ -47,12 +52,13 @@ static vary_t converted(vary_t vary, uint64_t value, unsigned bytes)
 {
     bool down = vary_falls(vary);
     vary = vary_is_numeric(vary);
-    if (vary.kind == INTERPRET_STEADY || vary.kind == INTERPRET_ANY) {
-        return vary;
+    if (vary.kind == INTERPRET_STEADY || vary.kind == INTERPRET_ANY || vary.modulus != 0) {
+        return vary.kind == INTERPRET_STEADY ? steady : any;
     }
     vary_bound_sign(vary, value, bytes);
+    vary_bound_back(vary);
     double rounding = 2 * DBL_EPSILON * (double)value; // 0: it has a sign, which vary_bound_sign has refused
-    return vary.rate > 0 ? real_of(vary.rate, down, (vary_rounding(vary) + rounding) / vary.rate) : any;
+    return vary.rate > 0 ? real_of(vary.rate, down, (vary_rounding(vary) + rounding) / vary.rate, vary) : any;
 }
 
 static vary_t sum(vary_t a, vary_t b, bool minus)
@@ -66,9 +72,11 @@ static vary_t sum(vary_t a, vary_t b, bool minus)
         return a;
     }
     if (a.kind == INTERPRET_STEADY) {
-        return real_of(b.rate, b_falls, ahead_of(b));
+        return real_of(b.rate, b_falls, ahead_of(b), b);
     }
-    return falls(a) == b_falls ? real_of(a.rate + b.rate, b_falls, greater(ahead_of(a), ahead_of(b))) : any;
+    return falls(a) == b_falls && a.source == b.source
+               ? real_of(a.rate + b.rate, b_falls, greater(ahead_of(a), ahead_of(b)), b)
+               : any;
 }
 
 static vary_t scaled(vary_t vary, double by)
@@ -77,7 +85,7 @@ static vary_t scaled(vary_t vary, double by)
         return vary;
     }
     return by != 0 && __builtin_isfinite(by)
-               ? real_of(vary.rate * __builtin_fabs(by), falls(vary) != (by < 0), ahead_of(vary))
+               ? real_of(vary.rate * __builtin_fabs(by), falls(vary) != (by < 0), ahead_of(vary), vary)
                : any;
 }
 
@@ -88,7 +96,8 @@ static vary_t rounded(vary_t vary, double a, double b, int mnemonic)
                    : mnemonic == ZYDIS_MNEMONIC_DIVSD ? a / b
                                                       : greater(__builtin_fabs(a), __builtin_fabs(b));
     double rounding = 2 * DBL_EPSILON * __builtin_fabs(value); // also if it grows to twice of this
-    return vary.kind == INTERPRET_REAL ? real_of(vary.rate, falls(vary), ahead_of(vary) + rounding / vary.rate) : vary;
+    return vary.kind == INTERPRET_REAL ? real_of(vary.rate, falls(vary), ahead_of(vary) + rounding / vary.rate, vary)
+                                       : vary;
 }
 
 static bool compute(const state_t *state, const instruction_t *instruction)
@@ -136,7 +145,7 @@ static bool compare(const state_t *state, const instruction_t *instruction)
     }
     if (falls(difference) == (x > y)) { // towards each other
         double room = __builtin_fabs(x - y) - 64 * DBL_EPSILON * greater(__builtin_fabs(x), __builtin_fabs(y));
-        interpret_vary_bound(room / difference.rate * (1 - 1e-9) - ahead_of(difference));
+        vary_bound(difference, room / difference.rate * (1 - 1e-9) - ahead_of(difference));
     }
     return true;
 }
@@ -150,7 +159,7 @@ static bool to_integer(const state_t *state, const instruction_t *instruction)
     if (vary.kind == INTERPRET_REAL) {
         bool rises = !falls(vary) && interpret_real_get(state, instruction, &instruction->operands[1], &value) &&
                      value >= 0 && ahead_of(vary) * vary.rate <= 1;
-        vary = rises ? interpret_rising(vary.rate, 2) : any;
+        vary = rises ? vary_rising(vary.rate, 2, vary) : any;
     }
     vary_put(state, instruction, to, vary, 0);
     return true;

@@ -34,7 +34,7 @@ static bool arithmetic(const state_t *state, const instruction_t *instruction)
         vary_put(state, instruction, to, vary_sum(a_vary, b_vary, -1), a - b);
         return true;
     case ZYDIS_MNEMONIC_ADD:
-        result = vary_sum(a_vary, b_vary, 1);
+        result = b_vary.kind == INTERPRET_STEADY ? vary_plus(a_vary, b) : vary_sum(a_vary, b_vary, 1);
         vary_flags_of(result, a + b, steady, 0, to->bytes, true);
         vary_put(state, instruction, to, result, a + b);
         return true;
@@ -76,8 +76,9 @@ static bool unary(const state_t *state, const instruction_t *instruction)
     uint64_t value = vary_value_of(state, instruction, to);
     if (instruction->mnemonic == ZYDIS_MNEMONIC_INC || instruction->mnemonic == ZYDIS_MNEMONIC_DEC) {
         bool carry_varies = vary_now.flags.carry_varies || vary_now.flags.of.kind != INTERPRET_STEADY;
-        result = vary;
-        value += instruction->mnemonic == ZYDIS_MNEMONIC_INC ? 1 : UINT64_MAX;
+        uint64_t more = instruction->mnemonic == ZYDIS_MNEMONIC_INC ? 1 : UINT64_MAX;
+        result = vary_plus(vary, more);
+        value += more;
         vary_flags_of(result, value, steady, 0, to->bytes, true);
         vary_now.flags.carry_varies = carry_varies; // the carry stays that of an earlier instruction
     } else {
@@ -103,7 +104,7 @@ static bool shift(const state_t *state, const instruction_t *instruction)
         result = steady;
     } else if (instruction->mnemonic == ZYDIS_MNEMONIC_SHL) {
         result = vary.kind == INTERPRET_COUNTER_HIGH && by == 32 && to->bytes == 8
-                     ? (vary_t){INTERPRET_COUNTER_SHIFTED, 8, 0, vary.rate}
+                     ? (vary_t){.kind = INTERPRET_COUNTER_SHIFTED, .bytes = 8, .rate = vary.rate}
                      : vary_times(vary, UINT64_C(1) << by);
         if (result.kind == INTERPRET_RISING) {
             vary_bound_width(result, value << by, to->bytes);
@@ -149,7 +150,7 @@ static bool multiply(const state_t *state, const instruction_t *instruction)
     bool none = a.kind == INTERPRET_STEADY && b.kind == INTERPRET_STEADY;
     if (one && by != 0) {
         high = vary_divided(a, value, 8, 18446744073709551616.0 / (double)by);
-        vary_t product = interpret_rising(a.rate * (double)by, vary_rounding(a) * (double)by);
+        vary_t product = vary_rising(a.rate * (double)by, vary_rounding(a) * (double)by, a);
         high = high.kind == INTERPRET_RISING ? vary_quotient((double)~(value * by), product, high) : high;
     }
     vary_now.registers[INTERPRET_RDX] = none ? steady : high;
@@ -175,15 +176,18 @@ static bool divide(const state_t *state, const instruction_t *instruction)
         *rax = *rdx = none ? steady : any;
         return true;
     }
-    *rax = vary_divided(vary, value, bytes, (double)divisor);
-    *rdx = any;
-    if (vary.kind == INTERPRET_LINEAR && !vary_falls(vary) && vary.step % divisor == 0) {
-        *rax = interpret_linear(vary.step / divisor, 8);
-        *rdx = steady;
-    } else if (vary.kind == INTERPRET_LINEAR && !vary_falls(vary)) {
-        vary_bound_distance(vary, (double)(divisor - 1 - value % divisor));
-        *rax = steady;
-        *rdx = vary;
+    if (vary.kind != INTERPRET_LINEAR || vary_falls(vary) || vary.modulus % divisor != 0) {
+        *rax = vary_divided(vary, value, bytes, (double)divisor);
+        *rdx = any;
+        return true;
+    }
+    vary_bound_width(vary, value, bytes);
+    bool modular = vary.modulus != 0, whole = vary.step % divisor == 0;
+    *rax = modular ? any : whole ? vary_linear(vary.step / divisor, 8, vary) : steady;
+    vary.modulus = 0;
+    *rdx = whole ? steady : vary;
+    if (!whole) {
+        vary_bound_room(vary, (double)(value % divisor), (double)(divisor - 1 - value % divisor));
     }
     return true;
 }
@@ -483,10 +487,11 @@ static void varying_note(void)
 
 bool interpret_vary_step(const state_t *state, const instruction_t *instruction)
 {
-    if (is_steady(state, instruction)) {
-        return vary_now.iterations >= 1;
+    bool known = is_steady(state, instruction);
+    if (!known) {
+        known = carry_out(state, instruction);
+        varying_note();
     }
-    bool known = carry_out(state, instruction);
-    varying_note();
-    return known && !vary_now.failed && vary_now.iterations >= 1;
+    return known && !vary_now.failed && vary_now.steps[INTERPRET_CLOCKS] >= 1 &&
+           vary_now.steps[INTERPRET_COUNTERS] >= 1;
 }

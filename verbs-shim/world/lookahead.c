@@ -13,6 +13,7 @@ enum {
     SEARCHES_MAX = 15,
     VAIN_MAX = 31,
     ENDS_MAX = 1023,
+    WIDER_MAX = 255,
     ENOUGH_POLLS = 64
 };
 
@@ -33,6 +34,7 @@ static struct site {
     struct backoff leads;     // of finding that out again
     struct backoff searches;  // of a search for a better cycle than the last one
     struct backoff aperiodic; // of looks that came to no cycle
+    struct backoff wider;     // of finding the other values with which a loop does the same
     struct backoff vain;      // of looks that told nothing of use
     struct backoff ends;      // and of those that told that this poll is the last one
 } sites[LOOKAHEAD_SITES];
@@ -197,6 +199,35 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     }
 }
 
+// The loop was found and kept. It may have been known already, but for other values of what it compares.
+static void widen(const struct attach_caller *caller, const struct attach_borders *borders, struct site *site,
+                  struct attach_known *known)
+{
+    struct lookahead_candidate wider = {.polls = known->ahead.count};
+    bool may = !known->bounds.asked && !skips(&site->wider);
+    struct attach_known *other = may ? lookahead_known_near(known, &wider.varies) : NULL;
+    if (other == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < known->ahead.count; i++) {
+        wider.period_ps += known->ahead.polls[i].own_ps;
+    }
+    const struct lookahead_varies varies = known->varies;
+    const struct lookahead_bounds bounds = known->bounds;
+    struct attach_ahead ahead;
+    known->varies = wider.varies;
+    if (lookahead_vary(caller, borders, wider.polls, wider.period_ps, &ahead, known) &&
+        lookahead_is_known_with_others(&known->varies)) {
+        lookahead_known_widened(known, other);
+        site->cycle = wider;
+        site->wider.length = 0;
+    } else {
+        known->varies = varies;
+        known->bounds = bounds;
+        backs_off(&site->wider, WIDER_MAX);
+    }
+}
+
 static void look(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                  struct attach_ahead *ahead_out)
 {
@@ -222,11 +253,12 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         return;
     }
     cycle_find(caller, key, borders, site, ahead_out, known);
-    if (known->timed && !lookahead_time_is_known(borders)) { // the next poll will tell
+    if (known->bounds.timed && !lookahead_time_is_known(borders)) { // the next poll will tell
         stands_for_itself(ahead_out, 0);
     }
     if (ahead_out->kind == ATTACH_AHEAD_REPEATS) {
         if (lookahead_known_keep(known, caller, ahead_out, borders)) {
+            widen(caller, borders, site, known);
             lookahead_known_enter(known, ahead_out->iterations, ahead_out);
         } else {
             ahead_out->kind = ATTACH_AHEAD_UNKNOWN;

@@ -12,7 +12,7 @@
 static struct interpret_vary counter(const struct lookahead_run *run, enum interpret_vary_kind kind)
 {
     double per_ps = (double)attach_environment()->tsc_hz / 1e12;
-    return (struct interpret_vary){(uint8_t)kind, 8, 0, (double)run->period_ps * per_ps};
+    return (struct interpret_vary){.kind = (uint8_t)kind, .bytes = 8, .rate = (double)run->period_ps * per_ps};
 }
 
 // A clock's whole units. part: of a unit, that are left out.

@@ -1,241 +1,12 @@
 // Finds out after how many polls the program is again where it was. A program may do other things before it comes to such
 // a loop; so the state with which later ones are compared, the base, moves on after 1, 2, 4, ... polls (Brent's search for
 // a cycle).
-//
-// If only counters differ - some registers and words - or it reads clocks, these polls are interpreted once more with the
-// values that vary (interpret_vary.h): so it is known for how many iterations the program goes the same way. A loop that
-// does something else every eighth time is told so from eight times as many polls.
-#include <string.h>
-
+// If only counters differ, or it reads clocks, the loop may repeat (lookahead_vary.c): one that does something else every
+// eighth time is told so from eight times as many polls.
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
-enum {
-    STACK_BYTES = 1 << 20,
-    THREAD_BYTES = 1 << 14,
-    LIBRARY_BYTES = 1 << 12,
-    RED_ZONE_BYTES = 128,
-    LONG_WAIT = 256
-}; // LONG_WAIT: polls, for which more instructions are interpreted
-
-typedef struct lookahead_counter counter_t;
-
-static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12,
-                                INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
-
-// The stack below a call that has returned holds no values (3.2.2): what is read there, padding for example, means
-// nothing.
-bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack)
-{
-    return word->since[point].read != 0 &&
-           (word->address >= stack || word->address < interpret_lowest_stack() - RED_ZONE_BYTES);
-}
-
-// Of the thread alone: its stack, the variables that each thread has, and behind them what the C library knows of it.
-static bool is_of_thread(uint64_t address, uint64_t stack)
-{
-    uint64_t variables = (uintptr_t)__builtin_thread_pointer() - THREAD_BYTES;
-    return address - (stack - STACK_BYTES) < 2 * (uint64_t)STACK_BYTES ||
-           address - variables < THREAD_BYTES + LIBRARY_BYTES;
-}
-
-// --- what differs -----------------------------------------------------------------------------------------------------------
-
-// What has changed since that point, as counters. Returns their number; more than LOOKAHEAD_COUNTERS: it is not the same
-// place of the program, or too much.
-static unsigned differs(const struct lookahead_run *run, const struct interpret_state *before,
-                        enum interpret_point point, counter_t counters_out[LOOKAHEAD_COUNTERS])
-{
-    const struct interpret_state *state = &run->state;
-    uint64_t stack = before->registers[INTERPRET_RSP];
-    unsigned count = 0, word_count;
-    if (state->rip != before->rip || state->registers[INTERPRET_RSP] != stack) {
-        return LOOKAHEAD_COUNTERS + 1;
-    }
-    for (unsigned i = 0; i < sizeof saved; i++) {
-        uint64_t step = state->registers[saved[i]] - before->registers[saved[i]];
-        if (step != 0 && count++ < LOOKAHEAD_COUNTERS) {
-            counters_out[count - 1] =
-                (counter_t){.number = saved[i], .bytes = 8, .step = step, .first = before->registers[saved[i]]};
-        }
-    }
-    const struct interpret_word *words = interpret_words(&word_count);
-    for (unsigned i = 0; i < word_count && count <= LOOKAHEAD_COUNTERS; i++) {
-        const struct interpret_word *word = &words[i];
-        const struct interpret_since *since = &word->since[point];
-        uint64_t changed = (word->now ^ since->value) & lookahead_mask(since->read);
-        if (changed == 0 || !lookahead_is_input(word, point, stack) || lookahead_is_own(run->borders, word->address)) {
-            continue;
-        }
-        for (unsigned half = 0; half < 2; half++) {
-            unsigned shift = word->whole ? 0 : 32 * half, bytes = word->whole ? 8 : 4;
-            bool in = word->whole ? half == 0 : (uint32_t)(changed >> shift) != 0;
-            if (in && count++ < LOOKAHEAD_COUNTERS) {
-                uint64_t first = since->value >> shift, step = (word->now >> shift) - first;
-                counters_out[count - 1] = (counter_t){.address = word->address,
-                                                      .half = (uint8_t)half,
-                                                      .bytes = (uint8_t)bytes,
-                                                      .step = bytes == 8 ? step : (uint64_t)(int32_t)step,
-                                                      .first = bytes == 8 ? first : (uint32_t)first};
-            }
-        }
-    }
-    return count;
-}
-
-uint64_t lookahead_iterations(const struct attach_ahead *ahead, uint64_t now_ps, uint64_t until_ps,
-                              uint64_t iteration_ps)
-{
-    for (unsigned i = 0; i < ahead->count; i++) {
-        until_ps = ahead->polls[i].until_ps < until_ps ? ahead->polls[i].until_ps : until_ps;
-    }
-    if (until_ps <= now_ps) {
-        return 0;
-    }
-    return until_ps == UINT64_MAX || iteration_ps == 0 ? UINT64_MAX : (until_ps - now_ps) / iteration_ps;
-}
-
-// Others may look at it to know what the thread does: a lock, or memory that processes share. Of a word that is written by
-// plain instructions the threads of a process know only what a lock orders.
-static bool is_for_others(const struct interpret_word *word)
-{
-    return word->atomic || world_shared_has(word->address);
-}
-
-static void change_note(struct attach_loop_changes *changes, uint64_t address)
-{
-    unsigned known = changes->count < ATTACH_LOOP_CHANGES ? changes->count : ATTACH_LOOP_CHANGES, i = 0;
-    while (i < known && changes->addresses[i] != address) {
-        i++;
-    }
-    if (i == ATTACH_LOOP_CHANGES) {
-        changes->count = ATTACH_LOOP_CHANGES + 1;
-    } else if (i == known) {
-        changes->addresses[changes->count++] = address;
-    }
-}
-
-// At a poll: notes what is not as it was in the beginning. steady: nothing of that is for others, counters left out.
-static void changes_note(struct attach_ahead *ahead, const struct attach_borders *borders, uint64_t stack)
-{
-    unsigned count;
-    const struct interpret_word *words = interpret_words(&count);
-    for (unsigned i = 0; i < count && !borders->alone; i++) {
-        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
-        if (since->written == 0 || words[i].now == since->value) {
-            continue;
-        }
-        bool counts = interpret_vary_is_on() && (interpret_vary_of_word(words[i].address, 0).kind == INTERPRET_LINEAR ||
-                                                 interpret_vary_of_word(words[i].address, 1).kind == INTERPRET_LINEAR);
-        if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 &&
-            !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
-            change_note(&ahead->changes, words[i].address);
-            ahead->steady = ahead->steady && (counts || !is_for_others(&words[i]));
-        }
-    }
-}
-
-// --- with what varies -------------------------------------------------------------------------------------------------------
-
-static struct interpret_vary vary_of(const counter_t *counter)
-{
-    return interpret_linear(counter->step, counter->bytes);
-}
-
-static bool same(struct interpret_vary a, struct interpret_vary b)
-{
-    return a.kind == b.kind && a.step == b.step;
-}
-
-// The counters have changed by what was assumed, in each iteration, and nothing else has that the loop depends on.
-static bool is_confirmed(const struct lookahead_run *run, const struct interpret_state *before,
-                         const counter_t *counters, unsigned count)
-{
-    counter_t now[LOOKAHEAD_COUNTERS];
-    bool confirmed = differs(run, before, INTERPRET_BEGINNING, now) == count;
-    for (unsigned i = 0; i < count && confirmed; i++) {
-        const counter_t *counter = &counters[i];
-        struct interpret_vary vary = counter->address != 0 ? interpret_vary_of_word(counter->address, counter->half)
-                                                           : interpret_vary_of_register(counter->number);
-        confirmed = now[i].address == counter->address && now[i].number == counter->number &&
-                    now[i].step == counter->step && same(vary, vary_of(counter));
-    }
-    // All others that are read before they are written are the same in each iteration.
-    unsigned word_count;
-    const struct interpret_word *words = interpret_words(&word_count);
-    for (unsigned i = 0; i < word_count && confirmed; i++) {
-        for (unsigned half = 0; half < 2; half++) {
-            struct interpret_vary vary = interpret_vary_of_word(words[i].address, half);
-            bool counts = false;
-            for (unsigned c = 0; c < count; c++) {
-                counts = counts || (counters[c].address == words[i].address && counters[c].half == half);
-            }
-            unsigned read = words[i].since[INTERPRET_BEGINNING].read >> 4 * half & (vary.bytes == 8 ? 0xff : 0xf);
-            confirmed =
-                confirmed && (vary.kind == INTERPRET_STEADY || counts || read == 0 ||
-                              lookahead_is_own(run->borders, words[i].address) ||
-                              !lookahead_is_input(&words[i], INTERPRET_BEGINNING, before->registers[INTERPRET_RSP]));
-        }
-    }
-    for (unsigned i = 0; i < sizeof saved && confirmed; i++) {
-        bool counts = false;
-        for (unsigned c = 0; c < count; c++) {
-            counts = counts || (counters[c].address == 0 && counters[c].number == saved[i]);
-        }
-        confirmed = counts || interpret_vary_of_register(saved[i]).kind == INTERPRET_STEADY;
-    }
-    return confirmed;
-}
-
-// `polls` polls from the beginning on, if `counters` change by `step` in them. true: they repeat, for ahead->iterations.
-static bool vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
-                 uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known)
-{
-    interpret_begin();
-    interpret_vary_begin();
-    for (unsigned i = 0; i < known->counter_count; i++) {
-        const counter_t *counter = &known->counters[i];
-        if (counter->address != 0) {
-            interpret_vary_word(counter->address, counter->half, vary_of(counter));
-        } else {
-            interpret_vary_register(counter->number, vary_of(counter));
-        }
-    }
-    uint64_t began_ps = *borders->now_ps + *borders->tail_ps, passed_ps = 0;
-    struct lookahead_run run = lookahead_begin(caller, borders, began_ps, period_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
-    const struct interpret_state before = run.state;
-    interpret_vary_word((uintptr_t)borders->now_ps, 0, interpret_linear(period_ps, 8));
-    attach_ahead_begin(ahead, ATTACH_AHEAD_UNKNOWN);
-    ahead->steady = true;
-    bool idle = true;
-    while (idle && ahead->count < polls) {
-        struct attach_ahead_poll poll;
-        idle = lookahead_run(&run) == LOOKAHEAD_POLL && lookahead_describe(&run, &poll) == ATTACH_IDLE;
-        if (idle) {
-            ahead->outside = ahead->outside || run.asked || run.state.rip == borders->poll_call;
-            ahead->polls[ahead->count++] = poll;
-            passed_ps += poll.own_ps;
-            lookahead_pass(&run, poll.own_ps);
-            changes_note(ahead, borders, caller->rsp);
-        }
-    }
-    ahead->reason = run.reason;
-    // Clocks that rise by less than was assumed bound no less. The thread's time itself has to rise by just that.
-    bool in_time =
-        passed_ps == run.period_ps || (passed_ps < run.period_ps && !interpret_was_read((uintptr_t)borders->now_ps));
-    bool repeats = idle && in_time && is_confirmed(&run, &before, known->counters, known->counter_count);
-    known->passed_ps = idle ? passed_ps : 0;
-    uint64_t idle_iterations = lookahead_iterations(ahead, began_ps, UINT64_MAX, passed_ps);
-    known->counted = interpret_vary_iterations();
-    ahead->iterations = idle_iterations < known->counted ? idle_iterations : known->counted;
-    known->timed = lookahead_reads_clocks(&run);
-    known->asked = run.asked;
-    known->until_ps = began_ps + (ahead->iterations < UINT64_MAX / 2 / (passed_ps + 1) ? ahead->iterations * passed_ps
-                                                                                       : UINT64_MAX / 2);
-    interpret_vary_end();
-    ahead->kind = ATTACH_AHEAD_REPEATS;
-    return repeats && ahead->iterations > 0;
-}
+enum { LONG_WAIT = 256 }; // polls, for which more instructions are interpreted
 
 // --- the search -------------------------------------------------------------------------------------------------------------
 
@@ -268,9 +39,8 @@ static bool candidate_try(const struct attach_caller *caller, const struct attac
                           struct attach_known *known)
 {
     interpret_select(OF_CANDIDATE);
-    known->counter_count = candidate->counter_count;
-    memcpy(known->counters, candidate->counters, sizeof known->counters);
-    return vary(caller, borders, candidate->polls, candidate->period_ps, ahead, known);
+    known->varies = candidate->varies;
+    return lookahead_vary(caller, borders, candidate->polls, candidate->period_ps, ahead, known);
 }
 
 uint64_t lookahead_told(const struct attach_ahead *ahead)
@@ -327,20 +97,19 @@ static void repeats(struct search *search)
     struct attach_ahead *ahead = search->ahead;
     ahead->kind = ATTACH_AHEAD_REPEATS;
     ahead->iterations = lookahead_iterations(ahead, search->began_ps, UINT64_MAX, search->passed_ps);
-    search->known->counter_count = 0;
-    search->known->counted = UINT64_MAX;
-    search->known->timed = false;
-    search->known->asked = search->run.asked;
+    search->known->varies = (struct lookahead_varies){0};
+    search->known->bounds.timed = false;
+    search->known->bounds.asked = search->run.asked;
 }
 
 // Nothing has changed since the base, or, if no loop is known yet, counters and clocks alone: one may begin there.
 static bool begins_later(struct search *search)
 {
-    counter_t counters[LOOKAHEAD_COUNTERS];
+    struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
     if (search->lead == 0) {
         return false;
     }
-    unsigned count = differs(&search->run, &search->base, INTERPRET_BASE, counters);
+    unsigned count = lookahead_differs(&search->run, &search->base, INTERPRET_BASE, counters);
     bool may =
         search->best_polls == 0 ? count <= LOOKAHEAD_COUNTERS : count == 0 && !lookahead_reads_clocks(&search->run);
     if (!may) {
@@ -366,13 +135,14 @@ static void search(const struct attach_caller *caller, uint64_t key, const struc
     ahead->steady = true;
     struct attach_ahead_poll poll;
     while (poll_next(search, wanted->polls, &poll)) {
-        changes_note(ahead, borders, caller->rsp);
+        lookahead_changes_note(ahead, borders, caller->rsp);
         struct lookahead_candidate candidate = {.polls = ahead->count, .period_ps = search->passed_ps};
-        candidate.counter_count =
-            poll.key == key ? differs(&search->run, &search->beginning, INTERPRET_BEGINNING, candidate.counters)
-                            : UINT32_MAX;
-        bool may = candidate.counter_count <= LOOKAHEAD_COUNTERS;
-        bool steady = candidate.counter_count == 0 && !lookahead_reads_clocks(&search->run);
+        candidate.varies.counter_count =
+            poll.key == key
+                ? lookahead_differs(&search->run, &search->beginning, INTERPRET_BEGINNING, candidate.varies.counters)
+                : UINT32_MAX;
+        bool may = candidate.varies.counter_count <= LOOKAHEAD_COUNTERS;
+        bool steady = candidate.varies.counter_count == 0 && !lookahead_reads_clocks(&search->run);
         if (steady) {
             repeats(search);
             return;
@@ -404,28 +174,51 @@ bool lookahead_cycle(const struct attach_caller *caller, uint64_t key, const str
     return one.later && ahead->kind == ATTACH_AHEAD_ENDS;
 }
 
+// The values from which it varies are those that are there now.
+static bool begin_here(const struct attach_caller *caller, struct lookahead_counter counters[], unsigned count)
+{
+    uint64_t registers[INTERPRET_REGISTERS], word;
+    bool there = true;
+    lookahead_registers(caller, registers);
+    for (unsigned i = 0; i < count && there; i++) {
+        if (counters[i].address == 0) {
+            counters[i].first = registers[counters[i].number];
+        } else {
+            there = interpret_peek(counters[i].address, &word);
+            counters[i].first = there ? lookahead_counter_value(&counters[i], word) : 0;
+        }
+        counters[i].other = counters[i].first;
+        counters[i].modulus = counters[i].first < INTERPRET_MODULAR_MAX ? counters[i].modulus : 0;
+    }
+    return there;
+}
+
+static bool again(const struct attach_caller *caller, const struct attach_borders *borders,
+                  struct lookahead_candidate *candidate, struct attach_ahead *ahead, struct attach_known *known)
+{
+    if (candidate_try(caller, borders, candidate, ahead, known)) {
+        return true;
+    }
+    if (known->bounds.passed_ps == 0 || known->bounds.passed_ps == candidate->period_ps) {
+        return false;
+    }
+    candidate->period_ps = known->bounds.passed_ps; // the same polls, which take another time
+    return candidate_try(caller, borders, candidate, ahead, known);
+}
+
 bool lookahead_cycle_again(const struct attach_caller *caller, const struct attach_borders *borders,
                            struct lookahead_candidate *candidate, struct attach_ahead *ahead,
                            struct attach_known *known)
 {
-    uint64_t registers[INTERPRET_REGISTERS], word;
-    lookahead_registers(caller, registers);
-    for (unsigned i = 0; i < candidate->counter_count; i++) {
-        counter_t *counter = &candidate->counters[i];
-        if (counter->address == 0) {
-            counter->first = registers[counter->number];
-        } else if (interpret_peek(counter->address, &word)) {
-            counter->first = lookahead_counter_value(counter, word);
-        } else {
-            return false;
-        }
-    }
-    if (candidate_try(caller, borders, candidate, ahead, known)) {
-        return true;
-    }
-    if (known->passed_ps == 0 || known->passed_ps == candidate->period_ps) {
+    struct lookahead_varies *varies = &candidate->varies;
+    if (!begin_here(caller, varies->counters, varies->counter_count) ||
+        !begin_here(caller, varies->ranges, varies->range_count)) {
         return false;
     }
-    candidate->period_ps = known->passed_ps; // the same polls, which take another time
-    return candidate_try(caller, borders, candidate, ahead, known);
+    if (again(caller, borders, candidate, ahead, known)) {
+        return true;
+    }
+    bool wide = lookahead_is_wide(varies);
+    lookahead_narrow(varies);
+    return wide && again(caller, borders, candidate, ahead, known);
 }

@@ -11,7 +11,12 @@
 // Calls within the library, without its table of symbols.
 #pragma GCC visibility push(hidden)
 
-enum { LOOKAHEAD_COUNTERS = 8, LOOKAHEAD_INSTRUCTIONS = 20000, LOOKAHEAD_INSTRUCTIONS_LONG = 200000 };
+enum {
+    LOOKAHEAD_COUNTERS = 8,
+    LOOKAHEAD_RANGES = 8,
+    LOOKAHEAD_INSTRUCTIONS = 20000,
+    LOOKAHEAD_INSTRUCTIONS_LONG = 200000
+};
 
 // A register or a word that changes by a constant in each iteration.
 struct lookahead_counter {
@@ -19,6 +24,29 @@ struct lookahead_counter {
     uint8_t number, half, bytes;
     uint64_t step;  // in an iteration
     uint64_t first; // its value when the loop was found
+    // The program does the same for so many steps from there on, and for so many before it; and if the modulus is not 0, also
+    // if the value is away by a multiple of it.
+    uint64_t counted, back;
+    uint32_t modulus;
+    uint64_t other; // a value with which it may do the same
+};
+
+// What varies in a loop.
+struct lookahead_varies {
+    struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
+    // Registers and words that it only compares: they stay as they are, and with other values it does the same. step 1.
+    struct lookahead_counter ranges[LOOKAHEAD_RANGES];
+    unsigned counter_count, range_count;
+    bool apart; // nothing depends on two counters: each may be anywhere
+};
+
+// For how long a loop is known.
+struct lookahead_bounds {
+    bool asked; // it asks the kernel, and is known until somebody may have changed an answer
+    bool timed; // it reads clocks: it is known until that time
+    uint64_t until_ps;
+    // Of the last iteration that was interpreted with its counters; 0: not all its polls found nothing.
+    uint64_t passed_ps;
 };
 
 // A loop of polls.
@@ -26,17 +54,11 @@ struct attach_known {
     struct attach_caller caller;
     struct attach_ahead ahead; // count 0: no loop
     struct attach_loop_word words[ATTACH_LOOP_WORDS];
-    uint64_t steady[ATTACH_LOOP_WORDS]; // bits of the words that are as they were: no counter, no state of a poll
-    struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
-    unsigned counter_count;
-    bool asked; // it asks the kernel, and is known until somebody may have changed an answer
-    bool timed; // it reads clocks: it is known until that time
-    uint64_t until_ps;
-    uint64_t counted; // iterations from when it was found, as its counters and clocks tell
-    unsigned place;   // of its poll
-    bool alone;       // found while no other thread could see what it writes
-    uint64_t
-        passed_ps;  // of the last iteration that was interpreted with its counters; 0: not all its polls found nothing
+    uint64_t steady[ATTACH_LOOP_WORDS]; // bits of the words that are as they were: no counter, range or state of a poll
+    struct lookahead_varies varies;
+    struct lookahead_bounds bounds;
+    unsigned place; // of its poll
+    bool alone;     // found while no other thread could see what it writes
     uint64_t given; // iterations, to the thread that entered it last
 };
 
@@ -53,12 +75,18 @@ struct attach_known *lookahead_known_free(unsigned place);
 // It was found, and its counters are there. false: it reads too many words.
 bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
                           const struct attach_ahead *ahead, const struct attach_borders *borders);
+// The loop that is most like this one (lookahead_wider). NULL: there is none.
+struct attach_known *lookahead_known_near(const struct attach_known *loop, struct lookahead_varies *wider_out);
+// More is known of it, and the other loop is of no use any more.
+void lookahead_known_widened(struct attach_known *loop, struct attach_known *other);
 bool lookahead_known_is_used(unsigned place); // is a thread in one?
 void lookahead_known_forget(unsigned place);  // none is
 // A thread is in it, for so many iterations.
 void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out);
 void lookahead_known_leave(const struct attach_known *loop);
 bool lookahead_words_differ(const struct attach_loop_word *words, unsigned count); // `differ` of attach_look_ahead_ops
+// How many steps the value is away from `first`; INT64_MIN: it is not known what the program does there.
+int64_t lookahead_counter_moved(const struct lookahead_counter *counter, uint64_t value);
 const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address); // NULL: none
 uint64_t lookahead_counter_value(const struct lookahead_counter *counter, uint64_t word); // in that word of 8 bytes
 uint64_t lookahead_counter_mask(const struct lookahead_counter *counter);                 // its bits there
@@ -97,6 +125,10 @@ struct lookahead_run {
 // iteration, if values vary.
 struct lookahead_run lookahead_begin(const struct attach_caller *caller, const struct attach_borders *borders,
                                      uint64_t now_ps, uint64_t period_ps, unsigned instructions);
+uint64_t lookahead_register(const struct attach_caller *caller, unsigned number);
+// By their numbers: the registers that functions preserve, but for the stack pointer.
+static const uint8_t lookahead_preserved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12,
+                                              INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
 void lookahead_registers(const struct attach_caller *caller, uint64_t registers_out[INTERPRET_REGISTERS]);
 unsigned lookahead_effort(void); // polls that were interpreted so far
 enum lookahead_stop lookahead_run(struct lookahead_run *run);
@@ -150,10 +182,9 @@ bool lookahead_call_may_poll(uint64_t number); // one that was not asked: what i
 
 // So many polls after which only counters differ.
 struct lookahead_candidate {
-    unsigned polls; // 0: none
-    unsigned counter_count;
+    unsigned polls;     // 0: none
     uint64_t period_ps; // of all these polls
-    struct lookahead_counter counters[LOOKAHEAD_COUNTERS];
+    struct lookahead_varies varies;
 };
 struct lookahead_wanted {
     uint64_t polls;  // it is of use to know so many
@@ -164,12 +195,34 @@ struct lookahead_wanted {
 bool lookahead_cycle(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                      const struct lookahead_wanted *wanted, struct attach_ahead *ahead, struct attach_known *known,
                      struct lookahead_candidate *candidate_out);
-// Does it repeat with the counters of an earlier time? false: ahead means nothing.
+// Does it repeat with what varied an earlier time? false: ahead means nothing.
 bool lookahead_cycle_again(const struct attach_caller *caller, const struct attach_borders *borders,
                            struct lookahead_candidate *candidate, struct attach_ahead *ahead,
                            struct attach_known *known);
 uint64_t lookahead_told(const struct attach_ahead *ahead); // of how many polls it tells, if it REPEATS
+
+// --- lookahead_vary.c -------------------------------------------------------------------------------------------------------
+
+// What has changed since that point, as counters. Returns their number; more than LOOKAHEAD_COUNTERS: it is not the same
+// place of the program, or too much.
+unsigned lookahead_differs(const struct lookahead_run *run, const struct interpret_state *before,
+                           enum interpret_point point, struct lookahead_counter counters_out[LOOKAHEAD_COUNTERS]);
+// At a poll: notes what is not as it was in the beginning. steady: nothing of that is for others, counters left out.
+void lookahead_changes_note(struct attach_ahead *ahead, const struct attach_borders *borders, uint64_t stack);
+// `polls` polls from the beginning on, if known->varies does. true: they repeat, for ahead->iterations.
+bool lookahead_vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
+                    uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known);
 // Does what the loop does depend on the word, as it was in the beginning?
 bool lookahead_is_input(const struct interpret_word *word, enum interpret_point point, uint64_t stack);
+
+// --- lookahead_wider.c: a loop that is met again with other values ----------------------------------------------------------
+
+// What would have to vary in `loop`, which was kept just now, for the other one to be the same loop. false: they are not alike.
+bool lookahead_wider(const struct attach_known *loop, const struct attach_known *other,
+                     struct lookahead_varies *wider_out);
+bool lookahead_has_register(const struct lookahead_varies *varies, uint8_t number); // a counter or range
+bool lookahead_is_wide(const struct lookahead_varies *varies);              // more than counters that move together
+void lookahead_narrow(struct lookahead_varies *varies);                     // not any more
+bool lookahead_is_known_with_others(const struct lookahead_varies *varies); // with all their values `other`
 
 #pragma GCC visibility pop

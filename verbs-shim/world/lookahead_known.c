@@ -7,11 +7,12 @@
 #include "verbs-shim/world/world.h"
 
 // Behind those of all places there are some for threads that find no other.
-enum { OF_A_SITE = 16, SPARE = LOOKAHEAD_SITES * OF_A_SITE, LOOPS = SPARE + 64 };
+enum { OF_A_SITE = 32, SPARE = LOOKAHEAD_SITES * OF_A_SITE, LOOPS = SPARE + 64 };
 
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
 static struct {
+    uint64_t rip, rsp;                // of its caller: loops lie far from each other
     uint64_t used;                    // when, in looks
     unsigned users;                   // threads that are in it
     struct attach_loop_word differed; // the last time, in the bits of the mask: what is looked at first
@@ -22,9 +23,9 @@ static uint64_t looks;
 
 const struct lookahead_counter *lookahead_counter_at(const struct attach_known *loop, uint64_t address)
 {
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        if (loop->counters[i].address == address) {
-            return &loop->counters[i];
+    for (unsigned i = 0; i < loop->varies.counter_count; i++) {
+        if (loop->varies.counters[i].address == address) {
+            return &loop->varies.counters[i];
         }
     }
     return NULL;
@@ -40,35 +41,77 @@ uint64_t lookahead_counter_mask(const struct lookahead_counter *counter)
     return counter->bytes == 8 ? UINT64_MAX : (uint64_t)UINT32_MAX << 32 * counter->half;
 }
 
-// How many iterations the loop has made since it was found, as this counter shows; UINT64_MAX: it is not known there.
-static uint64_t counter_iterations(const struct lookahead_counter *counter, uint64_t value)
+int64_t lookahead_counter_moved(const struct lookahead_counter *counter, uint64_t value)
 {
-    uint64_t since = value - counter->first;
-    since = counter->bytes == 8 ? since : (uint64_t)(int32_t)since;
-    int64_t step = (int64_t)counter->step, distance = (int64_t)since;
-    return distance % step == 0 && distance / step >= 0 ? (uint64_t)(distance / step) : UINT64_MAX;
+    uint64_t since = value - counter->first, modulus = counter->modulus;
+    int64_t step = (int64_t)counter->step, distance = counter->bytes == 8 ? (int64_t)since : (int32_t)since;
+    if (modulus != 0) {
+        distance = (distance % (int64_t)modulus + (int64_t)modulus) % (int64_t)modulus;
+    }
+    if (distance == INT64_MIN) {
+        return INT64_MIN;
+    }
+    int64_t moved = distance / step;
+    bool is_known =
+        distance % step == 0 && (moved >= 0 ? (uint64_t)moved <= counter->counted : -(uint64_t)moved <= counter->back);
+    return is_known && (modulus == 0 || value < INTERPRET_MODULAR_MAX) ? moved : INT64_MIN;
 }
 
-// All counters have moved by the same iterations, *passed_out: what is known of a loop may be known of their differences.
-// Registers are those of the caller, and have not moved.
-static bool counters_moved(const struct attach_known *loop, uint64_t *passed_out)
+static int64_t moved_by_now(const struct lookahead_counter *counter, const struct attach_caller *caller)
 {
-    *passed_out = 0;
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        const struct lookahead_counter *counter = &loop->counters[i];
-        uint64_t word, passed = 0;
-        if (counter->address != 0) {
-            if (!interpret_peek(counter->address, &word)) { // the program may have unmapped it
-                return false;
-            }
-            passed = counter_iterations(counter, lookahead_counter_value(counter, word));
-        }
-        if (i != 0 && passed != *passed_out) {
-            return false;
-        }
-        *passed_out = passed;
+    uint64_t word;
+    if (counter->address == 0) {
+        return lookahead_counter_moved(counter, lookahead_register(caller, counter->number));
     }
-    return *passed_out < loop->counted;
+    bool there = interpret_peek(counter->address, &word); // the program may have unmapped it
+    return there ? lookahead_counter_moved(counter, lookahead_counter_value(counter, word)) : INT64_MIN;
+}
+
+// All counters have moved by the same iterations: what is known of a loop may be known of their differences; or they are
+// apart. Returns how many iterations are left; 0: it is not known.
+static uint64_t counters_left(const struct attach_known *loop, const struct attach_caller *caller)
+{
+    uint64_t left = UINT64_MAX;
+    int64_t all = 0;
+    for (unsigned i = 0; i < loop->varies.counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->varies.counters[i];
+        int64_t moved = moved_by_now(counter, caller);
+        if (moved == INT64_MIN || (!loop->varies.apart && i != 0 && moved != all)) {
+            return 0;
+        }
+        all = moved;
+        left = counter->counted - (uint64_t)moved < left ? counter->counted - (uint64_t)moved : left;
+    }
+    return left;
+}
+
+// What is only compared is not far from what it was.
+static bool ranges_hold(const struct attach_known *loop, const struct attach_caller *caller)
+{
+    bool hold = true;
+    for (unsigned i = 0; i < loop->varies.range_count && hold; i++) {
+        hold = moved_by_now(&loop->varies.ranges[i], caller) != INT64_MIN;
+    }
+    return hold;
+}
+
+// The registers are as they were, but for counters and ranges.
+static bool is_caller_of(const struct attach_known *loop, const struct attach_caller *caller)
+{
+    if (memcmp(&loop->caller, caller, sizeof *caller) == 0) {
+        return true;
+    }
+    if (loop->caller.rip != caller->rip || loop->caller.rsp != caller->rsp ||
+        loop->varies.counter_count + loop->varies.range_count == 0) {
+        return false;
+    }
+    bool same = true;
+    for (unsigned i = 0; i < sizeof lookahead_preserved && same; i++) {
+        uint8_t number = lookahead_preserved[i];
+        same = lookahead_register(&loop->caller, number) == lookahead_register(caller, number);
+        same = same || lookahead_has_register(&loop->varies, number);
+    }
+    return same;
 }
 
 static bool is_there(const struct attach_loop_word *word, uint64_t mask, uint64_t *now_out)
@@ -92,21 +135,21 @@ static bool words_same(struct attach_known *loop, struct attach_loop_word *diffe
 }
 
 // How many iterations are known from now on; 0: none.
-static uint64_t iterations_left(struct attach_known *loop, const struct attach_borders *borders,
-                                struct attach_loop_word *differed_out)
+static uint64_t iterations_left(struct attach_known *loop, const struct attach_caller *caller,
+                                const struct attach_borders *borders, struct attach_loop_word *differed_out)
 {
-    uint64_t now_ps = *borders->now_ps + *borders->tail_ps, passed, iteration_ps = 0;
-    if (!counters_moved(loop, &passed) || !words_same(loop, differed_out)) {
+    uint64_t now_ps = *borders->now_ps + *borders->tail_ps, iteration_ps = 0;
+    uint64_t left = counters_left(loop, caller);
+    if (left == 0 || !ranges_hold(loop, caller) || !words_same(loop, differed_out)) {
         return 0;
     }
-    uint64_t left = loop->counted - passed;
     for (unsigned i = 0; i < loop->ahead.count; i++) {
         iteration_ps += loop->ahead.polls[i].own_ps;
-        if (!lookahead_still_idle(&loop->caller, borders, &loop->ahead.polls[i])) {
+        if (!lookahead_still_idle(caller, borders, &loop->ahead.polls[i])) {
             return 0;
         }
     }
-    uint64_t until_ps = loop->timed ? loop->until_ps : UINT64_MAX;
+    uint64_t until_ps = loop->bounds.timed ? loop->bounds.until_ps : UINT64_MAX;
     uint64_t in_time = lookahead_iterations(&loop->ahead, now_ps, until_ps, iteration_ps);
     return in_time < left ? in_time : left;
 }
@@ -120,13 +163,15 @@ struct attach_known *lookahead_known_find(unsigned place, const struct attach_ca
     for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
         struct attach_known *loop = &loops[i];
         uint64_t word, mask = notes[i].differed.mask;
-        if ((mask != 0 && !is_there(&notes[i].differed, mask, &word)) || loop->ahead.count == 0 ||
-            memcmp(&loop->caller, caller, sizeof *caller) != 0) {
+        if (notes[i].rip != caller->rip || notes[i].rsp != caller->rsp ||
+            (mask != 0 && !is_there(&notes[i].differed, mask, &word)) || loop->ahead.count == 0 ||
+            !is_caller_of(loop, caller)) {
             continue;
         }
-        bool may = (loop->counter_count == 0 || notes[i].users == 0) && (!loop->alone || borders->alone) &&
-                   !loop->asked && (!loop->timed || lookahead_time_is_known(borders));
-        *iterations_out = may ? iterations_left(loop, borders, &notes[i].differed) : 0;
+        bool may = (loop->varies.counter_count + loop->varies.range_count == 0 || notes[i].users == 0) &&
+                   (!loop->alone || borders->alone) && !loop->bounds.asked &&
+                   (!loop->bounds.timed || lookahead_time_is_known(borders));
+        *iterations_out = may ? iterations_left(loop, caller, borders, &notes[i].differed) : 0;
         if (*iterations_out != 0) {
             notes[i].used = looks;
             return loop;
@@ -170,11 +215,14 @@ static bool word_add(struct attach_known *loop, const struct attach_loop_word *w
     return true;
 }
 
-static uint64_t counters_mask(const struct attach_known *loop, uint64_t address)
+static uint64_t varying_mask(const struct lookahead_varies *varies, uint64_t address)
 {
     uint64_t mask = 0;
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        mask |= loop->counters[i].address == address ? lookahead_counter_mask(&loop->counters[i]) : 0;
+    for (unsigned i = 0; i < varies->counter_count; i++) {
+        mask |= varies->counters[i].address == address ? lookahead_counter_mask(&varies->counters[i]) : 0;
+    }
+    for (unsigned i = 0; i < varies->range_count; i++) {
+        mask |= varies->ranges[i].address == address ? lookahead_counter_mask(&varies->ranges[i]) : 0;
     }
     return mask;
 }
@@ -202,6 +250,8 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
     loop->caller = *caller;
+    notes[loop - loops].rip = caller->rip;
+    notes[loop - loops].rsp = caller->rsp;
     loop->alone = borders->alone;
     notes[loop - loops].used = looks;
     notes[loop - loops].differed.mask = 0;
@@ -215,7 +265,7 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
         uint64_t address = words[i].address, mask = lookahead_mask(since->read);
         if (lookahead_is_input(&words[i], INTERPRET_BEGINNING, caller->rsp) && !lookahead_is_own(borders, address)) {
             const struct attach_loop_word word = {address, 0, since->value, mask};
-            all = word_add(loop, &word, mask & ~counters_mask(loop, address));
+            all = word_add(loop, &word, mask & ~varying_mask(&loop->varies, address));
         }
     }
     for (unsigned i = 0; i < ahead->count && all; i++) {
@@ -223,6 +273,31 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
     }
     loop->ahead.count = all ? loop->ahead.count : 0;
     return all;
+}
+
+struct attach_known *lookahead_known_near(const struct attach_known *loop, struct lookahead_varies *wider_out)
+{
+    struct attach_known *nearest = NULL;
+    struct lookahead_varies wider;
+    for (unsigned i = loop->place * OF_A_SITE; i < (loop->place + 1) * OF_A_SITE; i++) {
+        bool alike = notes[i].rip == loop->caller.rip && notes[i].rsp == loop->caller.rsp && &loops[i] != loop;
+        if (alike && lookahead_wider(loop, &loops[i], &wider) &&
+            (nearest == NULL || wider.range_count < wider_out->range_count)) {
+            nearest = &loops[i];
+            *wider_out = wider;
+        }
+    }
+    return nearest;
+}
+
+void lookahead_known_widened(struct attach_known *loop, struct attach_known *other)
+{
+    for (unsigned i = 0; i < loop->ahead.word_count; i++) {
+        loop->steady[i] &= ~varying_mask(&loop->varies, loop->words[i].address);
+    }
+    if (loop < &loops[SPARE]) { // it will be found
+        notes[other - loops].used = 0;
+    }
 }
 
 void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out)

@@ -78,15 +78,13 @@ static bool writes_take(const struct attach_known *loop, const struct attach_bor
 // Counters are where they are after so many iterations. Registers: of the caller.
 static void counters_advance(struct attach_known *loop, struct attach_caller *caller, uint64_t iterations)
 {
-    static const uint8_t saved[] = {INTERPRET_RBX, INTERPRET_RBP, INTERPRET_R12,
-                                    INTERPRET_R13, INTERPRET_R14, INTERPRET_R15};
     uint64_t *const registers[] = {&caller->rbx, &caller->rbp, &caller->r12, &caller->r13, &caller->r14, &caller->r15};
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        const struct lookahead_counter *counter = &loop->counters[i];
+    for (unsigned i = 0; i < loop->varies.counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->varies.counters[i];
         uint64_t by = counter->step * iterations;
         if (counter->address == 0) {
-            for (unsigned r = 0; r < sizeof saved; r++) {
-                *registers[r] += saved[r] == counter->number ? by : 0;
+            for (unsigned r = 0; r < sizeof lookahead_preserved; r++) {
+                *registers[r] += lookahead_preserved[r] == counter->number ? by : 0;
             }
         } else if (counter->bytes == 8) {
             *(uint64_t *)counter->address += by; // NOLINT(performance-no-int-to-ptr)
@@ -103,8 +101,8 @@ static void words_preset(struct attach_known *loop, uint64_t iterations)
         const struct attach_loop_word *word = &loop->words[i];
         interpret_preset(word->address, word->value, word->mask);
     }
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        const struct lookahead_counter *counter = &loop->counters[i];
+    for (unsigned i = 0; i < loop->varies.counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->varies.counters[i];
         if (counter->address != 0) {
             uint64_t value =
                 lookahead_counter_value(counter, interpret_now(counter->address)) + counter->step * iterations;
@@ -181,8 +179,8 @@ static bool counters_are_there(const struct attach_known *loop, const struct att
                                uint64_t iterations, uint64_t *mask)
 {
     bool there = true;
-    for (unsigned i = 0; i < loop->counter_count; i++) {
-        const struct lookahead_counter *counter = &loop->counters[i];
+    for (unsigned i = 0; i < loop->varies.counter_count; i++) {
+        const struct lookahead_counter *counter = &loop->varies.counters[i];
         if (counter->address == word->address) {
             uint64_t was = lookahead_counter_value(counter, word->value) + counter->step * iterations;
             there = there && lookahead_counter_value(counter, now) == (counter->bytes == 8 ? was : (uint32_t)was);
@@ -215,7 +213,7 @@ static bool words_hold(struct attach_known *loop, uint64_t iterations)
 static bool may_be_made_again(const struct attach_known *loop, const struct attach_borders *borders)
 {
     bool plain =
-        !loop->asked && !loop->ahead.outside && borders->clock.form == 0 && attach_environment()->computes == 0;
+        !loop->bounds.asked && !loop->ahead.outside && borders->clock.form == 0 && attach_environment()->computes == 0;
     for (unsigned i = 0; i < loop->ahead.count && plain; i++) {
         plain = loop->ahead.polls[i].plain;
     }

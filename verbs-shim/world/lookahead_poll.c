@@ -50,6 +50,26 @@ void lookahead_registers(const struct attach_caller *caller, uint64_t registers_
     registers_out[INTERPRET_RSP] = caller->rsp;
 }
 
+uint64_t lookahead_register(const struct attach_caller *caller, unsigned number)
+{
+    switch (number) {
+    case INTERPRET_RBX:
+        return caller->rbx;
+    case INTERPRET_RBP:
+        return caller->rbp;
+    case INTERPRET_R12:
+        return caller->r12;
+    case INTERPRET_R13:
+        return caller->r13;
+    case INTERPRET_R14:
+        return caller->r14;
+    case INTERPRET_R15:
+        return caller->r15;
+    default:
+        return caller->rsp;
+    }
+}
+
 static struct interpret_state state_of(const struct attach_caller *caller)
 {
     struct interpret_state state = {.rip = caller->rip};
@@ -230,12 +250,27 @@ static uint64_t until_known(const struct attach_borders *borders, uint64_t until
                                                                       : 0;
 }
 
+// What is polled, and what the thread pays for it, is the same in all iterations.
+static bool polls_the_same(const struct lookahead_run *run)
+{
+    uint64_t at = run->state.rip;
+    if (!interpret_vary_is_steady((uintptr_t)run->borders->tail_ps, sizeof *run->borders->tail_ps)) {
+        return false;
+    }
+    bool poll = at == run->borders->poll, call = at == run->borders->poll_call, clock = lookahead_clock_form(at) != 0;
+    return (call || clock || lookahead_register_is_steady(&run->state, INTERPRET_RDI)) &&
+           (!(poll || call) || lookahead_register_is_steady(&run->state, INTERPRET_RSI));
+}
+
 enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out)
 {
     const struct attach_borders *borders = run->borders;
     const uint64_t *registers = run->state.registers;
     const uint64_t arguments[3] = {registers[INTERPRET_RDI], registers[INTERPRET_RSI], registers[INTERPRET_RDX]};
     uint64_t tail_ps = interpret_load((uintptr_t)borders->tail_ps, 8);
+    if (!polls_the_same(run)) {
+        return ATTACH_IDLE_UNKNOWN;
+    }
     *poll_out =
         (struct attach_ahead_poll){.own_ps = tail_ps, .function = ATTACH_POLL_FUNCTIONS, .until_ps = UINT64_MAX};
     if (interpret_load((uintptr_t)borders->found, 1) != 0) {
