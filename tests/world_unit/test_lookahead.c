@@ -171,7 +171,7 @@ TEST(Lookahead, TwoLoopsTellWhatMayHaveOtherValues)
     words[2] = UINT64_C(12) << 32;
     struct attach_known *second = loop_keep(&other, &(struct lookahead_varies){0});
     struct lookahead_varies wider;
-    EXPECT_TRUE(lookahead_known_near(second, &wider) == first);
+    EXPECT_EQ((uintptr_t)lookahead_known_near(second, &wider), (uintptr_t)first);
     EXPECT_EQ(wider.range_count, 2u);
     EXPECT_EQ(wider.ranges[0].address, 0u);
     EXPECT_EQ(wider.ranges[0].number, INTERPRET_RBP);
@@ -207,7 +207,7 @@ TEST(Lookahead, TwoLoopsTellByWhatACounterIsDivided)
     const struct lookahead_varies later = {.counter_count = 1, .counters = {counter_at(&words[0], 1, 90)}};
     struct attach_known *second = loop_keep(&caller, &later);
     struct lookahead_varies wider;
-    EXPECT_TRUE(lookahead_known_near(second, &wider) != NULL);
+    EXPECT_NOT_NULL(lookahead_known_near(second, &wider));
     EXPECT_EQ(wider.counters[0].modulus, 300u);
     lookahead_narrow(&wider);
     EXPECT_FALSE(lookahead_is_wide(&wider));
@@ -221,10 +221,10 @@ TEST(Lookahead, OtherLoopsAreNotCompared)
     words[2] = 1;
     struct attach_known *second = loop_keep(&caller, &(struct lookahead_varies){0});
     struct lookahead_varies wider;
-    EXPECT_TRUE(lookahead_known_near(second, &wider) == first);
+    EXPECT_EQ((uintptr_t)lookahead_known_near(second, &wider), (uintptr_t)first);
     first->ahead.polls[0].own_ps++;
-    EXPECT_TRUE(lookahead_known_near(second, &wider) == NULL);
+    EXPECT_NULL(lookahead_known_near(second, &wider));
     first->ahead.polls[0].own_ps--;
     first->words[0].address += 8;
-    EXPECT_TRUE(lookahead_known_near(second, &wider) == NULL);
+    EXPECT_NULL(lookahead_known_near(second, &wider));
 }
