@@ -82,13 +82,34 @@ static int poll_sends(void)
 
 #include "waits_ways.h"
 
-static void (*const ways[])(unsigned wanted) = {
-    tight,         both_queues,    drain,         budget_then_sleep, twice_then_block,
-    backoff,       early_exit,     every_third,   until_a_time,      engine,
-    with_a_thread, with_a_process, with_a_note,   with_yields,       with_poll,
-    with_select,   with_epoll,     with_a_pipe,   now_and_then,      by_wall_clock,
-    in_seconds,    with_a_toggle,  with_a_number, with_two_counters, with_a_difference,
-    with_a_copy,   with_a_flash};
+static void (*const ways[])(unsigned wanted) = {tight,
+                                                both_queues,
+                                                drain,
+                                                budget_then_sleep,
+                                                twice_then_block,
+                                                backoff,
+                                                early_exit,
+                                                every_third,
+                                                until_a_time,
+                                                engine,
+                                                with_a_thread,
+                                                with_a_process,
+                                                with_a_note,
+                                                with_yields,
+                                                with_poll,
+                                                with_select,
+                                                with_epoll,
+                                                with_a_pipe,
+                                                now_and_then,
+                                                by_wall_clock,
+                                                in_seconds,
+                                                with_a_toggle,
+                                                with_a_number,
+                                                with_two_counters,
+                                                with_a_difference,
+                                                among_other_work,
+                                                with_a_copy,
+                                                with_a_flash};
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
 // --- a program ------------------------------------------------------------------------------------------------------------

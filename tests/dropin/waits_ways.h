@@ -241,6 +241,36 @@ static void with_a_process(unsigned wanted)
     CHECK(waitpid(child, NULL, 0) == child);
 }
 
+// It does other things between polls that find nothing, in which nobody looks ahead of it: no loop that waits.
+static void among_other_work(unsigned wanted)
+{
+    float value = 1;
+    for (unsigned i = 0; i < 3000 && received < wanted; i++) {
+        switch (i * 7 % 6) {
+        case 0:
+            __asm__ volatile("mulss %0, %0" : "+x"(value));
+            break;
+        case 1:
+            __asm__ volatile("addss %0, %0" : "+x"(value));
+            break;
+        case 2:
+            __asm__ volatile("maxss %0, %0" : "+x"(value));
+            break;
+        case 3:
+            __asm__ volatile("minss %0, %0" : "+x"(value));
+            break;
+        case 4:
+            __asm__ volatile("subss %0, %0" : "+x"(value));
+            break;
+        default:
+            __asm__ volatile("sqrtss %0, %0" : "+x"(value));
+            break;
+        }
+        (void)poll_receives();
+    }
+    tight(wanted);
+}
+
 // A thread that polls copies a word, and takes the copy back in the middle of its loop or keeps it: another one waits for that.
 static volatile unsigned word_to_copy, copied, flashed;
 static volatile bool copies;

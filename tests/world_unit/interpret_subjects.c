@@ -168,12 +168,29 @@ FUNCTION(threads)
     return of_thread = of_thread * 3 + a + b;
 }
 
-const struct interpret_subject TABLE[] = {{"sums", sums},           {"shuffles", shuffles},
-                                          {"narrow", narrow},       {"products", products},
-                                          {"quotients", quotients}, {"comparisons", comparisons},
-                                          {"loops", loops},         {"rotations", rotations},
-                                          {"bits", bits},           {"structures", structures},
-                                          {"words", words},         {"atomics", atomics},
-                                          {"calls", calls},         {"choices", choices},
-                                          {"carries", carries},     {"reals", reals},
-                                          {"threads", threads},     {NULL, NULL}};
+// Both words at once, as lists of free elements do it; equal or not.
+FUNCTION(double_words)
+{
+    static _Alignas(16) uint64_t list[2];
+    uint64_t low = list[0] + (a & 1), high = list[1];
+    uint8_t equal;
+    __asm__ volatile("cmpxchg16b %1\n\tsete %0"
+                     : "=q"(equal), "+m"(list), "+a"(low), "+d"(high)
+                     : "b"(a), "c"(b)
+                     : "cc", "memory");
+    return low * 3 + high * 5 + equal + list[0] * 7 + list[1] * 11;
+}
+// The result is the carry's, whatever the register has.
+FUNCTION(borrowed)
+{
+    uint64_t mask;
+    __asm__("cmp %2, %1\n\tsbb %0, %0" : "=r"(mask) : "r"(a), "r"(b) : "cc");
+    return mask;
+}
+
+const struct interpret_subject TABLE[] = {
+    {"sums", sums},           {"shuffles", shuffles},         {"narrow", narrow},     {"products", products},
+    {"quotients", quotients}, {"comparisons", comparisons},   {"loops", loops},       {"rotations", rotations},
+    {"bits", bits},           {"structures", structures},     {"words", words},       {"atomics", atomics},
+    {"calls", calls},         {"choices", choices},           {"carries", carries},   {"reals", reals},
+    {"threads", threads},     {"double_words", double_words}, {"borrowed", borrowed}, {NULL, NULL}};

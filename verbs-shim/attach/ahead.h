@@ -92,9 +92,10 @@ struct attach_loop_changes {
 struct attach_known; // a loop that was found
 struct attach_ahead {
     enum attach_ahead_kind kind;
-    unsigned count;     // of `polls`
-    const char *reason; // of UNKNOWN
-    unsigned effort;    // polls that were interpreted to know this
+    unsigned count;      // of `polls`
+    const char *reason;  // of UNKNOWN
+    uint64_t unknown_at; // of UNKNOWN: the instruction behind which nothing is known; 0: it was not looked for
+    unsigned effort;     // polls that were interpreted to know this
     bool outside; // some polls are calls (attach_poll_call): what they find may change by whatever another program does
     // Of REPEATS; kept until `left` of attach_look_ahead_ops. The words that it reads have no bus_address.
     struct attach_known *known;

@@ -47,6 +47,13 @@ struct attach_once_more {
     enum attach_woken woken;
 };
 
+// Where nothing more was known of a wait (attach_ahead.unknown_at). All places: the wait is no loop that may be learned.
+enum { UNKNOWN_STOPS = 4 };
+struct unknown_stops {
+    uint64_t at[UNKNOWN_STOPS];
+    unsigned count;
+};
+
 extern _Thread_local struct attach_own {
     struct attach_slot *slot;
     uint64_t tail_ps;
@@ -69,7 +76,8 @@ extern _Thread_local struct attach_own {
     uint64_t resumed_ps;       // of attach_resumed_ps
     bool repeats;              // the last poll was one of a loop that is known to repeat
     unsigned unknown_polls;    // polls of this wait of which nothing could be told
-    uint64_t wait_polls;       // polls of this wait so far
+    struct unknown_stops unknown_stops;
+    uint64_t wait_polls; // polls of this wait so far
     unsigned
         look_effort; // polls that were interpreted for this wait; half of the last one's if it was brief (wait_begin)
     bool only_if_known;      // the poll is a reading of a clock, and one only if its loop is known

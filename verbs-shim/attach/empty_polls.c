@@ -208,7 +208,23 @@ static void wait_begin(bool clock)
     attach_own.polls_ahead = brief ? (unsigned)more : 0;
     attach_own.look_effort = brief ? attach_own.look_effort / 2 : 0;
     attach_own.unknown_polls = 0;
+    attach_own.unknown_stops.count = 0;
     attach_own.wait_polls = 0;
+}
+
+// A loop that is not known comes to the same few places behind which nothing is known; a program that does other things
+// between polls that find nothing comes to many, and would be taken for one that waits.
+static bool may_be_learned(uint64_t unknown_at)
+{
+    struct unknown_stops *stops = &attach_own.unknown_stops;
+    unsigned i = 0;
+    while (i < stops->count && stops->at[i] != unknown_at) {
+        i++;
+    }
+    if (unknown_at != 0 && i == stops->count && i < UNKNOWN_STOPS) {
+        stops->at[stops->count++] = unknown_at;
+    }
+    return attach_own.unknown_polls++ >= UNKNOWN_POLLS && stops->count < UNKNOWN_STOPS;
 }
 
 enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags, bool repeats,
@@ -241,8 +257,7 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
         attach_own.polls_ahead--;
     } else if (!attach_look_ahead(caller, poll->key, slot, &ahead)) {
         attach_ahead_begin(&ahead, ATTACH_AHEAD_UNKNOWN);
-    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !attach_own.only_if_known &&
-               attach_own.unknown_polls++ < UNKNOWN_POLLS) {
+    } else if (ahead.kind == ATTACH_AHEAD_UNKNOWN && !attach_own.only_if_known && !may_be_learned(ahead.unknown_at)) {
         ahead.kind = ATTACH_AHEAD_ENDS; // a poll stands for itself if nothing else can be shown
     }
     if (is_known(&ahead)) {

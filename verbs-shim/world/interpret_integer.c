@@ -57,11 +57,12 @@ static bool both(state_t *state, const instruction_t *instruction, uint64_t *a, 
            interpret_get(state, instruction, &instruction->operands[1], b);
 }
 
-// xor %eax, %eax has a result whatever the register has.
+// xor %eax, %eax has a result whatever the register has, and so has sbb: the carry.
 static bool clears(const instruction_t *instruction)
 {
     const struct interpret_operand *to = &instruction->operands[0], *from = &instruction->operands[1];
-    return (instruction->mnemonic == ZYDIS_MNEMONIC_XOR || instruction->mnemonic == ZYDIS_MNEMONIC_SUB) &&
+    return (instruction->mnemonic == ZYDIS_MNEMONIC_XOR || instruction->mnemonic == ZYDIS_MNEMONIC_SUB ||
+            instruction->mnemonic == ZYDIS_MNEMONIC_SBB) &&
            to->kind == INTERPRET_REGISTER && from->kind == INTERPRET_REGISTER && to->number == from->number &&
            to->high == from->high;
 }
@@ -71,7 +72,8 @@ static bool arithmetic(state_t *state, const instruction_t *instruction)
     uint64_t a = 0, b = 0, result = 0;
     unsigned bytes = instruction->operands[0].bytes;
     bool carry = (state->flags & INTERPRET_CF) != 0, keeps = false;
-    if (!clears(instruction) && !both(state, instruction, &a, &b)) {
+    bool carries = instruction->mnemonic == ZYDIS_MNEMONIC_ADC || instruction->mnemonic == ZYDIS_MNEMONIC_SBB;
+    if ((carries && !state->flags_known) || (!clears(instruction) && !both(state, instruction, &a, &b))) {
         return false;
     }
     switch ((int)instruction->mnemonic) {
@@ -340,6 +342,34 @@ static bool exchange(state_t *state, const instruction_t *instruction)
     return interpret_put(state, instruction, from, a) && interpret_put(state, instruction, to, stored);
 }
 
+static void register_put(state_t *state, unsigned number, uint64_t value)
+{
+    state->registers[number] = value;
+    state->known |= (uint16_t)(1u << number);
+}
+
+// cmpxchg16b: rdx:rax with memory, which gets rcx:rbx if both are equal. The other flags stay.
+static bool exchange_16(state_t *state, const instruction_t *instruction)
+{
+    static const uint16_t read = 1u << INTERPRET_RAX | 1u << INTERPRET_RDX | 1u << INTERPRET_RBX | 1u << INTERPRET_RCX;
+    const uint64_t *registers = state->registers;
+    uint64_t address;
+    if ((state->known & read) != read || !interpret_address(state, instruction, &instruction->operands[0], &address) ||
+        address % 16 != 0) {
+        return false;
+    }
+    uint64_t low = interpret_load(address, 8), high = interpret_load(address + 8, 8);
+    bool equal = low == registers[INTERPRET_RAX] && high == registers[INTERPRET_RDX];
+    interpret_store(address, 8, equal ? registers[INTERPRET_RBX] : low);
+    interpret_store(address + 8, 8, equal ? registers[INTERPRET_RCX] : high);
+    if (!equal) {
+        register_put(state, INTERPRET_RAX, low);
+        register_put(state, INTERPRET_RDX, high);
+    }
+    state->flags = (state->flags & ~(uint32_t)INTERPRET_ZF) | (equal ? INTERPRET_ZF : 0);
+    return true;
+}
+
 // --- bits ---------------------------------------------------------------------------------------------------------------
 
 static bool bit_test(state_t *state, const instruction_t *instruction)
@@ -419,6 +449,8 @@ bool interpret_integer(state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_XADD:
     case ZYDIS_MNEMONIC_CMPXCHG:
         return exchange(state, instruction);
+    case ZYDIS_MNEMONIC_CMPXCHG16B:
+        return exchange_16(state, instruction);
     case ZYDIS_MNEMONIC_BT:
     case ZYDIS_MNEMONIC_BTS:
     case ZYDIS_MNEMONIC_BTR:

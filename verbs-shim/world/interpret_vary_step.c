@@ -431,6 +431,9 @@ static bool carry_out(const state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_XADD:
     case ZYDIS_MNEMONIC_CMPXCHG:
         return exchange(state, instruction);
+    case ZYDIS_MNEMONIC_CMPXCHG16B: // of registers that it does not name
+        vary_now.flags = (struct vary_flags){0};
+        return (vary_now.varying & 0xf) == 0 && is_on_steady_values(state, instruction);
     case ZYDIS_MNEMONIC_CDQE:
     case ZYDIS_MNEMONIC_CWDE:
     case ZYDIS_MNEMONIC_CDQ:

@@ -36,7 +36,8 @@ static struct site {
     struct backoff aperiodic; // of looks that came to no cycle
     struct backoff wider;     // of finding the other values with which a loop does the same
     struct backoff vain;      // of looks that told nothing of use
-    struct backoff ends;      // and of those that told that this poll is the last one
+    unsigned looks_in_vain;
+    struct backoff ends; // and of those that told that this poll is the last one
 } sites[LOOKAHEAD_SITES];
 
 // Polls by their keys. Which of them has which place follows from the order in which they came: keys are other ones where
@@ -183,7 +184,8 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     bool unsteady = ahead->kind == ATTACH_AHEAD_REPEATS && !ahead->steady;
     if (unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN) {
         backs_off(&site->vain, VAIN_MAX);
-        site->vain.skips = site->vain.length; // also the first time
+        site->vain.skips = site->vain.length;                                     // also the first time
+        site->vain.skips -= site->vain.skips > 2 ? site->looks_in_vain++ % 3 : 0; // in step with no cycle
     } else {
         site->vain.length = 0;
     }

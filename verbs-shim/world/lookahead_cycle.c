@@ -81,6 +81,7 @@ static bool poll_next(struct search *search, uint64_t wanted, struct attach_ahea
     if (idle != ATTACH_IDLE) {
         bool ends = stop == LOOKAHEAD_CALL || idle == ATTACH_FINDS || ahead->count > 1;
         ahead->kind = ends ? ATTACH_AHEAD_ENDS : ATTACH_AHEAD_UNKNOWN;
+        ahead->unknown_at = search->run.state.rip;
         ahead->reason = stop == LOOKAHEAD_POLL ? "a poll that may do more, or too many" : search->run.reason;
         return false;
     }
