@@ -246,26 +246,19 @@ static void among_other_work(unsigned wanted)
 {
     float value = 1;
     for (unsigned i = 0; i < 3000 && received < wanted; i++) {
+#define CASE(number, name)                                                                                             \
+    case number:                                                                                                       \
+        __asm__ volatile(name " %0, %0" : "+x"(value));                                                                \
+        break;
         switch (i * 7 % 6) {
-        case 0:
-            __asm__ volatile("mulss %0, %0" : "+x"(value));
-            break;
-        case 1:
-            __asm__ volatile("addss %0, %0" : "+x"(value));
-            break;
-        case 2:
-            __asm__ volatile("maxss %0, %0" : "+x"(value));
-            break;
-        case 3:
-            __asm__ volatile("minss %0, %0" : "+x"(value));
-            break;
-        case 4:
-            __asm__ volatile("subss %0, %0" : "+x"(value));
-            break;
-        default:
-            __asm__ volatile("sqrtss %0, %0" : "+x"(value));
-            break;
+            CASE(0, "mulss")
+            CASE(1, "addss")
+            CASE(2, "maxss")
+            CASE(3, "minss")
+            CASE(4, "subss")
+            CASE(5, "sqrtss")
         }
+#undef CASE
         (void)poll_receives();
     }
     tight(wanted);

@@ -110,6 +110,20 @@ TEST(Lookahead, KnowsALoopWithTheWordsThatItHadAlone)
     EXPECT_EQ(known_for(&other), 0u);
 }
 
+// For how many iterations the loop is known with this value of words[1].
+struct row {
+    uint64_t value, left;
+};
+
+static void known_expect(const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        words[1] = rows[i].value;
+        TEST_TRACE("%llu", (unsigned long long)rows[i].value);
+        EXPECT_EQ(known_for(&caller), rows[i].left);
+    }
+}
+
 TEST(Lookahead, KnowsACounterOnBothSidesOfWhereItBegan)
 {
     begin();
@@ -117,13 +131,8 @@ TEST(Lookahead, KnowsACounterOnBothSidesOfWhereItBegan)
     struct lookahead_varies varies = {.counter_count = 1, .counters = {counter_at(&words[1], 4, 10)}};
     varies.counters[0].back = 2;
     (void)loop_keep(&caller, &varies);
-    static const struct {
-        uint64_t value, left;
-    } rows[] = {{100, 10}, {104, 9}, {136, 1}, {140, 0}, {96, 11}, {92, 12}, {88, 0}, {102, 0}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        words[1] = rows[i].value;
-        EXPECT_EQ(known_for(&caller), rows[i].left);
-    }
+    static const struct row rows[] = {{100, 10}, {104, 9}, {136, 1}, {140, 0}, {96, 11}, {92, 12}, {88, 0}, {102, 0}};
+    known_expect(rows, sizeof rows / sizeof rows[0]);
 }
 
 TEST(Lookahead, KnowsACounterModuloWhatItIsDividedBy)
@@ -133,13 +142,9 @@ TEST(Lookahead, KnowsACounterModuloWhatItIsDividedBy)
     struct lookahead_varies varies = {.counter_count = 1, .counters = {counter_at(&words[1], 1, 90)}};
     varies.counters[0].modulus = 100;
     (void)loop_keep(&caller, &varies);
-    static const struct {
-        uint64_t value, left;
-    } rows[] = {{203, 90}, {3, 90}, {4, 89}, {1092, 1}, {1093, 0}, {2, 0}, {INTERPRET_MODULAR_MAX, 0}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        words[1] = rows[i].value;
-        EXPECT_EQ(known_for(&caller), rows[i].left);
-    }
+    static const struct row rows[] = {
+        {203, 90}, {3, 90}, {4, 89}, {1092, 1}, {1093, 0}, {2, 0}, {INTERPRET_MODULAR_MAX, 0}};
+    known_expect(rows, sizeof rows / sizeof rows[0]);
 }
 
 // Counters that move together have moved by as many iterations; apart, each is where it is.

@@ -184,8 +184,9 @@ static void cycle_find(const struct attach_caller *caller, uint64_t key, const s
     bool unsteady = ahead->kind == ATTACH_AHEAD_REPEATS && !ahead->steady;
     if (unsteady || ahead->kind == ATTACH_AHEAD_UNKNOWN) {
         backs_off(&site->vain, VAIN_MAX);
-        site->vain.skips = site->vain.length;                                     // also the first time
-        site->vain.skips -= site->vain.skips > 2 ? site->looks_in_vain++ % 3 : 0; // in step with no cycle
+        site->vain.skips = site->vain.length; // also the first time
+        // Looks are in step with no cycle of the program.
+        site->vain.skips -= site->vain.skips > 2 ? site->looks_in_vain++ % 3 : 0;
     } else {
         site->vain.length = 0;
     }

@@ -226,21 +226,14 @@ static bool ranges_confirmed(const struct lookahead_varies *varies)
     return confirmed;
 }
 
+// All others are the same in each iteration.
 static bool registers_confirmed(const struct lookahead_varies *varies)
 {
     bool confirmed = true;
     for (unsigned i = 0; i < sizeof lookahead_preserved && confirmed; i++) {
         uint8_t number = lookahead_preserved[i];
-        struct interpret_vary vary = interpret_vary_of_register(number);
-        bool assumed = vary.kind == INTERPRET_STEADY;
-        for (unsigned c = 0; c < varies->counter_count; c++) {
-            assumed = assumed || (varies->counters[c].address == 0 && varies->counters[c].number == number);
-        }
-        for (unsigned r = 0; r < varies->range_count; r++) {
-            assumed = assumed || (varies->ranges[r].address == 0 && varies->ranges[r].number == number &&
-                                  same(vary, vary_of(&varies->ranges[r], OF_RANGES + r)));
-        }
-        confirmed = assumed;
+        confirmed =
+            interpret_vary_of_register(number).kind == INTERPRET_STEADY || lookahead_has_register(varies, number);
     }
     return confirmed;
 }
