@@ -193,3 +193,8 @@ TEST(Timely, LoopsOverMemoryAreLeftByTheStoreThatTheyWaitFor)
 {
     theme_check(&timely_loops);
 }
+
+TEST(Timely, AsynchronousRequestsEndWhenTheirThreadOrTheirFileHasThem)
+{
+    theme_check(&timely_asynchronous);
+}

@@ -91,14 +91,13 @@ bool tcav_event_waits(const void *object)
     return ((const struct tcav_context *)object)->events != NULL;
 }
 
-// A datagram leaves its queue when the board has it; other requests wait there for an answer.
+// What was sent waits in its queue for an answer, but for a datagram, which has left it.
 bool tcav_sends_wait(void *object)
 {
     const struct tcav_context *context = object;
     bool wait = context->move != NULL || context->sending != NULL || context->ready != NULL;
     for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
-        unsigned left = qp->type == IBV_QPT_UD ? 0 : qp->sent;
-        wait = wait || (qp->state == IBV_QPS_RTS && qp->resume_ps == 0 && qp->count > left);
+        wait = wait || (qp->state == IBV_QPS_RTS && qp->resume_ps == 0 && qp->count > qp->sent);
     }
     return wait;
 }

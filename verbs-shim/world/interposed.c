@@ -3,7 +3,7 @@
 #include <string.h>
 
 enum kind { KIND_CALL, KIND_FUNCTION };
-enum policy { WAITS, CLOCKS, TIMERS, ARRIVALS, LIFE, SIGNALS, IDS, PROCESSORS, THE_MACHINE, HOSTS, SHARED, PATHS, REFUSED, POLICIES };
+enum policy { WAITS, CLOCKS, TIMERS, ARRIVALS, ASYNCHRONOUS, LIFE, SIGNALS, IDS, PROCESSORS, THE_MACHINE, HOSTS, SHARED, PATHS, REFUSED, POLICIES };
 
 struct row {
     enum kind kind;
@@ -25,6 +25,8 @@ static const struct {
     [TIMERS] = {"Timers", "Go off in simulated time."},
     [ARRIVALS] = {"Descriptors",
      "The machine's; what was sent before has arrived, and the simulator's own descriptors stay open."},
+    [ASYNCHRONOUS] = {"Asynchronous requests",
+     "For files and names they are over when the call returns; a request for a pipe or a socket has a thread of the program."},
     [LIFE] = {"Processes and threads",
      "The simulator knows a new one before it runs, and is told of an end before it happens."},
     [SIGNALS] = {"Signals",

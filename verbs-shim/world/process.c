@@ -43,6 +43,7 @@ pid_t fork(void)
             world_clocks_forked();
             world_lookahead_forked();
             world_timers_forked();
+            world_aio_forked();
             world_spin_start();
         }
     } else if (child > 0 && timed) {

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/world.h"
 
 static struct {
@@ -55,6 +56,15 @@ const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy)
         }
     }
     return copy;
+}
+
+// The kernel would give a signal of the process to the calling thread, as all others block their signals while they wait.
+void world_signal_queue(pid_t thread, const siginfo_t *info)
+{
+    long number = info->si_signo, to = thread != 0 ? thread : (pid_t)attach_first_thread_taking(info->si_signo);
+    (void)(to != 0
+               ? kernel_call(SYS_rt_tgsigqueueinfo, world_real_pid(), to, number, (long)(uintptr_t)info, 0, 0)
+               : kernel_call(SYS_rt_sigqueueinfo, world_real_pid(), number, (long)(uintptr_t)info, 0, 0, 0));
 }
 
 // --- the program's own handlers -------------------------------------------------------------------------------------

@@ -47,12 +47,6 @@ static bool is_pending(int number)
     return (pending >> (number - 1) & 1) != 0;
 }
 
-// Who gets the signal; 0: the process.
-static pid_t thread_for(const struct timer *timer)
-{
-    return timer->thread != 0 ? timer->thread : (pid_t)attach_first_thread_taking(timer->signal_number);
-}
-
 static void fire(struct timer *timer, uint64_t times)
 {
     if (timer->kind == KIND_POSIX && timer->signal_number != 0 && is_pending(timer->signal_number)) {
@@ -63,19 +57,12 @@ static void fire(struct timer *timer, uint64_t times)
     if (timer->kind == KIND_DESCRIPTOR) {
         (void)kernel_call(SYS_write, timer->fd, (long)(uintptr_t)&times, sizeof times, 0, 0, 0);
     } else if (timer->kind == KIND_ITIMER) {
-        pid_t thread = thread_for(timer);
+        pid_t thread = (pid_t)attach_first_thread_taking(SIGALRM);
         (void)(thread != 0 ? kernel_call(SYS_tgkill, world_real_pid(), thread, SIGALRM, 0, 0, 0)
                            : kernel_call(SYS_kill, world_real_pid(), SIGALRM, 0, 0, 0, 0));
     } else if (timer->signal_number != 0) {
         siginfo_t info = {.si_signo = timer->signal_number, .si_code = SI_TIMER, .si_value = timer->value};
-        pid_t thread = thread_for(timer);
-        if (thread != 0) {
-            (void)kernel_call(SYS_rt_tgsigqueueinfo, world_real_pid(), thread, timer->signal_number,
-                              (long)(uintptr_t)&info, 0, 0);
-        } else {
-            (void)kernel_call(SYS_rt_sigqueueinfo, world_real_pid(), timer->signal_number, (long)(uintptr_t)&info,
-                              0, 0, 0);
-        }
+        world_signal_queue(timer->thread, &info);
     }
 }
 

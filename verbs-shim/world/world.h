@@ -60,6 +60,8 @@ void world_signal_take(int number, void (*handler)(int, siginfo_t *, void *), in
 void world_signal_pass(int number, siginfo_t *info, void *context);
 // Copies the set without the shim's signals; NULL: NULL.
 const sigset_t *world_signal_mask(const sigset_t *set, sigset_t *copy);
+// Sends a signal to a thread of the process (the machine's number); 0: to the first one that takes it (signal(7)).
+void world_signal_queue(pid_t thread, const siginfo_t *info);
 
 // --- the time stamp counter (tsc.c) ---------------------------------------------------------------------------------
 
@@ -77,6 +79,10 @@ void world_trap_unblock(void); // the trap's signal, in the calling thread
 // are six and, at WORLD_CALLER, the place in the program from which the call comes.
 enum { WORLD_CALLER = 6, WORLD_CALL_WORDS };
 bool world_call(long number, const long *arguments, long *result_out);
+
+// --- asynchronous input and output (aio.c) ----------------------------------------------------------------------------
+
+void world_aio_forked(void); // in the child, which has no requests
 
 // --- numbers of processes and threads (ids.c, id_table.c) ------------------------------------------------------------
 

@@ -7,7 +7,7 @@
 const struct timely_theme *const timely_themes[TIMELY_THEMES] = {
     &timely_reads,  &timely_writes,  &timely_calls,       &timely_library, &timely_clocks, &timely_timers,
     &timely_signals, &timely_descriptors, &timely_life, &timely_ids, &timely_hosts, &timely_machine, &timely_paths,
-    &timely_streams, &timely_futexes, &timely_loops,
+    &timely_streams, &timely_futexes, &timely_loops, &timely_asynchronous,
 };
 
 static bool is_played(const struct timely_row *row, struct timely_case one)

@@ -106,11 +106,11 @@ struct timely_theme {
     unsigned count;
 };
 
-enum { TIMELY_THEMES = 16 };
+enum { TIMELY_THEMES = 17 };
 extern const struct timely_theme *const timely_themes[TIMELY_THEMES];
 extern const struct timely_theme timely_reads, timely_writes, timely_calls, timely_library, timely_clocks,
     timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_machine, timely_paths,
-    timely_streams, timely_futexes, timely_loops;
+    timely_streams, timely_futexes, timely_loops, timely_asynchronous;
 
 // One way in which a row is played.
 struct timely_case {
