@@ -1,5 +1,6 @@
 // One instruction reads the time stamp counter again and again, and another path jumps to the instruction after it.
-// Prints the second and the last step between two readings, and the first byte of the instruction in the end.
+// Prints the second and the last step between two readings, and the first byte of the instruction in the end, and that of data
+// which look like such an instruction.
 #include <stdint.h>
 #include <stdio.h>
 
@@ -42,6 +43,9 @@ __asm__(".text\n"
         "    ret\n"
         "    .cfi_endproc\n");
 
+// rdtsc; shl $32, %rdx: as the compilers of a program at work keep it, which will write it somewhere.
+static const volatile unsigned char template_of_code[] = {0x0f, 0x31, 0x48, 0xc1, 0xe2, 0x20};
+
 int main(void)
 {
     uint64_t before = 0;
@@ -54,6 +58,7 @@ int main(void)
         before = value;
         wrong += reading(1, UINT64_C(0xfedcba987654321)) != 7;
     }
-    printf("wrong %u\ndisturbed %llu\nopcode %u\n", wrong, (unsigned long long)disturbed, counter_site[0]);
+    printf("wrong %u\ndisturbed %llu\nopcode %u\ndata %u\n", wrong, (unsigned long long)disturbed, counter_site[0],
+           template_of_code[0]);
     return 0;
 }

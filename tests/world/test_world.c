@@ -215,6 +215,7 @@ TEST(World, TheTimeStampCounterIsReadByAJumpThatChangesNothingElse)
     EXPECT_EQ(number_of(&at, "wrong"), 0);
     EXPECT_EQ(number_of(&at, "disturbed"), 0);
     EXPECT_EQ(number_of(&at, "opcode"), 0xe9);
+    EXPECT_EQ(number_of(&at, "data"), 0x0f);
     free(text);
 }
 

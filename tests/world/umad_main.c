@@ -191,8 +191,19 @@ static void threads(void)
     }
 }
 
+// A program without standard input gets the number 0.
+static void first_number(void)
+{
+    int input = dup(STDIN_FILENO);
+    CHECK(close(STDIN_FILENO) == 0);
+    CHECK(device_open(0) == STDIN_FILENO);
+    CHECK(dup2(input, STDIN_FILENO) == STDIN_FILENO);
+    CHECK(close(input) == 0);
+}
+
 int main(void)
 {
+    first_number();
     writes();
     agents();
     copies();

@@ -255,13 +255,33 @@ bool interpret_put(struct interpret_state *state, const struct interpret_instruc
 }
 
 // The sixteen conditions: eight, and their opposites.
-bool interpret_condition(uint32_t flags, unsigned condition)
+bool interpret_condition(unsigned flags, unsigned condition)
 {
     bool carry = (flags & INTERPRET_CF) != 0, parity = (flags & INTERPRET_PF) != 0, zero = (flags & INTERPRET_ZF) != 0;
     bool sign = (flags & INTERPRET_SF) != 0, overflow = (flags & INTERPRET_OF) != 0;
     const bool conditions[] = {
         overflow, carry, zero, carry || zero, sign, parity, sign != overflow, zero || sign != overflow};
     return conditions[condition >> 1] != ((condition & 1) != 0);
+}
+
+bool interpret_condition_known(const struct interpret_state *state, unsigned condition, bool *holds_out)
+{
+    static const uint16_t needed[] = {INTERPRET_OF,
+                                      INTERPRET_CF,
+                                      INTERPRET_ZF,
+                                      INTERPRET_CF | INTERPRET_ZF,
+                                      INTERPRET_SF,
+                                      INTERPRET_PF,
+                                      INTERPRET_SF | INTERPRET_OF,
+                                      INTERPRET_ZF | INTERPRET_SF | INTERPRET_OF};
+    *holds_out = interpret_condition(state->flags, condition);
+    return (needed[condition >> 1] & ~state->flags_known) == 0;
+}
+
+void interpret_flags_put(struct interpret_state *state, unsigned flags)
+{
+    state->flags = (uint16_t)flags;
+    state->flags_known = INTERPRET_FLAGS;
 }
 
 // --- running ----------------------------------------------------------------------------------------------------------

@@ -58,6 +58,15 @@ struct interpret_word {
     struct interpret_since since[INTERPRET_POINTS];
 };
 
+enum interpret_flags {
+    INTERPRET_CF = 1,
+    INTERPRET_PF = 4,
+    INTERPRET_ZF = 0x40,
+    INTERPRET_SF = 0x80,
+    INTERPRET_OF = 0x800,
+    INTERPRET_FLAGS = INTERPRET_CF | INTERPRET_PF | INTERPRET_ZF | INTERPRET_SF | INTERPRET_OF
+};
+
 struct interpret_vector {
     uint64_t low, high;
 };
@@ -65,9 +74,9 @@ struct interpret_vector {
 struct interpret_state {
     uint64_t registers[INTERPRET_REGISTERS];
     uint64_t rip;
-    uint32_t flags; // CF, PF, ZF, SF, OF at their places in the flags register
-    uint16_t known; // registers with a value; reading another one stops
-    bool flags_known;
+    uint16_t flags;       // CF, PF, ZF, SF, OF at their places in the flags register (enum interpret_flags)
+    uint16_t known;       // registers with a value; reading another one stops
+    uint16_t flags_known; // those that have a value: the processor's manual leaves some undefined
     uint16_t vectors_known;
     struct interpret_vector vectors[16];
 };

@@ -77,13 +77,14 @@ static bool stack_or_jump(state_t *state, const instruction_t *instruction)
 
 static bool jump_conditional(state_t *state, const instruction_t *instruction)
 {
-    if (!state->flags_known || instruction->mnemonic == ZYDIS_MNEMONIC_JRCXZ ||
-        instruction->mnemonic == ZYDIS_MNEMONIC_JECXZ || instruction->mnemonic == ZYDIS_MNEMONIC_LOOP ||
-        instruction->mnemonic == ZYDIS_MNEMONIC_LOOPE || instruction->mnemonic == ZYDIS_MNEMONIC_LOOPNE) {
+    bool jumps;
+    if (instruction->mnemonic == ZYDIS_MNEMONIC_JRCXZ || instruction->mnemonic == ZYDIS_MNEMONIC_JECXZ ||
+        instruction->mnemonic == ZYDIS_MNEMONIC_LOOP || instruction->mnemonic == ZYDIS_MNEMONIC_LOOPE ||
+        instruction->mnemonic == ZYDIS_MNEMONIC_LOOPNE ||
+        !interpret_condition_known(state, instruction->condition, &jumps)) {
         return false;
     }
-    state->rip +=
-        interpret_condition(state->flags, instruction->condition) ? (uint64_t)instruction->operands[0].value : 0;
+    state->rip += jumps ? (uint64_t)instruction->operands[0].value : 0;
     return true;
 }
 

@@ -25,10 +25,21 @@ static int64_t extended(uint64_t value, unsigned bytes)
 static void flags_set(state_t *state, uint64_t result, unsigned bytes, bool carry, bool overflow)
 {
     bool even = (__builtin_popcount((unsigned)(result & 0xff)) & 1) == 0;
-    state->flags = (carry ? INTERPRET_CF : 0u) | (even ? INTERPRET_PF : 0u) |
-                   (interpret_cut(result, bytes) == 0 ? INTERPRET_ZF : 0u) | (sign(result, bytes) ? INTERPRET_SF : 0u) |
-                   (overflow ? INTERPRET_OF : 0u);
-    state->flags_known = true;
+    interpret_flags_put(state, (carry ? INTERPRET_CF : 0u) | (even ? INTERPRET_PF : 0u) |
+                                   (interpret_cut(result, bytes) == 0 ? INTERPRET_ZF : 0u) |
+                                   (sign(result, bytes) ? INTERPRET_SF : 0u) | (overflow ? INTERPRET_OF : 0u));
+}
+
+// The others stay as they are.
+static void flag_set(state_t *state, unsigned flag, bool is)
+{
+    state->flags = (uint16_t)((state->flags & ~flag) | (is ? flag : 0));
+    state->flags_known |= (uint16_t)flag;
+}
+
+static void flags_undefine(state_t *state, unsigned flags)
+{
+    state->flags_known &= (uint16_t)~flags;
 }
 
 static uint64_t add(state_t *state, uint64_t a, uint64_t b, bool carry, unsigned bytes)
@@ -73,7 +84,8 @@ static bool arithmetic(state_t *state, const instruction_t *instruction)
     unsigned bytes = instruction->operands[0].bytes;
     bool carry = (state->flags & INTERPRET_CF) != 0, keeps = false;
     bool carries = instruction->mnemonic == ZYDIS_MNEMONIC_ADC || instruction->mnemonic == ZYDIS_MNEMONIC_SBB;
-    if ((carries && !state->flags_known) || (!clears(instruction) && !both(state, instruction, &a, &b))) {
+    if ((carries && (state->flags_known & INTERPRET_CF) == 0) ||
+        (!clears(instruction) && !both(state, instruction, &a, &b))) {
         return false;
     }
     switch ((int)instruction->mnemonic) {
@@ -111,6 +123,12 @@ static bool arithmetic(state_t *state, const instruction_t *instruction)
     return keeps || interpret_put(state, instruction, &instruction->operands[0], result);
 }
 
+static void carry_restore(state_t *state, bool carry, bool known)
+{
+    flag_set(state, INTERPRET_CF, carry);
+    flags_undefine(state, known ? 0 : INTERPRET_CF);
+}
+
 static bool unary(state_t *state, const instruction_t *instruction)
 {
     const struct interpret_operand *operand = &instruction->operands[0];
@@ -119,15 +137,15 @@ static bool unary(state_t *state, const instruction_t *instruction)
     if (!interpret_get(state, instruction, operand, &value)) {
         return false;
     }
-    uint32_t carry = state->flags & INTERPRET_CF;
+    bool carry = (state->flags & INTERPRET_CF) != 0, carry_known = (state->flags_known & INTERPRET_CF) != 0;
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_INC: // leaves CF as it was
         value = add(state, value, 1, false, bytes);
-        state->flags = (state->flags & ~(uint32_t)INTERPRET_CF) | carry;
+        carry_restore(state, carry, carry_known);
         break;
     case ZYDIS_MNEMONIC_DEC:
         value = subtract(state, value, 1, false, bytes);
-        state->flags = (state->flags & ~(uint32_t)INTERPRET_CF) | carry;
+        carry_restore(state, carry, carry_known);
         break;
     case ZYDIS_MNEMONIC_NEG:
         value = subtract(state, 0, value, false, bytes);
@@ -183,14 +201,23 @@ static bool shift(state_t *state, const instruction_t *instruction)
         return false;
     }
     if (rotates) {
-        state->flags = (state->flags & ~(uint32_t)INTERPRET_CF) | (carry ? INTERPRET_CF : 0u);
+        flag_set(state, INTERPRET_CF, carry);
+        flags_undefine(state, INTERPRET_OF);
     } else {
+        bool is_signed = instruction->mnemonic == ZYDIS_MNEMONIC_SAR;
         flags_set(state, result, bytes, carry, overflow);
+        flags_undefine(state, (by > 1 ? INTERPRET_OF : 0u) | (by >= bits && !is_signed ? INTERPRET_CF : 0u));
     }
     return interpret_put(state, instruction, &instruction->operands[0], result);
 }
 
 // --- multiplication and division ------------------------------------------------------------------------------------------
+
+static void product_flags_set(state_t *state, bool large)
+{
+    interpret_flags_put(state, large ? INTERPRET_CF | INTERPRET_OF : 0u);
+    flags_undefine(state, INTERPRET_PF | INTERPRET_ZF | INTERPRET_SF);
+}
 
 static bool multiply(state_t *state, const instruction_t *instruction)
 {
@@ -206,7 +233,7 @@ static bool multiply(state_t *state, const instruction_t *instruction)
         __int128 product = (__int128)extended(a, bytes) *
                            extended(b, instruction->operands[first + 1].kind == INTERPRET_IMMEDIATE ? 8 : bytes);
         bool large = product != extended((uint64_t)product, bytes);
-        flags_set(state, (uint64_t)product, bytes, large, large);
+        product_flags_set(state, large);
         return interpret_put(state, instruction, &instruction->operands[0], (uint64_t)product);
     }
     if (bytes < 4 || (state->known >> INTERPRET_RAX & 1) == 0 ||
@@ -222,7 +249,7 @@ static bool multiply(state_t *state, const instruction_t *instruction)
     state->registers[INTERPRET_RAX] = low;
     state->registers[INTERPRET_RDX] = high;
     state->known |= 1u << INTERPRET_RDX;
-    flags_set(state, low, bytes, large, large);
+    product_flags_set(state, large);
     return true;
 }
 
@@ -255,6 +282,7 @@ static bool divide(state_t *state, const instruction_t *instruction)
     }
     state->registers[INTERPRET_RAX] = interpret_cut(quotient, bytes);
     state->registers[INTERPRET_RDX] = interpret_cut(rest, bytes);
+    flags_undefine(state, INTERPRET_FLAGS);
     return true;
 }
 
@@ -307,10 +335,10 @@ static bool conditional(state_t *state, const instruction_t *instruction)
 {
     const struct interpret_operand *to = &instruction->operands[0];
     uint64_t value;
-    if (!state->flags_known) {
+    bool holds;
+    if (!interpret_condition_known(state, instruction->condition, &holds)) {
         return false;
     }
-    bool holds = interpret_condition(state->flags, instruction->condition);
     if (instruction->count == 1) { // SETcc
         return interpret_put(state, instruction, to, holds);
     }
@@ -366,7 +394,7 @@ static bool exchange_16(state_t *state, const instruction_t *instruction)
         register_put(state, INTERPRET_RAX, low);
         register_put(state, INTERPRET_RDX, high);
     }
-    state->flags = (state->flags & ~(uint32_t)INTERPRET_ZF) | (equal ? INTERPRET_ZF : 0);
+    flag_set(state, INTERPRET_ZF, equal);
     return true;
 }
 
@@ -383,7 +411,8 @@ static bool bit_test(state_t *state, const instruction_t *instruction)
         return false;
     }
     uint64_t bit = UINT64_C(1) << number % (8u * to->bytes);
-    state->flags = (state->flags & ~(uint32_t)INTERPRET_CF) | ((value & bit) != 0 ? INTERPRET_CF : 0u);
+    flag_set(state, INTERPRET_CF, (value & bit) != 0);
+    flags_undefine(state, INTERPRET_PF | INTERPRET_SF | INTERPRET_OF);
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_BTS:
         return interpret_put(state, instruction, to, value | bit);
@@ -404,7 +433,9 @@ static bool bit_find(state_t *state, const instruction_t *instruction)
     }
     bool last = instruction->mnemonic == ZYDIS_MNEMONIC_BSR;
     uint64_t found = last ? 63u - (unsigned)__builtin_clzll(value) : (unsigned)__builtin_ctzll(value);
-    flags_set(state, instruction->mnemonic == ZYDIS_MNEMONIC_TZCNT ? found : value, 8, false, false);
+    bool counts = instruction->mnemonic == ZYDIS_MNEMONIC_TZCNT;
+    flags_set(state, counts ? found : value, 8, false, false);
+    flags_undefine(state, INTERPRET_PF | INTERPRET_SF | INTERPRET_OF | (counts ? 0u : INTERPRET_CF));
     return interpret_put(state, instruction, &instruction->operands[0], found);
 }
 

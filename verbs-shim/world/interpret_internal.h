@@ -37,8 +37,6 @@ struct interpret_instruction {
     struct interpret_operand operands[INTERPRET_OPERANDS];
 };
 
-enum { INTERPRET_CF = 1, INTERPRET_PF = 4, INTERPRET_ZF = 0x40, INTERPRET_SF = 0x80, INTERPRET_OF = 0x800 };
-
 // The lower bytes of a value.
 static inline uint64_t interpret_cut(uint64_t value, unsigned bytes)
 {
@@ -63,7 +61,11 @@ bool interpret_get(const struct interpret_state *state, const struct interpret_i
 bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
                    const struct interpret_operand *operand, uint64_t value);
 void interpret_memory_atomic(bool atomic);                    // what is written next is written by such an instruction
-bool interpret_condition(uint32_t flags, unsigned condition); // its number in instructions
+bool interpret_condition(unsigned flags, unsigned condition); // its number in instructions
+// The same; false: it depends on flags that are not known.
+bool interpret_condition_known(const struct interpret_state *state, unsigned condition, bool *holds_out);
+// All flags have these values.
+void interpret_flags_put(struct interpret_state *state, unsigned flags);
 
 // One instruction; `rip` is already that of the next one. false: not known.
 bool interpret_integer(struct interpret_state *state, const struct interpret_instruction *instruction);

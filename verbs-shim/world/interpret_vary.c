@@ -460,7 +460,9 @@ void vary_condition_bound(unsigned condition)
 {
     const struct vary_flags *flags = &vary_now.flags;
     unsigned kind = condition >> 1;
-    if (flags->carry_varies && (kind == VARY_BELOW || kind == VARY_BELOW_OR_EQUAL)) {
+    bool by_overflow = kind == VARY_OVERFLOW || kind == VARY_LESS || kind == VARY_LESS_OR_EQUAL;
+    if ((flags->carry_varies && (kind == VARY_BELOW || kind == VARY_BELOW_OR_EQUAL)) ||
+        (flags->overflow_varies && by_overflow)) {
         vary_now.failed = true;
         return;
     }

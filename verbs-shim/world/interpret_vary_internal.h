@@ -30,7 +30,8 @@ enum {
 struct vary_flags {
     vary_t of;                 // of a, or if `swapped` of b
     bool swapped, only_result; // only_result: carry and overflow are not those of a comparison
-    bool carry_varies;         // the carry is older than the other flags, and not steady
+    bool carry_varies; // the carry is not steady: it is older than the other flags, or of what the result has lost
+    bool overflow_varies;
     uint64_t a, b;
     unsigned bytes;
 };

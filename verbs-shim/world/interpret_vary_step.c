@@ -12,6 +12,12 @@ static bool same_register(const instruction_t *instruction)
            a->high == b->high;
 }
 
+// What an instruction drops of its operands is in the carry, also if its result is steady.
+static void carries_vary(bool varies)
+{
+    vary_now.flags.carry_varies = vary_now.flags.overflow_varies = varies;
+}
+
 static bool arithmetic(const state_t *state, const instruction_t *instruction)
 {
     const operand_t *to = &instruction->operands[0], *from = &instruction->operands[1];
@@ -36,6 +42,7 @@ static bool arithmetic(const state_t *state, const instruction_t *instruction)
     case ZYDIS_MNEMONIC_ADD:
         result = b_vary.kind == INTERPRET_STEADY ? vary_plus(a_vary, b) : vary_sum(a_vary, b_vary, 1);
         vary_flags_of(result, a + b, steady, 0, to->bytes, true);
+        carries_vary(a_vary.kind != INTERPRET_STEADY || b_vary.kind != INTERPRET_STEADY);
         vary_put(state, instruction, to, result, a + b);
         return true;
     case ZYDIS_MNEMONIC_AND:
@@ -124,6 +131,7 @@ static bool shift(const state_t *state, const instruction_t *instruction)
     bool rotates = instruction->mnemonic == ZYDIS_MNEMONIC_ROL || instruction->mnemonic == ZYDIS_MNEMONIC_ROR;
     if (by != 0 && !(rotates && result.kind == INTERPRET_STEADY)) { // else all flags, or most, stay as they are
         vary_flags_of(result, value, steady, 0, to->bytes, true);
+        carries_vary(vary.kind != INTERPRET_STEADY);
     }
     vary_put(state, instruction, to, result, value);
     return true;
@@ -469,7 +477,8 @@ static bool is_steady(const state_t *state, const instruction_t *instruction)
     uint64_t address = 0;
     bool untouched = instruction->plain && ((uint32_t)instruction->registers & vary_now.varying) == 0 &&
                      ((uint32_t)instruction->vectors << 16 & vary_now.varying) == 0 &&
-                     vary_now.flags.of.kind == INTERPRET_STEADY && !vary_now.flags.carry_varies;
+                     vary_now.flags.of.kind == INTERPRET_STEADY && !vary_now.flags.carry_varies &&
+                     !vary_now.flags.overflow_varies;
     if (!untouched || instruction->memory == NULL) {
         return untouched;
     }

@@ -177,11 +177,10 @@ static bool compare(state_t *state, const instruction_t *instruction)
     }
     memcpy(&first, &a.low, sizeof first);
     memcpy(&second, &b.low, sizeof second);
-    state->flags = first > second    ? 0u
-                   : first < second  ? (uint32_t)INTERPRET_CF
-                   : first == second ? (uint32_t)INTERPRET_ZF
-                                     : (uint32_t)INTERPRET_CF | INTERPRET_PF | INTERPRET_ZF;
-    state->flags_known = true;
+    interpret_flags_put(state, first > second    ? 0u
+                               : first < second  ? INTERPRET_CF
+                               : first == second ? INTERPRET_ZF
+                                                 : INTERPRET_CF | INTERPRET_PF | INTERPRET_ZF);
     return true;
 }
 

@@ -128,11 +128,11 @@ bool lookahead_tsc(struct lookahead_run *run)
     struct interpret_state *state = &run->state;
     uint64_t code;
     if (state->rip == (uintptr_t)world_tsc_entry) {
-        uint64_t flags_known = state->flags_known, known = state->known;
+        uint16_t flags_known = state->flags_known, known = state->known;
         uint32_t vectors_known = state->vectors_known;
         lookahead_return_with(run, 0);
-        state->known = (uint16_t)known;
-        state->flags_known = flags_known != 0;
+        state->known = known;
+        state->flags_known = flags_known;
         state->vectors_known = (uint16_t)vectors_known;
         tsc_put(run);
         return true;

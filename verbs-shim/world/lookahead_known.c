@@ -244,11 +244,32 @@ static bool state_add(struct attach_known *loop, uint64_t address)
     return word_add(loop, &(struct attach_loop_word){address, 0, value, UINT64_MAX}, 0);
 }
 
-bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
-                          const struct attach_ahead *ahead, const struct attach_borders *borders)
+// What the loop reads before it writes it, and the states of libraries; false: too much.
+static bool words_add(struct attach_known *loop, const struct attach_caller *caller,
+                      const struct attach_borders *borders)
 {
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
+    for (unsigned i = 0; i < count; i++) {
+        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
+        uint64_t address = words[i].address, mask = lookahead_mask(since->read);
+        const struct attach_loop_word word = {address, 0, since->value, mask};
+        if (lookahead_is_input(&words[i], INTERPRET_BEGINNING, caller->rsp) && !lookahead_is_own(borders, address) &&
+            !word_add(loop, &word, mask & ~varying_mask(&loop->varies, address))) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < loop->ahead.count; i++) {
+        if (loop->ahead.polls[i].state != 0 && !state_add(loop, loop->ahead.polls[i].state)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller *caller,
+                          const struct attach_ahead *ahead, const struct attach_borders *borders)
+{
     loop->caller = *caller;
     notes[loop - loops].rip = caller->rip;
     notes[loop - loops].rsp = caller->rsp;
@@ -259,18 +280,7 @@ bool lookahead_known_keep(struct attach_known *loop, const struct attach_caller 
     loop->ahead.known = loop;
     loop->ahead.words = loop->words;
     loop->ahead.word_count = 0;
-    bool all = true;
-    for (unsigned i = 0; i < count && all; i++) {
-        const struct interpret_since *since = &words[i].since[INTERPRET_BEGINNING];
-        uint64_t address = words[i].address, mask = lookahead_mask(since->read);
-        if (lookahead_is_input(&words[i], INTERPRET_BEGINNING, caller->rsp) && !lookahead_is_own(borders, address)) {
-            const struct attach_loop_word word = {address, 0, since->value, mask};
-            all = word_add(loop, &word, mask & ~varying_mask(&loop->varies, address));
-        }
-    }
-    for (unsigned i = 0; i < ahead->count && all; i++) {
-        all = ahead->polls[i].state == 0 || state_add(loop, ahead->polls[i].state);
-    }
+    bool all = words_add(loop, caller, borders);
     loop->ahead.count = all ? loop->ahead.count : 0;
     return all;
 }

@@ -210,10 +210,9 @@ static bool words_hold(struct attach_known *loop, uint64_t iterations)
 }
 
 // What else the loop meets is as it was: no kernel is asked, and a library's function finds nothing without looking.
-static bool may_be_made_again(const struct attach_known *loop, const struct attach_borders *borders)
+static bool may_be_made_again(const struct attach_known *loop)
 {
-    bool plain =
-        !loop->bounds.asked && !loop->ahead.outside && borders->clock.form == 0 && attach_environment()->computes == 0;
+    bool plain = !loop->bounds.asked && !loop->ahead.outside && attach_environment()->computes == 0;
     for (unsigned i = 0; i < loop->ahead.count && plain; i++) {
         plain = loop->ahead.polls[i].plain;
     }
@@ -233,7 +232,7 @@ enum attach_left_how lookahead_leave(struct attach_known *loop, struct attach_ca
     if (polls == 0) {
         return ATTACH_LEFT_HERE;
     }
-    if (may_be_made_again(loop, borders) && words_hold(loop, before)) {
+    if (may_be_made_again(loop) && words_hold(loop, before)) {
         *makes_out = (struct attach_left_makes){polls, loop->ahead.polls, loop->ahead.count, from_ps};
         return ATTACH_LEFT_MAKES;
     }

@@ -26,7 +26,7 @@ static void result_put(struct interpret_state *state, uint64_t result)
 {
     state->registers[INTERPRET_RAX] = result;
     state->known = preserved | 1u << INTERPRET_RAX;
-    state->flags_known = false;
+    state->flags_known = 0;
     state->vectors_known = 0;
     if (interpret_vary_is_on()) {
         interpret_vary_register(INTERPRET_RAX, (struct interpret_vary){0});
@@ -257,9 +257,9 @@ static bool polls_the_same(const struct lookahead_run *run)
     if (!interpret_vary_is_steady((uintptr_t)run->borders->tail_ps, sizeof *run->borders->tail_ps)) {
         return false;
     }
-    bool poll = at == run->borders->poll, call = at == run->borders->poll_call, clock = lookahead_clock_form(at) != 0;
-    return (call || clock || lookahead_register_is_steady(&run->state, INTERPRET_RDI)) &&
-           (!(poll || call) || lookahead_register_is_steady(&run->state, INTERPRET_RSI));
+    bool poll = at == run->borders->poll || at == run->borders->poll_call;
+    return lookahead_clock_form(at) != 0 || (lookahead_register_is_steady(&run->state, INTERPRET_RDI) &&
+                                             (!poll || lookahead_register_is_steady(&run->state, INTERPRET_RSI)));
 }
 
 enum attach_idle lookahead_describe(const struct lookahead_run *run, struct attach_ahead_poll *poll_out)

@@ -38,9 +38,9 @@ static __thread struct {
 static struct interpret_state state_of(const greg_t *registers)
 {
     struct interpret_state state = {.rip = (uint64_t)registers[REG_RIP],
-                                    .flags = (uint32_t)registers[REG_EFL],
+                                    .flags = (uint16_t)registers[REG_EFL],
                                     .known = UINT16_MAX,
-                                    .flags_known = true};
+                                    .flags_known = INTERPRET_FLAGS};
     for (unsigned i = 0; i < INTERPRET_REGISTERS; i++) {
         state.registers[i] = (uint64_t)registers[world_register_places[i]];
     }
@@ -161,14 +161,14 @@ static void own_forget(const struct interpret_state *before, const struct interp
 static bool goes_on(const struct interpret_state *at_head, const struct head *head)
 {
     struct interpret_state state = *at_head;
-    state.flags_known = false; // of the iteration before: no branch may depend on them
+    state.flags_known = 0; // of the iteration before: no branch may depend on them
     state.vectors_known = 0;
     interpret_rebase();
     if (!iterate(&state, head) || reads_its_own()) {
         return false;
     }
     own_forget(at_head, &state);
-    state.flags_known = false;
+    state.flags_known = 0;
     state.vectors_known = 0;
     bool same_way = iterate(&state, head);
     interpret_vary_end();

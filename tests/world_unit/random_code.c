@@ -1,0 +1,186 @@
+#include "random_code.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { RAX, RCX, RDX, REGISTERS, R8 = 8, RDI = 7 };
+enum { STEPS = 6, BRANCHES = 3, WIDE = 0x48 };
+
+struct writer {
+    unsigned char *at;
+    uint64_t seed;
+};
+
+static unsigned any_of(struct writer *to, unsigned count)
+{
+    to->seed ^= to->seed << 13;
+    to->seed ^= to->seed >> 7;
+    to->seed ^= to->seed << 17;
+    return (unsigned)(to->seed >> 11) % count;
+}
+
+static void put(struct writer *to, size_t count, const unsigned char *bytes)
+{
+    memcpy(to->at, bytes, count);
+    to->at += count;
+}
+#define PUT(to, ...) put((to), sizeof((unsigned char[]){__VA_ARGS__}), (unsigned char[]){__VA_ARGS__})
+
+static void put_number(struct writer *to, int32_t number)
+{
+    memcpy(to->at, &number, sizeof number);
+    to->at += sizeof number;
+}
+
+// Borders, signs, masks, and numbers of counters.
+static int32_t any_number(struct writer *to)
+{
+    static const int32_t numbers[] = {0,    1,    2,     3,         7,  8,  63, 64,  100,   255,      256,
+                                      1000, 4095, 65535, INT32_MAX, -1, -2, -8, -64, -1000, INT32_MIN};
+    unsigned which = any_of(to, sizeof numbers / sizeof numbers[0] + 8);
+    return which < sizeof numbers / sizeof numbers[0] ? numbers[which] : (int32_t)any_of(to, 2000) - 500;
+}
+
+static bool wide(struct writer *to)
+{
+    bool is = any_of(to, 2) != 0;
+    if (is) {
+        PUT(to, WIDE);
+    }
+    return is;
+}
+
+static unsigned char pair(unsigned mode, unsigned reg, unsigned rm)
+{
+    return (unsigned char)(mode << 6 | reg << 3 | rm);
+}
+
+static void arithmetic(struct writer *to)
+{
+    static const unsigned char kinds[] = {0, 1, 2, 3, 4, 5, 6, 7}; // add or adc sbb and sub xor cmp
+    unsigned kind = kinds[any_of(to, sizeof kinds)], reg = any_of(to, REGISTERS);
+    (void)wide(to);
+    if (any_of(to, 3) == 0) {
+        PUT(to, (unsigned char)(kind * 8 + 1), pair(3, any_of(to, REGISTERS), reg));
+    } else {
+        PUT(to, 0x81, pair(3, kind, reg));
+        put_number(to, any_number(to));
+    }
+}
+
+static void shift(struct writer *to)
+{
+    static const unsigned char kinds[] = {4, 5, 7}; // shl shr sar
+    unsigned kind = kinds[any_of(to, sizeof kinds)];
+    (void)wide(to);
+    PUT(to, 0xc1, pair(3, kind, any_of(to, REGISTERS)), (unsigned char)any_of(to, 34));
+}
+
+static void multiply(struct writer *to)
+{
+    (void)wide(to);
+    PUT(to, 0x69, pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS)));
+    put_number(to, any_number(to));
+}
+
+static void one_operand(struct writer *to)
+{
+    unsigned reg = any_of(to, REGISTERS), kind = any_of(to, 4);
+    (void)wide(to);
+    PUT(to, (unsigned char)(kind < 2 ? 0xf7 : 0xff), pair(3, kind < 2 ? 2 + kind : kind - 2, reg)); // not neg inc dec
+}
+
+static void address(struct writer *to)
+{
+    PUT(to, WIDE, 0x8d, pair(1, any_of(to, REGISTERS), 4),
+        pair(any_of(to, 4), any_of(to, REGISTERS), any_of(to, REGISTERS)), (unsigned char)any_of(to, 128));
+}
+
+static void move(struct writer *to)
+{
+    static const unsigned char extending[] = {0xb6, 0xb7, 0xbe, 0xbf}; // movzx movsx of 1 and 2 bytes
+    unsigned kind = any_of(to, 6);
+    unsigned char registers = pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS));
+    if (kind < 4) {
+        PUT(to, 0x0f, extending[kind], registers);
+    } else if (kind == 4) {
+        PUT(to, WIDE, 0x63, registers); // movsxd
+    } else {
+        (void)wide(to);
+        PUT(to, 0x89, registers);
+    }
+}
+
+// Of all sizes, at any offset: parts of what was stored are read.
+static void memory(struct writer *to)
+{
+    bool stores = any_of(to, 2) != 0;
+    unsigned size = any_of(to, 4), reg = any_of(to, REGISTERS);
+    unsigned char at = (unsigned char)(16 + any_of(to, 24));
+    if (size == 1) {
+        PUT(to, 0x66);
+    } else if (size == 3) {
+        PUT(to, WIDE);
+    }
+    PUT(to, (unsigned char)((stores ? 0x89 : 0x8b) - (size == 0)), pair(1, reg, RDI), at);
+}
+
+static void divide(struct writer *to)
+{
+    static const int32_t divisors[] = {1, 2, 3, 10, 64, 100, 129, 1000};
+    PUT(to, 0xb9);
+    put_number(to, divisors[any_of(to, sizeof divisors / sizeof divisors[0])]);
+    PUT(to, 0x31, 0xd2);
+    (void)wide(to);
+    PUT(to, 0xf7, pair(3, 6, RCX));
+}
+
+static void choose(struct writer *to)
+{
+    unsigned char condition = (unsigned char)any_of(to, 16);
+    if (any_of(to, 2) != 0) {
+        PUT(to, 0x0f, (unsigned char)(0x90 + condition), pair(3, 0, any_of(to, REGISTERS)));
+    } else {
+        (void)wide(to);
+        PUT(to, 0x0f, (unsigned char)(0x40 + condition), pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS)));
+    }
+}
+
+static void branch(struct writer *to, unsigned number)
+{
+    unsigned reg = any_of(to, REGISTERS), kind = any_of(to, 3);
+    if (kind == 0) {
+        (void)wide(to);
+        PUT(to, 0x85, pair(3, reg, reg)); // test
+    } else if (kind == 1) {
+        (void)wide(to);
+        PUT(to, 0x81, pair(3, 7, reg)); // cmp
+        put_number(to, any_number(to));
+    } // else by the flags as they are
+    PUT(to, (unsigned char)(0x70 + any_of(to, 16)), 4, 0x49, 0x83, pair(3, 1, R8 - 8), (unsigned char)(1u << number));
+}
+
+random_function_t random_code(unsigned char code[RANDOM_CODE_BYTES], uint64_t seed, unsigned counter_bytes, bool values)
+{
+    static void (*const steps[])(struct writer *) = {arithmetic, arithmetic, shift,  multiply, one_operand, address,
+                                                     move,       memory,     memory, memory,   divide,      choose};
+    struct writer to = {code, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+    PUT(&to, 0x45, 0x31, 0xc0); // xor r8, r8
+    if (counter_bytes == 8) {
+        PUT(&to, WIDE);
+    }
+    PUT(&to, 0x8b, pair(0, RAX, RDI), 0xb9);
+    put_number(&to, any_number(&to));
+    PUT(&to, 0x8b, pair(1, RDX, RDI), 8, 0x39, pair(3, RCX, RAX));
+    for (unsigned i = 0; i < BRANCHES; i++) {
+        for (unsigned left = any_of(&to, STEPS); left > 0; left--) {
+            steps[any_of(&to, sizeof steps / sizeof steps[0])](&to);
+        }
+        branch(&to, i);
+    }
+    for (unsigned reg = 0; reg < REGISTERS && values; reg++) {
+        PUT(&to, 0x4d, 0x69, pair(3, R8 - 8, R8 - 8), 0x35, 0, 0, 0, 0x49, 0x01, pair(3, reg, R8 - 8)); // imul, add
+    }
+    PUT(&to, 0x4c, 0x89, 0xc0, 0xc3); // mov r8, rax; ret
+    return (random_function_t)(uintptr_t)code;
+}
