@@ -125,14 +125,88 @@ static void memory(struct writer *to)
     PUT(to, (unsigned char)((stores ? 0x89 : 0x8b) - (size == 0)), pair(1, reg, RDI), at);
 }
 
+// By rcx: most divisors are none of a counter, and the quotient has room.
 static void divide(struct writer *to)
 {
     static const int32_t divisors[] = {1, 2, 3, 10, 64, 100, 129, 1000};
+    bool is_signed = any_of(to, 3) == 0, is_wide;
     PUT(to, 0xb9);
     put_number(to, divisors[any_of(to, sizeof divisors / sizeof divisors[0])]);
-    PUT(to, 0x31, 0xd2);
+    if (!is_signed) {
+        PUT(to, 0x31, 0xd2); // xor edx, edx
+    }
+    is_wide = wide(to);
+    if (is_signed) {
+        PUT(to, 0x99); // cdq, cqo
+    }
+    if (is_signed && is_wide) {
+        PUT(to, WIDE);
+    }
+    PUT(to, 0xf7, pair(3, is_signed ? 7 : 6, RCX));
+}
+
+// mul or imul of rax, into rdx:rax; imul of two registers; cdqe.
+static void multiply_registers(struct writer *to)
+{
+    unsigned kind = any_of(to, 4);
     (void)wide(to);
-    PUT(to, 0xf7, pair(3, 6, RCX));
+    if (kind < 2) {
+        PUT(to, 0xf7, pair(3, 4 + kind, any_of(to, REGISTERS)));
+    } else if (kind == 2) {
+        PUT(to, 0x0f, 0xaf, pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS)));
+    } else {
+        PUT(to, 0x98);
+    }
+}
+
+static void bits(struct writer *to)
+{
+    unsigned kind = any_of(to, 4), first = any_of(to, REGISTERS), second = any_of(to, REGISTERS);
+    unsigned char which = (unsigned char)any_of(to, 64);
+    if (kind == 3 && which % 2 != 0) {
+        PUT(to, 0xf3); // tzcnt
+    }
+    (void)wide(to);
+    if (kind == 0) {
+        PUT(to, 0x0f, 0xba, pair(3, 4 + which % 4, first), which); // bt bts btr btc
+    } else if (kind == 1) {
+        PUT(to, 0x0f, (unsigned char)(0xc8 + first)); // bswap
+    } else if (kind == 2) {
+        PUT(to, 0xc1, pair(3, which % 2, first), which); // rol ror
+    } else {
+        PUT(to, 0x0f, 0xbc, pair(3, first, second));
+    }
+}
+
+static void exchange(struct writer *to)
+{
+    unsigned kind = any_of(to, 4), first = any_of(to, REGISTERS), second = any_of(to, REGISTERS);
+    unsigned char at = (unsigned char)(16 + any_of(to, 24));
+    if (kind == 0) {
+        PUT(to, (unsigned char)(0x50 + first), (unsigned char)(0x58 + second)); // push, pop
+        return;
+    }
+    (void)wide(to);
+    if (kind == 1) {
+        PUT(to, 0x87, pair(3, first, second));
+    } else if (kind == 2) {
+        PUT(to, 0x0f, 0xc1, pair(1, first, RDI), at); // xadd
+    } else {
+        PUT(to, 0x0f, 0xb1, pair(1, first, RDI), at); // cmpxchg
+    }
+}
+
+// An operand in memory, of a single byte or of 4 and 8.
+static void memory_operand(struct writer *to)
+{
+    unsigned kind = any_of(to, 8), reg = any_of(to, REGISTERS);
+    unsigned char at = (unsigned char)(16 + any_of(to, 24));
+    (void)wide(to);
+    if (any_of(to, 2) != 0) {
+        PUT(to, (unsigned char)(kind * 8 + (any_of(to, 2) != 0 ? 1 : 3)), pair(1, reg, RDI), at);
+    } else {
+        PUT(to, 0x0f, kind % 2 != 0 ? 0xb6 : 0xbe, pair(1, reg, RDI), at);
+    }
 }
 
 static void choose(struct writer *to)
@@ -162,8 +236,9 @@ static void branch(struct writer *to, unsigned number)
 
 random_function_t random_code(unsigned char code[RANDOM_CODE_BYTES], uint64_t seed, unsigned counter_bytes, bool values)
 {
-    static void (*const steps[])(struct writer *) = {arithmetic, arithmetic, shift,  multiply, one_operand, address,
-                                                     move,       memory,     memory, memory,   divide,      choose};
+    static void (*const steps[])(struct writer *) = {
+        arithmetic, arithmetic, shift,  multiply, one_operand,        address, move,     memory,
+        memory,     memory,     divide, choose,   multiply_registers, bits,    exchange, memory_operand};
     struct writer to = {code, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
     PUT(&to, 0x45, 0x31, 0xc0); // xor r8, r8
     if (counter_bytes == 8) {

@@ -6,8 +6,8 @@
 // Random instructions that read two counters, compute, write and read memory, divide and branch.
 enum { RANDOM_CODE_BYTES = 512, RANDOM_CODE_WORDS = 6 };
 
-// Reads a counter of 4 or 8 bytes in at[0] and one of 4 bytes in at[1], and writes at[2] and the words after it. Returns a bit for each
-// of its branches that was not taken, and with `values` the sum of all values in the end.
+// Reads a counter of 4 or 8 bytes in at[0] and one of 4 bytes in at[1], and writes at[2] and the words after it. Returns a
+// bit for each of its branches that was not taken, and with `values` a sum of all registers in the end.
 typedef uint64_t (*random_function_t)(const void *at);
 // Writes the function there. The same seed gives the same instructions.
 random_function_t random_code(unsigned char code[RANDOM_CODE_BYTES], uint64_t seed, unsigned counter_bytes,

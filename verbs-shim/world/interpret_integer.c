@@ -376,7 +376,7 @@ static void register_put(state_t *state, unsigned number, uint64_t value)
     state->known |= (uint16_t)(1u << number);
 }
 
-// cmpxchg16b: rdx:rax with memory, which gets rcx:rbx if both are equal. The other flags stay.
+// cmpxchg16b: rdx:rax with memory, which gets rcx:rbx if both are equal. The other flags stay, which no program uses.
 static bool exchange_16(state_t *state, const instruction_t *instruction)
 {
     static const uint16_t read = 1u << INTERPRET_RAX | 1u << INTERPRET_RDX | 1u << INTERPRET_RBX | 1u << INTERPRET_RCX;
@@ -395,6 +395,7 @@ static bool exchange_16(state_t *state, const instruction_t *instruction)
         register_put(state, INTERPRET_RDX, high);
     }
     flag_set(state, INTERPRET_ZF, equal);
+    flags_undefine(state, INTERPRET_FLAGS & ~INTERPRET_ZF);
     return true;
 }
 
@@ -412,7 +413,7 @@ static bool bit_test(state_t *state, const instruction_t *instruction)
     }
     uint64_t bit = UINT64_C(1) << number % (8u * to->bytes);
     flag_set(state, INTERPRET_CF, (value & bit) != 0);
-    flags_undefine(state, INTERPRET_PF | INTERPRET_SF | INTERPRET_OF);
+    flags_undefine(state, INTERPRET_FLAGS & ~INTERPRET_CF); // ZF is as it was, which no program uses
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_BTS:
         return interpret_put(state, instruction, to, value | bit);

@@ -109,7 +109,8 @@ static double steps_of(vary_t vary, double distance)
 {
     double room = vary.kind == INTERPRET_LINEAR ? distance : distance + one - vary_rounding(vary);
     double steps = vary.rate > 0 ? room / vary.rate : (double)INTERPRET_ITERATIONS_MAX;
-    return steps < WHOLE_MAX && vary.kind == INTERPRET_LINEAR ? steps : steps * (1 - 1e-9);
+    bool exact = vary.kind == INTERPRET_LINEAR && steps < WHOLE_MAX && distance < 0x1p53;
+    return exact ? steps : steps * (1 - 1e-9);
 }
 
 // The value may move down by `down`, and up by `up`, before something changes.
