@@ -1,12 +1,9 @@
 // The interpreter of instructions, beside the processor.
-#include <string.h>
-
+#include "interpret_call.h"
 #include "interpret_subjects.h"
 #include "tests/shim/test.h"
-#include "verbs-shim/world/interpret.h"
 
-enum { STACK_WORDS = 1024, INSTRUCTIONS = 100000, CASES = 300 };
-static const uintptr_t end = 0x1000; // where the function returns to
+enum { CASES = 300 };
 
 static uint64_t random_next(void)
 {
@@ -30,18 +27,9 @@ static uint64_t random_operand(void)
 static enum interpret_stop interpret(const struct interpret_subject *subject, uint64_t a, uint64_t b,
                                      uint64_t *result_out)
 {
-    static uint64_t stack[STACK_WORDS];
-    memset(stack, 0xa5, sizeof stack);
-    stack[STACK_WORDS - 9] = end;
-    const unsigned saved = 0xf000 | 1u << INTERPRET_RBX | 1u << INTERPRET_RBP; // of the caller
-    struct interpret_state state = {.rip = (uintptr_t)subject->function};
-    state.known = (uint16_t)(saved | 1u << INTERPRET_RDI | 1u << INTERPRET_RSI | 1u << INTERPRET_RSP);
-    state.registers[INTERPRET_RDI] = a;
-    state.registers[INTERPRET_RSI] = b;
-    state.registers[INTERPRET_RSP] = (uintptr_t)&stack[STACK_WORDS - 9];
-    unsigned left = INSTRUCTIONS;
+    struct interpret_state state;
     interpret_begin();
-    enum interpret_stop stop = interpret_run(&state, &end, 1, &left);
+    enum interpret_stop stop = interpret_call((uintptr_t)subject->function, a, b, &state);
     *result_out = state.registers[INTERPRET_RAX];
     return stop;
 }

@@ -2,13 +2,12 @@
 // code itself.
 #include <string.h>
 
+#include "interpret_call.h"
 #include "tests/shim/test.h"
 #include "vary_subjects.h"
-#include "verbs-shim/world/interpret.h"
 #include "verbs-shim/world/interpret_vary.h"
 
-enum { STACK_WORDS = 1024, LOOKED_AT = 3000 };
-static const uintptr_t end = 0x1000; // where the function returns to
+enum { LOOKED_AT = 3000 };
 
 static const struct vary_subject *subject_in(const struct vary_subject *subject, const char *name)
 {
@@ -33,19 +32,13 @@ struct told {
 static struct told told_of(const struct vary_subject *subject, uint64_t *counter, const struct interpret_vary vary[2],
                            unsigned source)
 {
-    static uint64_t stack[STACK_WORDS];
-    stack[STACK_WORDS - 9] = end;
-    struct interpret_state state = {.rip = (uintptr_t)subject->function};
-    state.known = 1u << INTERPRET_RDI | 1u << INTERPRET_RSP | 1u << INTERPRET_RBP | 1u << INTERPRET_RBX;
-    state.registers[INTERPRET_RDI] = (uintptr_t)counter;
-    state.registers[INTERPRET_RSP] = (uintptr_t)&stack[STACK_WORDS - 9];
-    unsigned left = 10000;
+    struct interpret_state state;
     interpret_begin();
     interpret_vary_begin();
     for (unsigned i = 0; i < 2 && vary[i].kind != INTERPRET_STEADY; i++) {
         interpret_vary_word((uintptr_t)&counter[i], 0, vary[i]);
     }
-    enum interpret_stop stop = interpret_run(&state, &end, 1, &left);
+    enum interpret_stop stop = interpret_call((uintptr_t)subject->function, (uintptr_t)counter, 0, &state);
     const struct told told = {stop == INTERPRET_AT, interpret_vary_steps(source), interpret_vary_back(source)};
     interpret_vary_end();
     return told;

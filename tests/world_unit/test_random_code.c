@@ -3,13 +3,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpret_call.h"
 #include "random_code.h"
 #include "tests/shim/test.h"
-#include "verbs-shim/world/interpret.h"
 #include "verbs-shim/world/interpret_vary.h"
 
-enum { FUNCTIONS = 6000, STACK_WORDS = 1024, LOOKED_AT = 600, NEAR = 40 };
-static const uintptr_t end = 0x1000; // where the function returns to
+enum { FUNCTIONS = 6000, LOOKED_AT = 600, NEAR = 40 };
 
 // Each function has its own addresses: the interpreter keeps what it has decoded.
 static unsigned char *code_of(unsigned number)
@@ -48,14 +47,8 @@ static uint64_t random_counter(unsigned bytes)
 // false: it depends on what is not known, as flags that an instruction leaves undefined.
 static bool interpret(random_function_t function, const uint64_t *at, uint64_t *result_out)
 {
-    static uint64_t stack[STACK_WORDS];
-    stack[STACK_WORDS - 9] = end;
-    struct interpret_state state = {.rip = (uintptr_t)function};
-    state.known = 1u << INTERPRET_RDI | 1u << INTERPRET_RSP;
-    state.registers[INTERPRET_RDI] = (uintptr_t)at;
-    state.registers[INTERPRET_RSP] = (uintptr_t)&stack[STACK_WORDS - 9];
-    unsigned left = RANDOM_CODE_BYTES;
-    enum interpret_stop stop = interpret_run(&state, &end, 1, &left);
+    struct interpret_state state;
+    enum interpret_stop stop = interpret_call((uintptr_t)function, (uintptr_t)at, 0, &state);
     *result_out = state.registers[INTERPRET_RAX];
     return stop == INTERPRET_AT && (state.known & 1u << INTERPRET_RAX) != 0;
 }
@@ -65,6 +58,12 @@ static uint64_t carry_out(random_function_t function, const uint64_t *counters)
 {
     uint64_t at[2 + RANDOM_CODE_WORDS] = {counters[0], counters[1]};
     return function(at);
+}
+
+// A processor without BMI1 carries out tzcnt, whose first byte is 0xf3, as bsf: other flags.
+static bool is_as_on_all(const unsigned char *code)
+{
+    return __builtin_cpu_supports("bmi") || memchr(code, 0xf3, RANDOM_CODE_BYTES) == NULL;
 }
 
 TEST(Interpret, DoesWhatTheProcessorDoesInRandomCode)
@@ -78,8 +77,10 @@ TEST(Interpret, DoesWhatTheProcessorDoesInRandomCode)
         interpret_begin();
         if (interpret(function, at, &result)) {
             TEST_TRACE("function %u", i);
-            EXPECT_EQ(result, carry_out(function, at));
             done++;
+            if (is_as_on_all(code_of(i))) {
+                EXPECT_EQ(result, carry_out(function, at));
+            }
         }
     }
     EXPECT_GE(done, 4074u); // as of this writing: the others depend on flags that an instruction leaves undefined

@@ -111,12 +111,17 @@ static int error_of(const struct aiocb *block)
     return __atomic_load_n(&block->__error_code, __ATOMIC_ACQUIRE);
 }
 
+static void finished_tell(void)
+{
+    (void)atomic_fetch_add(&finished, 1);
+    (void)syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 static void block_finish(struct aiocb *block, ssize_t result, int error)
 {
     block->__return_value = result;
     __atomic_store_n(&block->__error_code, result < 0 ? error : 0, __ATOMIC_RELEASE);
-    (void)atomic_fetch_add(&finished, 1);
-    (void)syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    finished_tell();
 }
 
 // Counts a request of the list as done; the last one notifies.
@@ -342,8 +347,9 @@ int aio_cancel(int fd, struct aiocb *block)
         }
     }
     (void)pthread_mutex_unlock(&lock);
-    (void)atomic_fetch_add(&finished, cancelled != 0);
-    (void)syscall(SYS_futex, &finished, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    if (cancelled != 0) {
+        finished_tell();
+    }
     return found == 0 ? AIO_ALLDONE : cancelled == found ? AIO_CANCELED : AIO_NOTCANCELED;
 }
 

@@ -123,10 +123,10 @@ static bool arithmetic(state_t *state, const instruction_t *instruction)
     return keeps || interpret_put(state, instruction, &instruction->operands[0], result);
 }
 
-static void carry_restore(state_t *state, bool carry, bool known)
+static void carry_keep(state_t *state, unsigned flags, unsigned known)
 {
-    flag_set(state, INTERPRET_CF, carry);
-    flags_undefine(state, known ? 0 : INTERPRET_CF);
+    state->flags = (uint16_t)((state->flags & ~INTERPRET_CF) | (flags & INTERPRET_CF));
+    state->flags_known = (uint16_t)((state->flags_known & ~INTERPRET_CF) | (known & INTERPRET_CF));
 }
 
 static bool unary(state_t *state, const instruction_t *instruction)
@@ -137,15 +137,15 @@ static bool unary(state_t *state, const instruction_t *instruction)
     if (!interpret_get(state, instruction, operand, &value)) {
         return false;
     }
-    bool carry = (state->flags & INTERPRET_CF) != 0, carry_known = (state->flags_known & INTERPRET_CF) != 0;
+    const unsigned flags = state->flags, known = state->flags_known;
     switch ((int)instruction->mnemonic) {
     case ZYDIS_MNEMONIC_INC: // leaves CF as it was
         value = add(state, value, 1, false, bytes);
-        carry_restore(state, carry, carry_known);
+        carry_keep(state, flags, known);
         break;
     case ZYDIS_MNEMONIC_DEC:
         value = subtract(state, value, 1, false, bytes);
-        carry_restore(state, carry, carry_known);
+        carry_keep(state, flags, known);
         break;
     case ZYDIS_MNEMONIC_NEG:
         value = subtract(state, 0, value, false, bytes);

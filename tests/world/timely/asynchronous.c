@@ -235,24 +235,6 @@ static void handle_notification(void)
     (void)sigaction(SIGUSR2, &action, NULL);
 }
 
-static long by_aio_read_with_signal(struct timely_scene *scene)
-{
-    struct subject pipe = pipe_make();
-    char byte = 0;
-    struct aiocb block = request(pipe.reads, &byte, 1);
-    block.aio_sigevent.sigev_notify = SIGEV_SIGNAL;
-    block.aio_sigevent.sigev_signo = SIGUSR2;
-    block.aio_sigevent.sigev_value.sival_int = VALUE;
-    handle_notification();
-    (void)aio_read(&block);
-    timely_later(scene, TIMELY_WOKEN_US, byte_write, &pipe);
-    (void)pause();
-    long result = finish(&block) == 1 ? notified : -1;
-    timely_later_end();
-    subject_close(&pipe);
-    return result;
-}
-
 static sem_t told;
 
 static void on_end(union sigval value)
@@ -261,22 +243,45 @@ static void on_end(union sigval value)
     (void)sem_post(&told);
 }
 
-static long by_aio_read_with_thread(struct timely_scene *scene)
+// How the program is told of the end of a request, and how it waits for that.
+static long notified_by(struct timely_scene *scene, int how, void (*await)(void))
 {
     struct subject pipe = pipe_make();
     char byte = 0;
     struct aiocb block = request(pipe.reads, &byte, 1);
-    block.aio_sigevent.sigev_notify = SIGEV_THREAD;
+    block.aio_sigevent.sigev_notify = how;
+    block.aio_sigevent.sigev_signo = SIGUSR2;
     block.aio_sigevent.sigev_notify_function = on_end;
     block.aio_sigevent.sigev_value.sival_int = VALUE;
+    handle_notification();
     (void)sem_init(&told, 0, 0);
     (void)aio_read(&block);
     timely_later(scene, TIMELY_WOKEN_US, byte_write, &pipe);
-    (void)sem_wait(&told);
+    await();
     long result = finish(&block) == 1 ? notified : -1;
     timely_later_end();
     subject_close(&pipe);
     return result;
+}
+
+static void await_signal(void)
+{
+    (void)pause();
+}
+
+static void await_thread(void)
+{
+    (void)sem_wait(&told);
+}
+
+static long by_aio_read_with_signal(struct timely_scene *scene)
+{
+    return notified_by(scene, SIGEV_SIGNAL, await_signal);
+}
+
+static long by_aio_read_with_thread(struct timely_scene *scene)
+{
+    return notified_by(scene, SIGEV_THREAD, await_thread);
 }
 
 // --- lists ----------------------------------------------------------------------------------------------------------
