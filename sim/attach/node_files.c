@@ -237,6 +237,9 @@ static const struct {
     {"/proc/sys/kernel", "sem", "32000\t1024000000\t500\t32000\n"},
     {"/proc/sys/kernel", "msgmax", "8192\n"},
     {"/proc/sys/kernel", "msgmnb", "16384\n"},
+    {"/proc/sys/kernel/random", "entropy_avail", "256\n"},
+    {"/proc/sys/kernel/random", "poolsize", "256\n"},
+    {"/proc/sys/kernel/random", "uuid", ""}, // each open has another one (verbs-shim/world/random.c)
     {"/proc/sys/kernel", "ngroups_max", "65536\n"},
     {"/proc/sys/kernel", "numa_balancing", "0\n"},
     {"/proc/sys/fs", "file-max", "9223372036854775807\n"},

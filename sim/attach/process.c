@@ -1,6 +1,7 @@
 // An attached process: what it sees of the machine, and its end.
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "sim/attach/internal.h"
 #include "sim/attach/node_files.h"
 #include "sim/attach/processor.h"
+#include "sim/kernel/random.h"
 #include "sim/platform/routes.h"
 
 // The clocks begin at fixed times, so that nothing of the real machine affects a result.
@@ -19,6 +21,18 @@ static const uint64_t epoch_realtime_ns = 1388534400u * 1000000000ull; // 2014-0
 static const uint64_t epoch_monotonic_ns = 1000u * 1000000000ull;      // up for 1000 s
 
 // --- life -----------------------------------------------------------------------------------------------------------
+
+// Of the process, and of the program that it executes.
+static uint64_t random_seed(const struct attach_process *process)
+{
+    const struct attach_server *server = process->server;
+    struct sim_random stream;
+    char name[64];
+    snprintf(name, sizeof name, "process %u program %u under %" PRIu64, process->id, process->image,
+             server->options->adversarial ? server->options->adversarial_seed : 0);
+    sim_random_init(&stream, server->scenario->seed, name);
+    return sim_random_u64(&stream);
+}
 
 static void greeting_fill(const struct attach_process *process, struct attach_greeting *greeting)
 {
@@ -36,6 +50,7 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .real_percent = server->real_percent,
         .first_bell = process->first_bell,
         .id = process->id,
+        .random_seed = random_seed(process),
         .address_base = server->network.address_base,
         .tsc_hz = (uint64_t)processor->mhz * 1000000,
         .epoch_realtime_ns = epoch_realtime_ns,

@@ -18,16 +18,17 @@ static const struct {
 };
 
 // What CPUID of these processors says (Intel SDM, volume 2, CPUID), in the words and about in the order of Linux
-// (arch/x86/include/asm/cpufeatures.h). Each generation has the flags of those before it.
+// (arch/x86/include/asm/cpufeatures.h). Each generation has the flags of those before it,
+// but no rdrand and rdseed: a run has its own random numbers (verbs-shim/world/random.c).
 static const char *const flags[] = {
     [SANDY_BRIDGE] =
         "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush dts acpi mmx fxsr sse sse2 ss "
         "ht tm pbe syscall nx pdpe1gb rdtscp lm constant_tsc arch_perfmon pebs bts rep_good nopl xtopology nonstop_tsc "
         "aperfmperf pni pclmulqdq dtes64 monitor ds_cpl vmx smx est tm2 ssse3 cx16 xtpr pdcm pcid dca sse4_1 sse4_2 "
         "x2apic popcnt tsc_deadline_timer aes xsave avx lahf_lm epb xsaveopt dtherm ida arat pln pts",
-    [IVY_BRIDGE] = "f16c rdrand fsgsbase smep erms",
+    [IVY_BRIDGE] = "f16c fsgsbase smep erms",
     [HASWELL] = "fma movbe abm bmi1 avx2 bmi2 invpcid cqm",
-    [BROADWELL] = "3dnowprefetch rdt_a rdseed adx smap",
+    [BROADWELL] = "3dnowprefetch rdt_a adx smap",
 };
 
 const struct attach_processor *attach_processor_of(enum scn_processor processor)

@@ -47,6 +47,7 @@ struct attach_environment {
     const char *node;                         // its name in the scenario, which is also its host name
     uint32_t node_index, node_count, process; // process: number on its node
     uint32_t id;                              // the result of getpid
+    uint64_t random_seed;                     // of what the kernel's random numbers are for the process
     // Host i has the name hosts[i] and the IPv4 address address_base + i (host byte order, within 127.0.0.0/8).
     const char *const *hosts;
     uint32_t address_base;

@@ -344,6 +344,7 @@ static enum attach_link link_make(void)
         .node_count = greeting->node_count,
         .process = greeting->process,
         .id = greeting->id,
+        .random_seed = greeting->random_seed,
         .tsc_hz = greeting->tsc_hz,
         .memory_bytes = greeting->memory_bytes,
         .cache_bytes = greeting->cache_bytes,

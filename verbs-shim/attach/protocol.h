@@ -59,6 +59,7 @@ struct attach_greeting {
     uint32_t simulator;    // its process number
     uint32_t real_percent; // of each constant of real_time.h
     uint32_t id;           // the result of getpid
+    uint64_t random_seed;  // of what the kernel's random numbers are for the process
     char node[ATTACH_NAME_BYTES];
     char hosts[ATTACH_HOSTS][ATTACH_NAME_BYTES];
     uint32_t address_base;

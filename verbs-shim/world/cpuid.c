@@ -18,9 +18,12 @@ enum {
     LEAF_VENDOR = 0,
     LEAF_LAST = 13, // of the node's processor, as in /proc/cpuinfo
     LEAF_FEATURES = 1,
+    LEAF_MORE_FEATURES = 7,
     LEAF_COUNTER = 0x15,
     LEAF_FREQUENCY = 0x16,
     HYPERVISOR_BIT = 31, // of ECX
+    RDRAND_BIT = 30,     // of ECX; programs that find neither ask the kernel for random numbers (random.c)
+    RDSEED_BIT = 18,     // of EBX
     INVARIANT_BIT = 8    // of EDX
 };
 #define LEAF_HYPERVISORS     0x40000000u
@@ -84,7 +87,8 @@ static struct answer of_node(uint32_t leaf, uint32_t part)
     }
     struct answer answer = of_machine(leaf, part);
     answer.a = leaf == LEAF_FEATURES ? attach_environment()->processor_signature : answer.a;
-    answer.c &= leaf == LEAF_FEATURES ? ~(1u << HYPERVISOR_BIT) : UINT32_MAX;
+    answer.c &= leaf == LEAF_FEATURES ? ~(1u << HYPERVISOR_BIT | 1u << RDRAND_BIT) : UINT32_MAX;
+    answer.b &= leaf == LEAF_MORE_FEATURES && part == 0 ? ~(1u << RDSEED_BIT) : UINT32_MAX;
     answer.d |= leaf == LEAF_POWER ? 1u << INVARIANT_BIT : 0;
     return answer;
 }
@@ -98,8 +102,8 @@ static bool is_of_node(uint32_t leaf)
 
 bool world_cpuid_needs_breakpoints(void)
 {
-    return !faulting && !(is_of_node(LEAF_VENDOR) && is_of_node(LEAF_FEATURES) && is_of_node(LEAF_NAME) &&
-                          is_of_node(LEAF_POWER));
+    return !faulting && !(is_of_node(LEAF_VENDOR) && is_of_node(LEAF_FEATURES) && is_of_node(LEAF_MORE_FEATURES) &&
+                          is_of_node(LEAF_NAME) && is_of_node(LEAF_POWER));
 }
 
 void world_cpuid_replace(greg_t *registers, uintptr_t at)

@@ -94,11 +94,9 @@ static long polled(int fd, long result)
 }
 
 // A file on a disk, or in /proc.
-static bool is_stored(int fd)
+static bool is_stored(const struct stat *about)
 {
-    struct stat about;
-    return kernel_call(SYS_fstat, fd, (long)(uintptr_t)&about, 0, 0, 0, 0) == 0 &&
-           (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode) || S_ISBLK(about.st_mode));
+    return S_ISREG(about->st_mode) || S_ISDIR(about->st_mode) || S_ISBLK(about->st_mode);
 }
 
 // A read makes room for writers, so both directions may let others go on. A read from a file does not; programs read
@@ -132,7 +130,14 @@ static long read_with(long number, const long *a, int flags)
         return status;
     }
     long result = kernel(number, a);
-    return result >= 0 && is_stored((int)a[0]) ? found(result) : world_moved((int)a[0], result);
+    struct stat about = {0};
+    (void)(result >= 0 ? kernel_call(SYS_fstat, a[0], (long)(uintptr_t)&about, 0, 0, 0, 0) : 0);
+    if (world_random_is(&about)) {
+        const struct iovec whole = {(void *)a[1], (size_t)a[2]};
+        world_random_read(number == SYS_readv ? (const struct iovec *)a[1] : &whole, result);
+        return found(result);
+    }
+    return is_stored(&about) ? found(result) : world_moved((int)a[0], result);
 }
 
 // A read of 0 bytes returns at once.

@@ -83,5 +83,6 @@ static bool fifo_open(int folder, const char *path, int flags, int *fd_out)
 
 bool world_special_open(int folder, const char *path, int flags, int *fd_out)
 {
-    return world_umad_open(path, flags, fd_out) || fifo_open(folder, path, flags, fd_out);
+    return world_umad_open(path, flags, fd_out) || world_uuid_open(path, flags, fd_out) ||
+           fifo_open(folder, path, flags, fd_out);
 }

@@ -35,7 +35,7 @@ static const struct {
     [PROCESSORS] = {"Processors",
      "The node's cores. A thread reads back the affinity that it has set; it may run elsewhere."},
     [THE_MACHINE] = {"The machine",
-     "Kernel, processors and memory are the node's (`host.processor`, `host.memory`). The user's terminal is a file. Users and "
+     "Kernel, processors and memory are the node's (`host.processor`, `host.memory`), random numbers those of the scenario's `seed`. The user's terminal is a file. Users and "
      "groups are those of /etc/passwd and /etc/group."},
     [HOSTS] = {"Hosts",
      "Names, addresses and interfaces are those of the scenario's nodes. A connection to anything else is refused as "

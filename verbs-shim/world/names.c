@@ -37,18 +37,52 @@ int gethostname(char *name, size_t bytes)
 
 // --- "any" and "localhost" of each node -----------------------------------------------------------------------------
 
+// ip(7), ip_local_port_range: that of the node (sim/attach/node_files.c).
+enum { FREE_PORT_FIRST = 32768, FREE_PORTS = 28232 };
+
+static bool leaves_port_open(const struct sockaddr *address, socklen_t bytes)
+{
+    // The port of IPv6 stands at the same place.
+    return world_timed() && bytes >= sizeof(struct sockaddr_in) &&
+           (address->sa_family == AF_INET || address->sa_family == AF_INET6) &&
+           ((const struct sockaddr_in *)address)->sin_port == 0;
+}
+
+// Binds it to a port that nobody has, as the kernel would. A port in use is not shared, whatever the socket's option is.
+static long free_port_bind(int fd, const struct sockaddr *address, socklen_t bytes)
+{
+    struct sockaddr_storage at = {0};
+    int shares = 0, alone = 0;
+    socklen_t option_bytes = sizeof shares;
+    uint32_t first;
+    long status = -EADDRINUSE;
+    memcpy(&at, address, bytes < sizeof at ? bytes : sizeof at);
+    world_random_fill(&first, sizeof first);
+    (void)getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &shares, &option_bytes);
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &alone, sizeof alone);
+    for (uint32_t i = 0; i < FREE_PORTS && status == -EADDRINUSE; i++) {
+        ((struct sockaddr_in *)&at)->sin_port =
+            htons((uint16_t)(FREE_PORT_FIRST + (first % FREE_PORTS + i) % FREE_PORTS));
+        status = kernel_call(SYS_bind, fd, (long)(uintptr_t)&at, bytes, 0, 0, 0);
+    }
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &shares, sizeof shares);
+    return status;
+}
+
 int bind(int fd, __CONST_SOCKADDR_ARG address, socklen_t bytes)
 {
     const struct sockaddr *asked = address.__sockaddr__;
     struct sockaddr_storage own;
-    if (attach_environment() == NULL || asked == NULL || !world_address_own(asked, bytes, &own)) {
+    if (attach_environment() == NULL || asked == NULL) {
         return WORLD_REAL(bind)(fd, address, bytes);
     }
-    if (asked->sa_family == AF_INET6) {
+    if (world_address_own(asked, bytes, &own)) {
         int off = 0;
-        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        (void)(asked->sa_family == AF_INET6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) : 0);
+        asked = (const struct sockaddr *)&own;
     }
-    return WORLD_REAL(bind)(fd, (const struct sockaddr *)&own, bytes);
+    return leaves_port_open(asked, bytes) ? (int)world_result(free_port_bind(fd, asked, bytes))
+                                          : WORLD_REAL(bind)(fd, asked, bytes);
 }
 
 static long connect_kernel(int fd, const struct sockaddr *address, socklen_t bytes)
@@ -89,7 +123,7 @@ static void source_bind(int fd)
     if (getsockname(fd, (struct sockaddr *)&source, &bytes) == 0 && source.sin_addr.s_addr == htonl(INADDR_ANY) &&
         source.sin_port == 0) {
         source = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = own_address(attach_environment())};
-        (void)kernel_call(SYS_bind, fd, (long)(uintptr_t)&source, sizeof source, 0, 0, 0);
+        (void)bind(fd, (const struct sockaddr *)&source, sizeof source);
     }
 }
 

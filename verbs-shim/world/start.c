@@ -53,6 +53,7 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
     }
     if (world_timed()) {
         world_environment_start();
+        world_random_start();
         world_trap_start();
         world_clocks_start();
         world_tsc_start();

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -46,6 +47,11 @@
     SKIP_UNLESS(number, 4), LOAD(args[argument], 0), SKIP_IF(value, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
 #define CALL_BUT_OF_LINKER(number) CALL_UNLESS(number, 2, ELF_FIRST_BYTES)
 #define CALL_BUT_TO_STDERR(number) CALL_UNLESS(number, 0, STDERR_FILENO) // the linker's last message
+// The C library draws a word for malloc, perhaps before the shim has started, and for names of temporary files, which
+// other runs then do not use.
+#define CALL_BUT_OF_LIBRARY(number)                                                                                    \
+    SKIP_UNLESS(number, 6), LOAD(args[1], 0), SKIP_UNLESS(sizeof(uint64_t), 2), LOAD(args[2], 0),                      \
+        SKIP_IF(GRND_NONBLOCK, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),
 #define CALL_TO_LOCK(number)                                                                                           \
     SKIP_UNLESS(number, 7), LOAD(args[1], 0), SKIP_IF(F_SETLK, 3), SKIP_IF(F_SETLKW, 2), SKIP_IF(F_OFD_SETLK, 1),      \
         SKIP_UNLESS(F_OFD_SETLKW, 1), GIVE(SECCOMP_RET_TRAP), LOAD(nr, 0),

@@ -109,7 +109,7 @@ const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
 // --- what is opened in another way (fifos.c) ------------------------------------------------------------------------
 
 // If opening the (redirected) path waits for the other end of a FIFO: waits in simulated time and opens it. If it is the
-// device for management datagrams: opens it. *fd_out: -1 with errno. false: it is another file.
+// device for management datagrams, or a file that has a random number: opens it. *fd_out: -1 with errno. false: it is another file.
 bool world_special_open(int folder, const char *path, int flags, int *fd_out);
 
 // --- management datagrams (umad.c) ----------------------------------------------------------------------------------
@@ -121,6 +121,16 @@ bool world_umad_write(int fd, const void *data, size_t bytes, long *result_out);
 bool world_umad_ioctl(int fd, unsigned long request, void *argument, int *result_out);
 int world_umad_end_from(unsigned first); // the first of the shim's own descriptors from this number on; -1: none
 bool world_umad_end_move(int fd);        // the program wants the number; false: it is none of them
+
+// --- random numbers of the kernel (random.c) ------------------------------------------------------------------------
+
+struct stat;
+struct iovec;
+void world_random_fill(void *memory, size_t bytes);
+bool world_random_is(const struct stat *about);                    // /dev/random or /dev/urandom
+void world_random_read(const struct iovec *pieces, long bytes);     // it has read that much from there
+bool world_uuid_open(const char *path, int flags, int *fd_out);     // as world_umad_open
+void world_random_start(void);
 
 // --- which machine this is (identity.c) -----------------------------------------------------------------------------
 

@@ -42,12 +42,24 @@ static long by_read(struct timely_scene *scene)
 // Nobody is there (RFC 5737).
 static long by_connect(struct timely_scene *scene)
 {
-    const struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc0000201)};
+    const struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80), .sin_addr.s_addr = htonl(0xc0000201)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     long result = CALL(connect, fd, &to, sizeof to, 0, 0, 0);
     (void)close(fd);
     return result;
+}
+
+enum { RANDOM_BYTES = 20 };
+
+static long by_getrandom(struct timely_scene *scene)
+{
+    char bytes[RANDOM_BYTES];
+    return CALL(getrandom, bytes, sizeof bytes, 0, 0, 0, 0);
+}
+
+static long by_getrandom_nowhere(struct timely_scene *scene)
+{
+    return CALL(getrandom, 16, RANDOM_BYTES, 0, 0, 0, 0);
 }
 
 static long by_readv(struct timely_scene *scene)
@@ -308,6 +320,8 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(CALL, "read", by_read, 1, .stage = &timely_pipe),
     TIMELY_ROW(CALL, "read", by_read, -EINTR, .stage = &timely_handled_signal),
     TIMELY_ROW(CALL, "connect", by_connect, -ENETUNREACH),
+    TIMELY_ROW(CALL, "getrandom", by_getrandom, RANDOM_BYTES),
+    TIMELY_ROW(CALL, "getrandom", by_getrandom_nowhere, -EFAULT),
     TIMELY_ROW(CALL, "readv", by_readv, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(CALL, "recvfrom", by_recvfrom, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),
     TIMELY_ROW(CALL, "recvmsg", by_recvmsg, 1, .stage = &timely_socket, LIMIT(-EAGAIN)),

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -53,6 +54,15 @@ ROW(sysconf_cache, sysconf(_SC_LEVEL3_CACHE_SIZE))
 ROW(get_phys_pages, get_phys_pages() / (1024 * 1024 / PAGE_BYTES))
 ROW(get_avphys_pages, get_avphys_pages() / (1024 * 1024 / PAGE_BYTES))
 ROW(getauxval, (long)getauxval(AT_HWCAP2))
+
+enum { UNKNOWN_FLAG = 1 << 16 };
+
+static long by_getrandom(struct timely_scene *scene)
+{
+    char bytes[3];
+    (void)scene;
+    return getrandom(bytes, sizeof bytes, 0) == sizeof bytes ? timely_result(getrandom(bytes, 1, UNKNOWN_FLAG)) : 0;
+}
 
 static long by_sysinfo(struct timely_scene *scene)
 {
@@ -452,6 +462,7 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(FUNCTION, "sysinfo", by_sysinfo, MEMORY_MIB),
     TIMELY_ROW(FUNCTION, "getloadavg", by_getloadavg, TRUE),
     TIMELY_ROW(FUNCTION, "getauxval", by_getauxval, 0),
+    TIMELY_ROW(FUNCTION, "getrandom", by_getrandom, -EINVAL),
     TIMELY_ROW(FUNCTION, "fopen", by_fopen, TRUE),
     TIMELY_ROW(FUNCTION, "openat", by_openat, TRUE),
     TIMELY_ROW(FUNCTION, "scandir", by_scandir, CORES),
