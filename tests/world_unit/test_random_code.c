@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "interpret_call.h"
-#include "random_code.h"
+#include "tests/support/random_code.h"
 #include "tests/shim/test.h"
 #include "verbs-shim/world/interpret_vary.h"
 

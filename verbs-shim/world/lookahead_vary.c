@@ -57,9 +57,10 @@ unsigned lookahead_differs(const struct lookahead_run *run, const struct interpr
         if (changed == 0 || !lookahead_is_input(word, point, stack) || lookahead_is_own(run->borders, word->address)) {
             continue;
         }
+        bool whole = word->whole && (since->read & 0x0f) != 0 && (since->read & 0xf0) != 0;
         for (unsigned half = 0; half < 2; half++) {
-            unsigned shift = word->whole ? 0 : 32 * half, bytes = word->whole ? 8 : 4;
-            bool in = word->whole ? half == 0 : (uint32_t)(changed >> shift) != 0;
+            unsigned shift = whole ? 0 : 32 * half, bytes = whole ? 8 : 4;
+            bool in = whole ? half == 0 : (uint32_t)(changed >> shift) != 0;
             if (in && count++ < LOOKAHEAD_COUNTERS) {
                 uint64_t first = since->value >> shift, step = (word->now >> shift) - first;
                 counters_out[count - 1] = (counter_t){.address = word->address,
@@ -247,7 +248,7 @@ static bool is_confirmed(const struct lookahead_run *run, const struct interpret
     for (unsigned i = 0; i < varies->counter_count && confirmed; i++) {
         const counter_t *counter = &varies->counters[i];
         confirmed = now[i].address == counter->address && now[i].number == counter->number &&
-                    now[i].step == counter->step && same(vary_at(counter), vary_of(counter, counter_source(varies, i)));
+                    now[i].half == counter->half && now[i].bytes == counter->bytes && now[i].step == counter->step && same(vary_at(counter), vary_of(counter, counter_source(varies, i)));
     }
     return confirmed && words_confirmed(run, varies, before->registers[INTERPRET_RSP]) && registers_confirmed(varies) &&
            ranges_confirmed(varies);

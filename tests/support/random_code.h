@@ -1,7 +1,19 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct random_writer {
+    unsigned char *at; // where the next instruction goes
+    uint64_t seed;
+};
+
+unsigned random_any(struct random_writer *to, unsigned count); // below count
+void random_put(struct random_writer *to, size_t count, const unsigned char *bytes);
+void random_put_number(struct random_writer *to, int32_t number);
+// An instruction, or a few, that compute with rax, rcx, rdx and memory from rdi + 16 on, of RANDOM_CODE_WORDS words.
+void random_step(struct random_writer *to);
 
 // Random instructions that read two counters, compute, write and read memory, divide and branch.
 enum { RANDOM_CODE_BYTES = 512, RANDOM_CODE_WORDS = 6 };

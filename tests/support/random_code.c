@@ -1,4 +1,4 @@
-#include "random_code.h"
+#include "tests/support/random_code.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -6,12 +6,7 @@
 enum { RAX, RCX, RDX, REGISTERS, R8 = 8, RDI = 7 };
 enum { STEPS = 6, BRANCHES = 3, WIDE = 0x48 };
 
-struct writer {
-    unsigned char *at;
-    uint64_t seed;
-};
-
-static unsigned any_of(struct writer *to, unsigned count)
+unsigned random_any(struct random_writer *to, unsigned count)
 {
     to->seed ^= to->seed << 13;
     to->seed ^= to->seed >> 7;
@@ -19,31 +14,31 @@ static unsigned any_of(struct writer *to, unsigned count)
     return (unsigned)(to->seed >> 11) % count;
 }
 
-static void put(struct writer *to, size_t count, const unsigned char *bytes)
+void random_put(struct random_writer *to, size_t count, const unsigned char *bytes)
 {
     memcpy(to->at, bytes, count);
     to->at += count;
 }
-#define PUT(to, ...) put((to), sizeof((unsigned char[]){__VA_ARGS__}), (unsigned char[]){__VA_ARGS__})
+#define PUT(to, ...) random_put((to), sizeof((unsigned char[]){__VA_ARGS__}), (unsigned char[]){__VA_ARGS__})
 
-static void put_number(struct writer *to, int32_t number)
+void random_put_number(struct random_writer *to, int32_t number)
 {
     memcpy(to->at, &number, sizeof number);
     to->at += sizeof number;
 }
 
 // Borders, signs, masks, and numbers of counters.
-static int32_t any_number(struct writer *to)
+static int32_t any_number(struct random_writer *to)
 {
     static const int32_t numbers[] = {0,    1,    2,     3,         7,  8,  63, 64,  100,   255,      256,
                                       1000, 4095, 65535, INT32_MAX, -1, -2, -8, -64, -1000, INT32_MIN};
-    unsigned which = any_of(to, sizeof numbers / sizeof numbers[0] + 8);
-    return which < sizeof numbers / sizeof numbers[0] ? numbers[which] : (int32_t)any_of(to, 2000) - 500;
+    unsigned which = random_any(to, sizeof numbers / sizeof numbers[0] + 8);
+    return which < sizeof numbers / sizeof numbers[0] ? numbers[which] : (int32_t)random_any(to, 2000) - 500;
 }
 
-static bool wide(struct writer *to)
+static bool wide(struct random_writer *to)
 {
-    bool is = any_of(to, 2) != 0;
+    bool is = random_any(to, 2) != 0;
     if (is) {
         PUT(to, WIDE);
     }
@@ -55,52 +50,53 @@ static unsigned char pair(unsigned mode, unsigned reg, unsigned rm)
     return (unsigned char)(mode << 6 | reg << 3 | rm);
 }
 
-static void arithmetic(struct writer *to)
+static void arithmetic(struct random_writer *to)
 {
     static const unsigned char kinds[] = {0, 1, 2, 3, 4, 5, 6, 7}; // add or adc sbb and sub xor cmp
-    unsigned kind = kinds[any_of(to, sizeof kinds)], reg = any_of(to, REGISTERS);
+    unsigned kind = kinds[random_any(to, sizeof kinds)], reg = random_any(to, REGISTERS);
     (void)wide(to);
-    if (any_of(to, 3) == 0) {
-        PUT(to, (unsigned char)(kind * 8 + 1), pair(3, any_of(to, REGISTERS), reg));
+    if (random_any(to, 3) == 0) {
+        PUT(to, (unsigned char)(kind * 8 + 1), pair(3, random_any(to, REGISTERS), reg));
     } else {
         PUT(to, 0x81, pair(3, kind, reg));
-        put_number(to, any_number(to));
+        random_put_number(to, any_number(to));
     }
 }
 
-static void shift(struct writer *to)
+static void shift(struct random_writer *to)
 {
     static const unsigned char kinds[] = {4, 5, 7}; // shl shr sar
-    unsigned kind = kinds[any_of(to, sizeof kinds)];
+    unsigned kind = kinds[random_any(to, sizeof kinds)];
     (void)wide(to);
-    PUT(to, 0xc1, pair(3, kind, any_of(to, REGISTERS)), (unsigned char)any_of(to, 34));
+    PUT(to, 0xc1, pair(3, kind, random_any(to, REGISTERS)), (unsigned char)random_any(to, 34));
 }
 
-static void multiply(struct writer *to)
+static void multiply(struct random_writer *to)
 {
     (void)wide(to);
-    PUT(to, 0x69, pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS)));
-    put_number(to, any_number(to));
+    PUT(to, 0x69, pair(3, random_any(to, REGISTERS), random_any(to, REGISTERS)));
+    random_put_number(to, any_number(to));
 }
 
-static void one_operand(struct writer *to)
+static void one_operand(struct random_writer *to)
 {
-    unsigned reg = any_of(to, REGISTERS), kind = any_of(to, 4);
+    unsigned reg = random_any(to, REGISTERS), kind = random_any(to, 4);
     (void)wide(to);
     PUT(to, (unsigned char)(kind < 2 ? 0xf7 : 0xff), pair(3, kind < 2 ? 2 + kind : kind - 2, reg)); // not neg inc dec
 }
 
-static void address(struct writer *to)
+static void address(struct random_writer *to)
 {
-    PUT(to, WIDE, 0x8d, pair(1, any_of(to, REGISTERS), 4),
-        pair(any_of(to, 4), any_of(to, REGISTERS), any_of(to, REGISTERS)), (unsigned char)any_of(to, 128));
+    PUT(to, WIDE, 0x8d, pair(1, random_any(to, REGISTERS), 4),
+        pair(random_any(to, 4), random_any(to, REGISTERS), random_any(to, REGISTERS)),
+        (unsigned char)random_any(to, 128));
 }
 
-static void move(struct writer *to)
+static void move(struct random_writer *to)
 {
     static const unsigned char extending[] = {0xb6, 0xb7, 0xbe, 0xbf}; // movzx movsx of 1 and 2 bytes
-    unsigned kind = any_of(to, 6);
-    unsigned char registers = pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS));
+    unsigned kind = random_any(to, 6);
+    unsigned char registers = pair(3, random_any(to, REGISTERS), random_any(to, REGISTERS));
     if (kind < 4) {
         PUT(to, 0x0f, extending[kind], registers);
     } else if (kind == 4) {
@@ -112,11 +108,11 @@ static void move(struct writer *to)
 }
 
 // Of all sizes, at any offset: parts of what was stored are read.
-static void memory(struct writer *to)
+static void memory(struct random_writer *to)
 {
-    bool stores = any_of(to, 2) != 0;
-    unsigned size = any_of(to, 4), reg = any_of(to, REGISTERS);
-    unsigned char at = (unsigned char)(16 + any_of(to, 24));
+    bool stores = random_any(to, 2) != 0;
+    unsigned size = random_any(to, 4), reg = random_any(to, REGISTERS);
+    unsigned char at = (unsigned char)(16 + random_any(to, 24));
     if (size == 1) {
         PUT(to, 0x66);
     } else if (size == 3) {
@@ -126,12 +122,12 @@ static void memory(struct writer *to)
 }
 
 // By rcx: most divisors are none of a counter, and the quotient has room.
-static void divide(struct writer *to)
+static void divide(struct random_writer *to)
 {
     static const int32_t divisors[] = {1, 2, 3, 10, 64, 100, 129, 1000};
-    bool is_signed = any_of(to, 3) == 0, is_wide;
+    bool is_signed = random_any(to, 3) == 0, is_wide;
     PUT(to, 0xb9);
-    put_number(to, divisors[any_of(to, sizeof divisors / sizeof divisors[0])]);
+    random_put_number(to, divisors[random_any(to, sizeof divisors / sizeof divisors[0])]);
     if (!is_signed) {
         PUT(to, 0x31, 0xd2); // xor edx, edx
     }
@@ -146,23 +142,23 @@ static void divide(struct writer *to)
 }
 
 // mul or imul of rax, into rdx:rax; imul of two registers; cdqe.
-static void multiply_registers(struct writer *to)
+static void multiply_registers(struct random_writer *to)
 {
-    unsigned kind = any_of(to, 4);
+    unsigned kind = random_any(to, 4);
     (void)wide(to);
     if (kind < 2) {
-        PUT(to, 0xf7, pair(3, 4 + kind, any_of(to, REGISTERS)));
+        PUT(to, 0xf7, pair(3, 4 + kind, random_any(to, REGISTERS)));
     } else if (kind == 2) {
-        PUT(to, 0x0f, 0xaf, pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS)));
+        PUT(to, 0x0f, 0xaf, pair(3, random_any(to, REGISTERS), random_any(to, REGISTERS)));
     } else {
         PUT(to, 0x98);
     }
 }
 
-static void bits(struct writer *to)
+static void bits(struct random_writer *to)
 {
-    unsigned kind = any_of(to, 4), first = any_of(to, REGISTERS), second = any_of(to, REGISTERS);
-    unsigned char which = (unsigned char)any_of(to, 64);
+    unsigned kind = random_any(to, 4), first = random_any(to, REGISTERS), second = random_any(to, REGISTERS);
+    unsigned char which = (unsigned char)random_any(to, 64);
     if (kind == 3 && which % 2 != 0) {
         PUT(to, 0xf3); // tzcnt
     }
@@ -178,10 +174,10 @@ static void bits(struct writer *to)
     }
 }
 
-static void exchange(struct writer *to)
+static void exchange(struct random_writer *to)
 {
-    unsigned kind = any_of(to, 4), first = any_of(to, REGISTERS), second = any_of(to, REGISTERS);
-    unsigned char at = (unsigned char)(16 + any_of(to, 24));
+    unsigned kind = random_any(to, 4), first = random_any(to, REGISTERS), second = random_any(to, REGISTERS);
+    unsigned char at = (unsigned char)(16 + random_any(to, 24));
     if (kind == 0) {
         PUT(to, (unsigned char)(0x50 + first), (unsigned char)(0x58 + second)); // push, pop
         return;
@@ -197,59 +193,65 @@ static void exchange(struct writer *to)
 }
 
 // An operand in memory, of a single byte or of 4 and 8.
-static void memory_operand(struct writer *to)
+static void memory_operand(struct random_writer *to)
 {
-    unsigned kind = any_of(to, 8), reg = any_of(to, REGISTERS);
-    unsigned char at = (unsigned char)(16 + any_of(to, 24));
+    unsigned kind = random_any(to, 8), reg = random_any(to, REGISTERS);
+    unsigned char at = (unsigned char)(16 + random_any(to, 24));
     (void)wide(to);
-    if (any_of(to, 2) != 0) {
-        PUT(to, (unsigned char)(kind * 8 + (any_of(to, 2) != 0 ? 1 : 3)), pair(1, reg, RDI), at);
+    if (random_any(to, 2) != 0) {
+        PUT(to, (unsigned char)(kind * 8 + (random_any(to, 2) != 0 ? 1 : 3)), pair(1, reg, RDI), at);
     } else {
         PUT(to, 0x0f, kind % 2 != 0 ? 0xb6 : 0xbe, pair(1, reg, RDI), at);
     }
 }
 
-static void choose(struct writer *to)
+static void choose(struct random_writer *to)
 {
-    unsigned char condition = (unsigned char)any_of(to, 16);
-    if (any_of(to, 2) != 0) {
-        PUT(to, 0x0f, (unsigned char)(0x90 + condition), pair(3, 0, any_of(to, REGISTERS)));
+    unsigned char condition = (unsigned char)random_any(to, 16);
+    if (random_any(to, 2) != 0) {
+        PUT(to, 0x0f, (unsigned char)(0x90 + condition), pair(3, 0, random_any(to, REGISTERS)));
     } else {
         (void)wide(to);
-        PUT(to, 0x0f, (unsigned char)(0x40 + condition), pair(3, any_of(to, REGISTERS), any_of(to, REGISTERS)));
+        PUT(to, 0x0f, (unsigned char)(0x40 + condition), pair(3, random_any(to, REGISTERS), random_any(to, REGISTERS)));
     }
 }
 
-static void branch(struct writer *to, unsigned number)
+static void branch(struct random_writer *to, unsigned number)
 {
-    unsigned reg = any_of(to, REGISTERS), kind = any_of(to, 3);
+    unsigned reg = random_any(to, REGISTERS), kind = random_any(to, 3);
     if (kind == 0) {
         (void)wide(to);
         PUT(to, 0x85, pair(3, reg, reg)); // test
     } else if (kind == 1) {
         (void)wide(to);
         PUT(to, 0x81, pair(3, 7, reg)); // cmp
-        put_number(to, any_number(to));
+        random_put_number(to, any_number(to));
     } // else by the flags as they are
-    PUT(to, (unsigned char)(0x70 + any_of(to, 16)), 4, 0x49, 0x83, pair(3, 1, R8 - 8), (unsigned char)(1u << number));
+    PUT(to, (unsigned char)(0x70 + random_any(to, 16)), 4, 0x49, 0x83, pair(3, 1, R8 - 8),
+        (unsigned char)(1u << number));
+}
+
+void random_step(struct random_writer *to)
+{
+    static void (*const steps[])(struct random_writer *) = {
+        arithmetic, arithmetic, shift,  multiply, one_operand,        address, move,     memory,
+        memory,     memory,     divide, choose,   multiply_registers, bits,    exchange, memory_operand};
+    steps[random_any(to, sizeof steps / sizeof steps[0])](to);
 }
 
 random_function_t random_code(unsigned char code[RANDOM_CODE_BYTES], uint64_t seed, unsigned counter_bytes, bool values)
 {
-    static void (*const steps[])(struct writer *) = {
-        arithmetic, arithmetic, shift,  multiply, one_operand,        address, move,     memory,
-        memory,     memory,     divide, choose,   multiply_registers, bits,    exchange, memory_operand};
-    struct writer to = {code, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+    struct random_writer to = {code, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
     PUT(&to, 0x45, 0x31, 0xc0); // xor r8, r8
     if (counter_bytes == 8) {
         PUT(&to, WIDE);
     }
     PUT(&to, 0x8b, pair(0, RAX, RDI), 0xb9);
-    put_number(&to, any_number(&to));
+    random_put_number(&to, any_number(&to));
     PUT(&to, 0x8b, pair(1, RDX, RDI), 8, 0x39, pair(3, RCX, RAX));
     for (unsigned i = 0; i < BRANCHES; i++) {
-        for (unsigned left = any_of(&to, STEPS); left > 0; left--) {
-            steps[any_of(&to, sizeof steps / sizeof steps[0])](&to);
+        for (unsigned left = random_any(&to, STEPS); left > 0; left--) {
+            random_step(&to);
         }
         branch(&to, i);
     }
