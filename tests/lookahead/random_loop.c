@@ -140,60 +140,165 @@ static void count(struct loop_writer *loop)
         put_on_stack(to, 0x83, 0);
         PUT(to, (unsigned char)step);
     } else {
-        PUT(to, 0x49, 0x83, (unsigned char)(0xc4 + random_any(to, 4)), (unsigned char)step); // add step, r12...r15
+        // add step, r12...r15, or their lower halves
+        PUT(to, kind == 7 ? 0x41 : 0x49, 0x83, (unsigned char)(0xc4 + random_any(to, 4)), (unsigned char)step);
     }
 }
 
-// Compares a counter, a device's word or a clock, or divides a counter by a power of two. Returns the distance of the jump
-// that is made in one of the cases.
+// --- decisions: each returns the distance of the jump that is made in one of the cases ----------------------------------
+
+static unsigned char *jump_any(struct random_writer *to)
+{
+    return jump_put(to, random_any(to, 16));
+}
+
+static unsigned char *jump_if_zero_or_not(struct random_writer *to)
+{
+    return jump_put(to, JE + random_any(to, 2));
+}
+
+static unsigned char *by_register_mask(struct random_writer *to)
+{
+    PUT(to, 0x41, 0xf7, (unsigned char)(0xc4 + random_any(to, 4))); // test r12d...
+    random_put_number(to, (1 << random_any(to, 6)) - 1);
+    return jump_put(to, JNE);
+}
+
+static unsigned char *by_word_mask(struct random_writer *to)
+{
+    put_at(to, false, 0xf7, 0, any_counter_word(to));
+    random_put_number(to, (1 << random_any(to, 6)) - 1);
+    return jump_if_zero_or_not(to);
+}
+
+static unsigned char *by_register(struct random_writer *to)
+{
+    PUT(to, 0x49, 0x81, (unsigned char)(0xfc + random_any(to, 4))); // cmp r12...
+    random_put_number(to, limit(to));
+    return jump_any(to);
+}
+
+static unsigned char *by_word(struct random_writer *to)
+{
+    put_at(to, random_any(to, 2) != 0, 0x81, 7, any_counter_word(to));
+    random_put_number(to, limit(to));
+    return jump_any(to);
+}
+
+static unsigned char *by_stack(struct random_writer *to)
+{
+    put_on_stack(to, 0x81, 7);
+    random_put_number(to, limit(to));
+    return jump_any(to);
+}
+
+static unsigned char *by_device(struct random_writer *to)
+{
+    put_at(to, random_any(to, 2) != 0, 0x83, 7, AT(device[0]) + 8 * (int32_t)random_any(to, LOOP_DEVICE_WORDS));
+    PUT(to, 0);
+    return jump_if_zero_or_not(to);
+}
+
+// A counter modulo a number.
+static unsigned char *by_remainder(struct random_writer *to)
+{
+    static const int32_t divisors[] = {2, 3, 7, 10, 64, 100};
+    bool is_wide = random_any(to, 2) != 0;
+    put_at(to, is_wide, 0x8b, RAX, any_counter_word(to));
+    PUT(to, 0x31, 0xd2, 0xb9); // xor edx, edx; mov ..., ecx
+    random_put_number(to, divisors[random_any(to, sizeof divisors / sizeof divisors[0])]);
+    if (is_wide) {
+        PUT(to, WIDE);
+    }
+    PUT(to, 0xf7, 0xf1, 0x85, 0xd2); // div ecx; test edx, edx
+    return jump_if_zero_or_not(to);
+}
+
+// Four words in turn, by a counter in rax.
+static void turn_take(struct random_writer *to)
+{
+    put_at(to, false, 0x8b, RAX, any_counter_word(to));
+    PUT(to, 0x83, 0xe0, LOOP_DEVICE_WORDS - 1); // and eax
+}
+
+static unsigned char *by_device_in_turn(struct random_writer *to)
+{
+    turn_take(to);
+    PUT(to, 0x83, 2 << 6 | 7 << 3 | 4, 3 << 6 | RAX << 3 | RBX); // cmp 0, device(rbx, rax, 8)
+    random_put_number(to, AT(device[0]));
+    PUT(to, 0);
+    return jump_if_zero_or_not(to);
+}
+
+static unsigned char *by_time(struct random_writer *to)
+{
+    put_at(to, true, 0x81, 7, AT(clock[1]));
+    random_put_number(to, (int32_t)random_any(to, 2000));
+    return jump_any(to);
+}
+
+static unsigned char *by_time_passed(struct random_writer *to)
+{
+    put_at(to, true, 0x8b, RAX, AT(clock[1]));
+    put_at(to, true, 0x2b, RAX, AT(since));
+    PUT(to, WIDE, 0x3d); // cmp rax
+    random_put_number(to, (int32_t)random_any(to, 300));
+    return jump_any(to);
+}
+
+static void real_put(struct random_writer *to, unsigned char prefix, unsigned char opcode, unsigned reg, int32_t at)
+{
+    PUT(to, prefix, 0x0f, opcode, (unsigned char)(2 << 6 | reg << 3 | RBX));
+    random_put_number(to, at);
+}
+
+// The time in seconds, in xmm0, as MPI_Wtime computes it.
+static void seconds_take(struct random_writer *to)
+{
+    PUT(to, 0xf2, WIDE, 0x0f, 0x2a, 2 << 6 | 0 << 3 | RBX); // cvtsi2sd
+    random_put_number(to, AT(clock[0]));
+    PUT(to, 0xf2, WIDE, 0x0f, 0x2a, 2 << 6 | 1 << 3 | RBX);
+    random_put_number(to, AT(clock[1]));
+    real_put(to, 0xf2, 0x59, 1, AT(ns)); // mulsd
+    PUT(to, 0xf2, 0x0f, 0x58, 0xc1);     // addsd
+}
+
+static unsigned char *by_seconds_passed(struct random_writer *to)
+{
+    static const unsigned char conditions[] = {2, 3, 6, 7}; // jb jae jbe ja
+    seconds_take(to);
+    real_put(to, 0xf2, 0x5c, 0, AT(since_s)); // subsd
+    real_put(to, 0x66, 0x2f, 0, AT(limit_s)); // comisd
+    return jump_put(to, conditions[random_any(to, sizeof conditions)]);
+}
+
 static unsigned char *decide(struct loop_writer *loop)
 {
-    struct random_writer *to = &loop->to;
-    switch (random_any(to, 8)) {
-    case 0:
-        PUT(to, 0x41, 0xf7, (unsigned char)(0xc4 + random_any(to, 4))); // test r12d...
-        random_put_number(to, (1 << random_any(to, 6)) - 1);
-        return jump_put(to, JNE);
-    case 1:
-        put_at(to, false, 0xf7, 0, any_counter_word(to));
-        random_put_number(to, (1 << random_any(to, 6)) - 1);
-        return jump_put(to, JE + random_any(to, 2));
-    case 2:
-        PUT(to, 0x49, 0x81, (unsigned char)(0xfc + random_any(to, 4))); // cmp r12...
-        random_put_number(to, limit(to));
-        return jump_put(to, random_any(to, 16));
-    case 3:
-        put_at(to, random_any(to, 2) != 0, 0x81, 7, any_counter_word(to));
-        random_put_number(to, limit(to));
-        return jump_put(to, random_any(to, 16));
-    case 4:
-        put_at(to, random_any(to, 2) != 0, 0x83, 7, AT(device[0]) + 8 * (int32_t)random_any(to, LOOP_DEVICE_WORDS));
-        PUT(to, 0);
-        return jump_put(to, JE + random_any(to, 2));
-    case 5:
-        put_on_stack(to, 0x81, 7);
-        random_put_number(to, limit(to));
-        return jump_put(to, random_any(to, 16));
-    case 6: // how much time has passed
-        put_at(to, true, 0x8b, RAX, AT(clock[1]));
-        put_at(to, true, 0x2b, RAX, AT(since));
-        PUT(to, WIDE, 0x3d); // cmp rax
-        random_put_number(to, (int32_t)random_any(to, 300));
-        return jump_put(to, random_any(to, 16));
-    default:
-        put_at(to, true, 0x81, 7, AT(clock[1]));
-        random_put_number(to, (int32_t)random_any(to, 2000));
-        return jump_put(to, random_any(to, 16));
-    }
+    static unsigned char *(*const decisions[])(struct random_writer *) = {
+        by_register_mask, by_word_mask, by_register,       by_word, by_stack,       by_device,
+        by_remainder,     by_remainder, by_device_in_turn, by_time, by_time_passed, by_seconds_passed};
+    return decisions[random_any(&loop->to, sizeof decisions / sizeof decisions[0])](&loop->to);
 }
 
 static void set(struct loop_writer *loop)
 {
     struct random_writer *to = &loop->to;
-    unsigned kind = random_any(to, 8);
+    unsigned kind = random_any(to, 10);
     if (kind == 0) {
         put_at(to, true, 0x8b, RAX, AT(clock[1]));
         put_at(to, true, 0x89, RAX, AT(since));
+        return;
+    }
+    if (kind == 8) {
+        seconds_take(to);
+        real_put(to, 0xf2, 0x11, 0, AT(since_s)); // movsd
+        return;
+    }
+    if (kind == 9) {
+        turn_take(to);
+        PUT(to, 0xc7, 2 << 6 | 0 << 3 | 4, 3 << 6 | RAX << 3 | RBX); // mov ..., turns(rbx, rax, 8)
+        random_put_number(to, AT(turns[0]));
+        random_put_number(to, (int32_t)random_any(to, 3));
         return;
     }
     if (kind == 1) {
@@ -233,6 +338,15 @@ static void clock_read(struct loop_writer *loop)
     call(to, loop->calls->clock);
 }
 
+// Words below and above the end of the stack, in a frame that is gone at the next poll.
+static void frame(struct loop_writer *loop)
+{
+    struct random_writer *to = &loop->to;
+    PUT(to, WIDE, 0x83, 0xec, 0x18, 0x4c, 0x89, 0x64, 0x24, 8); // sub 0x18, rsp; mov r12, 8(rsp)
+    PUT(to, 0x4c, 0x89, 0x6c, 0x24, 0xf0);                      // mov r13, -16(rsp)
+    PUT(to, WIDE, 0x03, 0x44, 0x24, 8, WIDE, 0x8b, 0x4c, 0x24, 0xf0, WIDE, 0x83, 0xc4, 0x18); // add, mov, add
+}
+
 static void element(struct loop_writer *loop);
 
 static void conditional(struct loop_writer *loop)
@@ -248,8 +362,9 @@ static void conditional(struct loop_writer *loop)
 
 static void element(struct loop_writer *loop)
 {
-    static void (*const elements[])(struct loop_writer *) = {
-        poll, count, count, count, conditional, conditional, conditional, set, compute, spend, clock_read, poll_call};
+    static void (*const elements[])(struct loop_writer *) = {poll,        count,       count,     count, conditional,
+                                                             conditional, conditional, set,       set,   compute,
+                                                             spend,       clock_read,  poll_call, frame};
     unsigned which = random_any(&loop->to, sizeof elements / sizeof elements[0]);
     if (elements[which] == conditional && loop->depth == DEPTH) {
         count(loop);

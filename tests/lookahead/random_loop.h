@@ -15,6 +15,8 @@ struct loop_memory {
     uint64_t flag;
     uint64_t clock[2];                            // that its readings of a clock write
     uint64_t since;                               // one of these
+    double ns, since_s, limit_s;                  // the same in seconds; how long they are compared with
+    uint64_t turns[LOOP_DEVICE_WORDS];            // that are written in turn
     uint64_t found_count;                         // polls that found something; the loop ends after so many
     uint64_t tail_ps, now_ps, found, entry_count; // of the thread (attach_borders)
 };

@@ -12,7 +12,7 @@ static unsigned char *code_of(unsigned number)
 {
     static unsigned char *code;
     if (code == NULL) {
-        code = mmap(NULL, (size_t)(LOOPS + 1) * LOOP_CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+        code = mmap(NULL, (size_t)(LOOPS + 2) * LOOP_CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     return code + (size_t)number * LOOP_CODE_BYTES;
@@ -52,6 +52,8 @@ static void draw(struct random_writer *random, struct play *play)
     for (unsigned i = 0; i < sizeof memory->registers / sizeof memory->registers[0]; i++) {
         memory->registers[i] = small(random);
     }
+    memory->ns = 1e-9;
+    memory->limit_s = 1e-9 * random_any(random, 2000);
     events_draw(random, play);
 }
 
@@ -101,23 +103,37 @@ TEST(Lookahead, PlaysRandomLoopsAsIfEachPollWereMade)
         made += play_both(&play, loop);
         all += play.count;
     }
-    EXPECT_EQ(all, 1174185u);
-    EXPECT_LE(made, 365573u); // as of this writing
+    EXPECT_EQ(all, 1241956u);
+    EXPECT_LE(made, 478733u); // as of this writing
 }
 
-// The counter wraps, and the other half of its word is set in each iteration before all of it is read.
-TEST(Lookahead, PlaysALoopThatSetsTheOtherHalfOfACountersWord)
+// Plays a loop of these instructions and a poll: right when the counter in the lower half of its first word wraps. Returns how
+// many polls were carried out.
+static unsigned wrap_play(unsigned number, uint64_t upper, const unsigned char *body, size_t bytes)
 {
-    static const unsigned char body[] = {0xc7, 0x43, 4, 1, 0, 0, 0, // movl 1, 4(rbx)
-                                         0x48, 0x8b, 3,             // mov (rbx), rax
-                                         0x83, 3,    1};            // addl 1, (rbx)
     static struct play play = {.alone = true, .event_count = LOOP_RESULTS};
     const struct loop_calls calls = play_calls();
-    random_loop_t loop = loop_of(code_of(LOOPS), body, sizeof body, &calls);
-    play.memory.counters[0] = UINT64_C(0x1ffffffeb);
+    random_loop_t loop = loop_of(code_of(LOOPS + number), body, bytes, &calls);
+    play.memory = (struct loop_memory){.counters = {upper << 32 | 0xffffffeb}};
     for (unsigned i = 0; i < LOOP_RESULTS; i++) {
         play.events[i] = (struct play_event){.at_ps = 1000000 * (i + 1), .kind = PLAY_FINDS};
     }
-    EXPECT_LE(play_both(&play, loop), 30u);
+    unsigned made = play_both(&play, loop);
     EXPECT_GE(play.count, 300u);
+    return made;
+}
+
+TEST(Lookahead, PlaysALoopThatSetsTheOtherHalfOfACountersWord)
+{
+    static const unsigned char before_it_is_read[] = {0xc7, 0x43, 4, 1, 0, 0, 0,              // movl 1, 4(rbx)
+                                                      0x48, 0x8b, 3,                          // mov (rbx), rax
+                                                      0x83, 3,    1};                         // addl 1, (rbx)
+    static const unsigned char after_it_is_compared[] = {0x48, 0x81, 0x3b, 0, 0x10, 0, 0,     // cmpq 0x1000, (rbx)
+                                                         0x76, 4,                             // jbe
+                                                         0x49, 0x83, 0xc7, 1,                 // add 1, r15
+                                                         0x83, 3,    3,                       // addl 3, (rbx)
+                                                         0x48, 0xc7, 0x43, 4, 0,    0, 0, 0}; // movq 0, 4(rbx)
+                                                                                              // addl 3, (rbx)
+    EXPECT_LE(wrap_play(0, 1, before_it_is_read, sizeof before_it_is_read), 30u);
+    EXPECT_GT(wrap_play(1, 0, after_it_is_compared, sizeof after_it_is_compared), 30u); // it is no loop that is known
 }

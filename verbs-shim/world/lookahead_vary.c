@@ -158,10 +158,16 @@ static bool same(struct interpret_vary a, struct interpret_vary b)
     return a.kind == b.kind && a.step == b.step && a.source == b.source && a.modulus == b.modulus;
 }
 
+// Is it by now what was assumed? A word of which a half was written has its halves, each with a value of its own.
+static bool is_as_assumed(const counter_t *counter, unsigned source)
+{
+    const struct interpret_vary now = vary_at(counter);
+    return same(now, vary_of(counter, source)) && (counter->address == 0 || now.bytes == counter->bytes);
+}
+
 // It is a counter, or has another value in all iterations.
 static bool varies_as_assumed(const struct lookahead_varies *varies, uint64_t address, unsigned half)
 {
-    struct interpret_vary vary = interpret_vary_of_word(address, half);
     bool assumed = false;
     for (unsigned i = 0; i < varies->counter_count; i++) {
         const counter_t *counter = &varies->counters[i];
@@ -169,8 +175,7 @@ static bool varies_as_assumed(const struct lookahead_varies *varies, uint64_t ad
     }
     for (unsigned i = 0; i < varies->range_count; i++) {
         const counter_t *range = &varies->ranges[i];
-        assumed =
-            assumed || (range->address == address && range->half == half && same(vary, vary_of(range, OF_RANGES + i)));
+        assumed = assumed || (range->address == address && range->half == half && is_as_assumed(range, OF_RANGES + i));
     }
     return assumed;
 }
@@ -222,7 +227,7 @@ static bool ranges_confirmed(const struct lookahead_varies *varies)
     bool confirmed = true;
     for (unsigned i = 0; i < varies->range_count && confirmed; i++) {
         const counter_t *range = &varies->ranges[i];
-        confirmed = same(vary_at(range), vary_of(range, OF_RANGES + i));
+        confirmed = is_as_assumed(range, OF_RANGES + i);
     }
     return confirmed;
 }
@@ -248,7 +253,8 @@ static bool is_confirmed(const struct lookahead_run *run, const struct interpret
     for (unsigned i = 0; i < varies->counter_count && confirmed; i++) {
         const counter_t *counter = &varies->counters[i];
         confirmed = now[i].address == counter->address && now[i].number == counter->number &&
-                    now[i].half == counter->half && now[i].bytes == counter->bytes && now[i].step == counter->step && same(vary_at(counter), vary_of(counter, counter_source(varies, i)));
+                    now[i].half == counter->half && now[i].bytes == counter->bytes && now[i].step == counter->step &&
+                    is_as_assumed(counter, counter_source(varies, i));
     }
     return confirmed && words_confirmed(run, varies, before->registers[INTERPRET_RSP]) && registers_confirmed(varies) &&
            ranges_confirmed(varies);
