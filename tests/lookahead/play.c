@@ -9,7 +9,7 @@
 #include "verbs-shim/world/tsc_scan.h"
 #include "verbs-shim/world/world.h"
 
-enum { CLOCK_READ_PS = 300, POLL_CALL_PS = 1700 };
+enum { CLOCK_READ_PS = 300, POLL_CALL_PS = 1700, FUNCTION_PS = 500, STATE_PS = 100, WORK_PS = 200000 };
 
 static struct play *now; // is played
 static const struct attach_look_ahead_ops *ops;
@@ -165,18 +165,43 @@ static unsigned polls_ahead; // that stand for themselves
 static uint64_t waited;      // polls that found nothing
 
 extern void play_poll(void);
+extern void play_function(void);
 extern void play_poll_call(void);
 static uint64_t poll_from(uint64_t key, uint64_t word, struct attach_caller *caller) __attribute__((used));
+static uint64_t function_from(uint64_t key, uint64_t word, uint64_t unused, struct attach_caller *caller)
+    __attribute__((used));
 static uint64_t poll_call_from(uint64_t flags, uint64_t key, struct attach_caller *caller) __attribute__((used));
 ATTACH_CALLER_ENTRY(play_poll, "rdx", poll_from);
+ATTACH_CALLER_ENTRY(play_function, "rcx", function_from);
 ATTACH_CALLER_ENTRY(play_poll_call, "rdx", poll_call_from);
+
+// What the library pays for a poll of this word, which is its state.
+static uint64_t function_ps(uint64_t word)
+{
+    return FUNCTION_PS + STATE_PS * (*(const uint64_t *)word % 4); // NOLINT(performance-no-int-to-ptr)
+}
+
+static enum attach_idle function_is_idle(const uint64_t arguments[3], const struct attach_caller *caller,
+                                         const struct attach_costs *costs, struct attach_ahead_poll *poll_out)
+{
+    (void)caller, (void)costs;
+    poll_out->key = arguments[0];
+    poll_out->word = poll_out->state = arguments[1];
+    poll_out->function_ps = function_ps(arguments[1]);
+    poll_out->until_ps = now->memory.deadline_ps;
+    return ATTACH_IDLE;
+}
 
 static struct attach_borders borders_of(void)
 {
     struct loop_memory *memory = &now->memory;
+    static struct attach_poll_function function;
+    function = (struct attach_poll_function){(uintptr_t)play_function, function_is_idle};
     return (struct attach_borders){.poll = (uintptr_t)play_poll,
                                    .poll_call = (uintptr_t)play_poll_call,
                                    .poll_call_ps = POLL_CALL_PS,
+                                   .functions = &function,
+                                   .function_count = 1,
                                    .tail_ps = &memory->tail_ps,
                                    .now_ps = &memory->now_ps,
                                    .found = (bool *)&memory->found,
@@ -240,10 +265,25 @@ static void resume(const struct attach_resume *to, uint64_t key, struct attach_c
         memcpy((void *)to->words[i].address, &to->words[i].value,
                sizeof to->words[i].value); // NOLINT(performance-no-int-to-ptr)
     }
-    now->lost += to->rsp != caller->rsp;
-    *caller = (struct attach_caller){to->rbx, to->rbp, to->r12, to->r13, to->r14, to->r15, to->rsp, to->rip};
-    ((uint64_t *)caller->rsp)[-1] = to->rip; // NOLINT(performance-no-int-to-ptr): to where the poll returns
+    // A library's function is entered again, and returns at once.
+    bool entered = to->rip == (uintptr_t)play_function;
+    uint64_t at = entered ? *(const uint64_t *)to->rsp : to->rip,
+             rsp = to->rsp + (entered ? 8 : 0); // NOLINT(performance-no-int-to-ptr)
+    now->lost += rsp != caller->rsp;
+    *caller = (struct attach_caller){to->rbx, to->rbp, to->r12, to->r13, to->r14, to->r15, rsp, at};
+    ((uint64_t *)caller->rsp)[-1] = at; // NOLINT(performance-no-int-to-ptr): to where the poll returns
     poll_note(key, caller);
+}
+
+// The poll stands for itself.
+static void known_forget(const struct attach_ahead *ahead)
+{
+    static struct attach_resume nowhere;
+    const struct attach_borders borders = borders_of();
+    struct attach_caller nobody = {0};
+    struct attach_left_makes makes;
+    enum attach_left_by by;
+    (void)ops->left(ahead->known, &nobody, &borders, &(struct attach_left_at){0}, &nowhere, &by, &makes);
 }
 
 static bool known_play(const struct attach_ahead *ahead, struct attach_caller *caller)
@@ -254,6 +294,10 @@ static bool known_play(const struct attach_ahead *ahead, struct attach_caller *c
     const struct attach_borders borders = borders_of();
     struct attach_left_makes makes;
     enum attach_left_by by;
+    if (at.iterations + at.poll == 0) {
+        known_forget(ahead);
+        return false;
+    }
     now->count += (unsigned)(at.iterations * ahead->count + at.poll) - 1;
     waited += at.iterations * ahead->count + at.poll;
     now->memory.now_ps = at.at_ps;
@@ -267,7 +311,7 @@ static bool known_play(const struct attach_ahead *ahead, struct attach_caller *c
         now->memory.now_ps = makes.from_ps;
         return false;
     case ATTACH_LEFT_ELSEWHERE:
-        now->lost += by != ATTACH_LEFT_POLL && by != ATTACH_LEFT_CALL;
+        now->lost += by == ATTACH_LEFT_CLOCK;
         resume(&to, by == ATTACH_LEFT_CALL ? to.rsi : to.rdi, caller);
         return finds;
     default:
@@ -300,11 +344,7 @@ static bool look_ahead(uint64_t key, struct attach_caller *caller)
         return known_play(&ahead, caller);
     }
     if (ahead.kind == ATTACH_AHEAD_REPEATS) {
-        struct attach_caller nobody = {0};
-        struct attach_resume nowhere;
-        struct attach_left_makes makes;
-        enum attach_left_by by;
-        (void)ops->left(ahead.known, &nobody, &borders, &(struct attach_left_at){0}, &nowhere, &by, &makes);
+        known_forget(&ahead);
     } else if (ahead.kind == ATTACH_AHEAD_ENDS) {
         polls_ahead += ahead.count;
     }
@@ -339,6 +379,21 @@ static uint64_t poll_from(uint64_t key, uint64_t word, struct attach_caller *cal
     return poll_make(key, true, caller);
 }
 
+static uint64_t function_from(uint64_t key, uint64_t word, uint64_t unused, struct attach_caller *caller)
+{
+    struct loop_memory *memory = &now->memory;
+    (void)unused;
+    if (once_more.polls > 0) {
+        return poll_once_more(key, caller);
+    }
+    memory->tail_ps += function_ps(word);
+    if (memory->now_ps + memory->tail_ps >= memory->deadline_ps) {
+        memory->deadline_ps += WORK_PS;
+        memory->served++;
+    }
+    return poll_make(key, true, caller);
+}
+
 static uint64_t poll_call_from(uint64_t flags, uint64_t key, struct attach_caller *caller)
 {
     (void)flags;
@@ -348,7 +403,8 @@ static uint64_t poll_call_from(uint64_t flags, uint64_t key, struct attach_calle
 
 struct loop_calls play_calls(void)
 {
-    return (struct loop_calls){(uintptr_t)play_poll, (uintptr_t)play_poll_call, (uintptr_t)clock_read};
+    return (struct loop_calls){(uintptr_t)play_poll, (uintptr_t)play_function, (uintptr_t)play_poll_call,
+                               (uintptr_t)clock_read};
 }
 
 void play_loop(struct play *play, random_loop_t loop)

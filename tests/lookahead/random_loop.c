@@ -107,7 +107,7 @@ static void poll(struct loop_writer *loop)
         random_put_number(to, 0);
         jump_to(to->at - 4, loop->poll_helper);
     } else {
-        call(to, loop->calls->poll);
+        call(to, random_any(to, 2) != 0 ? loop->calls->poll : loop->calls->function);
     }
     PUT(to, 0x85, 0xc0); // test eax, eax
     loop->outs[loop->out_count++] = jump_put(to, JNE);

@@ -17,14 +17,16 @@ struct loop_memory {
     uint64_t since;                               // one of these
     double ns, since_s, limit_s;                  // the same in seconds; how long they are compared with
     uint64_t turns[LOOP_DEVICE_WORDS];            // that are written in turn
+    uint64_t deadline_ps, served;                 // of the library: when it has work to do, how often it did
     uint64_t found_count;                         // polls that found something; the loop ends after so many
     uint64_t tail_ps, now_ps, found, entry_count; // of the thread (attach_borders)
 };
 
-// What a loop calls: poll(key, word) returns whether it found something, poll_call(flags, key) polls as well, clock(which, to)
+// What a loop calls: poll(key, word) returns whether it found something, as function(key, word), which is a library's;
+// poll_call(flags, key) polls as well, clock(which, to)
 // writes the time.
 struct loop_calls {
-    uintptr_t poll, poll_call, clock;
+    uintptr_t poll, function, poll_call, clock;
 };
 
 typedef void (*random_loop_t)(struct loop_memory *memory);

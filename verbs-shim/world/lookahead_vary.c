@@ -78,7 +78,8 @@ uint64_t lookahead_iterations(const struct attach_ahead *ahead, uint64_t now_ps,
                               uint64_t iteration_ps)
 {
     for (unsigned i = 0; i < ahead->count; i++) {
-        until_ps = ahead->polls[i].until_ps < until_ps ? ahead->polls[i].until_ps : until_ps;
+        uint64_t due_ps = ahead->polls[i].until_ps; // a poll that ends then does something
+        until_ps = due_ps != UINT64_MAX && due_ps <= until_ps ? due_ps - (due_ps > 0) : until_ps;
     }
     if (until_ps <= now_ps) {
         return 0;
