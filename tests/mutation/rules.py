@@ -44,7 +44,9 @@ class Questions(Copy):
         self.of_file = collections.defaultdict(list)
         for number, change in enumerate(changes):
             self.of_file[change.file].append((number, change))
-        super().__init__("rules", "-DTCASIM_WERROR=OFF")
+        # As in the sanitized tests, an index behind the end of an array ends the program.
+        super().__init__("rules", "-DTCASIM_WERROR=OFF",
+                         "-DCMAKE_C_FLAGS=-fsanitize=bounds -fsanitize-undefined-trap-on-error")
 
     def held(self, name, data):
         asked = [(number, change) for number, change in self.of_file[name] if number not in self.refused]

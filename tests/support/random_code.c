@@ -205,6 +205,27 @@ static void memory_operand(struct random_writer *to)
     }
 }
 
+// Copies 8 or 16 bytes through a vector.
+static void vector_copy(struct random_writer *to)
+{
+    unsigned char from = (unsigned char)(16 + random_any(to, 24)), at = (unsigned char)(16 + random_any(to, 24));
+    switch (random_any(to, 3)) {
+    case 0:
+        PUT(to, 0xf3, 0x0f, 0x6f, pair(1, 0, RDI), from); // movdqu
+        break;
+    case 1:
+        PUT(to, 0x0f, 0x10, pair(1, 0, RDI), from); // movups
+        break;
+    default:
+        PUT(to, 0xf3, 0x0f, 0x7e, pair(1, 0, RDI), from); // movq
+    }
+    if (random_any(to, 2) != 0) {
+        PUT(to, 0xf3, 0x0f, 0x7f, pair(1, 0, RDI), at); // movdqu
+    } else {
+        PUT(to, 0x66, 0x0f, 0xd6, pair(1, 0, RDI), at); // movq
+    }
+}
+
 static void choose(struct random_writer *to)
 {
     unsigned char condition = (unsigned char)random_any(to, 16);
@@ -234,8 +255,8 @@ static void branch(struct random_writer *to, unsigned number)
 void random_step(struct random_writer *to)
 {
     static void (*const steps[])(struct random_writer *) = {
-        arithmetic, arithmetic, shift,  multiply, one_operand,        address, move,     memory,
-        memory,     memory,     divide, choose,   multiply_registers, bits,    exchange, memory_operand};
+        arithmetic, arithmetic, shift,  multiply,           one_operand, address,  move,           memory,     memory,
+        memory,     divide,     choose, multiply_registers, bits,        exchange, memory_operand, vector_copy};
     steps[random_any(to, sizeof steps / sizeof steps[0])](to);
 }
 

@@ -172,7 +172,7 @@ FUNCTION(threads)
 FUNCTION(double_words)
 {
     static _Alignas(16) uint64_t list[2];
-    uint64_t low = list[0] + (a & 1), high = list[1];
+    uint64_t low = list[0] + (a & 1), high = list[1] + (a >> 1 & 1);
     uint8_t equal;
     __asm__ volatile("cmpxchg16b %1\n\tsete %0"
                      : "=q"(equal), "+m"(list), "+a"(low), "+d"(high)
