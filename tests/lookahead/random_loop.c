@@ -321,6 +321,7 @@ static void compute(struct loop_writer *loop)
     put_at(to, random_any(to, 2) != 0, 0x8b, RAX, any_counter_word(to));
     put_at(to, random_any(to, 2) != 0, 0x8b, RCX, AT(device[0]) + 4 * (int32_t)random_any(to, 2 * LOOP_DEVICE_WORDS));
     PUT(to, 0x4c, 0x89, (unsigned char)(0xe0 + 8 * random_any(to, 4) + RDX)); // mov r12..., rdx
+    PUT(to, 0x0f, 0x57, 0xc0, 0x0f, 0x57, 0xc9, 0x0f, 0x57, 0xd2); // xorps of vectors 0 to 2
     for (unsigned left = random_any(to, 4); left > 0; left--) {
         random_step(to);
     }

@@ -226,6 +226,66 @@ static void vector_copy(struct random_writer *to)
     }
 }
 
+enum { VECTORS = 3 };
+
+static void real_number(struct random_writer *to)
+{
+    static const double numbers[] = {1e-9, 0.25, 3, 1e6, -1.5, 1e15};
+    const double *number = &numbers[random_any(to, sizeof numbers / sizeof numbers[0])];
+    PUT(to, WIDE, 0xb8); // mov ..., rax
+    random_put(to, sizeof *number, (const unsigned char *)number);
+    PUT(to, 0x66, WIDE, 0x0f, 0x6e, pair(3, random_any(to, VECTORS), RAX)); // movq
+}
+
+// From a register or a counter.
+static void real_convert(struct random_writer *to)
+{
+    unsigned vector = random_any(to, VECTORS), kind = random_any(to, 4);
+    PUT(to, 0xf2);
+    (void)(kind != 3 && wide(to)); // of the second counter 4 bytes are read
+    PUT(to, 0x0f, 0x2a);
+    if (kind < 2) {
+        PUT(to, pair(3, vector, random_any(to, REGISTERS)));
+    } else {
+        PUT(to, pair(1, vector, RDI), kind == 2 ? 0 : 8);
+    }
+}
+
+static void real_compute(struct random_writer *to)
+{
+    static const unsigned char kinds[] = {0x58, 0x58, 0x5c, 0x5c, 0x59, 0x5e}; // addsd subsd mulsd divsd
+    unsigned char kind = kinds[random_any(to, sizeof kinds)];
+    PUT(to, 0xf2, 0x0f, kind, pair(3, random_any(to, VECTORS), random_any(to, VECTORS)));
+}
+
+static void real_move(struct random_writer *to)
+{
+    unsigned vector = random_any(to, VECTORS);
+    unsigned char at = (unsigned char)(16 + 8 * random_any(to, 4));
+    switch (random_any(to, 4)) {
+    case 0:
+        PUT(to, 0x66, 0x0f, 0x28, pair(3, vector, random_any(to, VECTORS))); // movapd
+        break;
+    case 1:
+        PUT(to, 0xf2, 0x0f, 0x11, pair(1, vector, RDI), at); // movsd
+        break;
+    case 2:
+        PUT(to, 0xf2, 0x0f, 0x10, pair(1, vector, RDI), at);
+        break;
+    default:
+        PUT(to, 0xf2);
+        (void)wide(to);
+        PUT(to, 0x0f, 0x2c, pair(3, random_any(to, REGISTERS), vector)); // cvttsd2si
+    }
+}
+
+// Its result is in the flags.
+static void real_compare(struct random_writer *to)
+{
+    PUT(to, 0x66, 0x0f, (unsigned char)(0x2e + random_any(to, 2)),
+        pair(3, random_any(to, VECTORS), random_any(to, VECTORS))); // ucomisd comisd
+}
+
 static void choose(struct random_writer *to)
 {
     unsigned char condition = (unsigned char)random_any(to, 16);
@@ -254,16 +314,38 @@ static void branch(struct random_writer *to, unsigned number)
 
 void random_step(struct random_writer *to)
 {
-    static void (*const steps[])(struct random_writer *) = {
-        arithmetic, arithmetic, shift,  multiply,           one_operand, address,  move,           memory,     memory,
-        memory,     divide,     choose, multiply_registers, bits,        exchange, memory_operand, vector_copy};
+    static void (*const steps[])(struct random_writer *) = {arithmetic,
+                                                            arithmetic,
+                                                            shift,
+                                                            multiply,
+                                                            one_operand,
+                                                            address,
+                                                            move,
+                                                            memory,
+                                                            memory,
+                                                            memory,
+                                                            divide,
+                                                            choose,
+                                                            multiply_registers,
+                                                            bits,
+                                                            exchange,
+                                                            memory_operand,
+                                                            vector_copy,
+                                                            real_number,
+                                                            real_convert,
+                                                            real_convert,
+                                                            real_compute,
+                                                            real_compute,
+                                                            real_move,
+                                                            real_compare};
     steps[random_any(to, sizeof steps / sizeof steps[0])](to);
 }
 
 random_function_t random_code(unsigned char code[RANDOM_CODE_BYTES], uint64_t seed, unsigned counter_bytes, bool values)
 {
     struct random_writer to = {code, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
-    PUT(&to, 0x45, 0x31, 0xc0); // xor r8, r8
+    PUT(&to, 0x45, 0x31, 0xc0);                                     // xor r8, r8
+    PUT(&to, 0x0f, 0x57, 0xc0, 0x0f, 0x57, 0xc9, 0x0f, 0x57, 0xd2); // xorps of vectors 0 to 2
     if (counter_bytes == 8) {
         PUT(&to, WIDE);
     }

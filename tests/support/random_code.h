@@ -16,7 +16,7 @@ void random_put_number(struct random_writer *to, int32_t number);
 void random_step(struct random_writer *to);
 
 // Random instructions that read two counters, compute, write and read memory, divide and branch.
-enum { RANDOM_CODE_BYTES = 512, RANDOM_CODE_WORDS = 6 };
+enum { RANDOM_CODE_BYTES = 768, RANDOM_CODE_WORDS = 6 };
 
 // Reads a counter of 4 or 8 bytes in at[0] and one of 4 bytes in at[1], and writes at[2] and the words after it. Returns a
 // bit for each of its branches that was not taken, and with `values` a sum of all registers in the end.
