@@ -1,17 +1,18 @@
-// A process that writes to a pseudo-terminal each millisecond, and its parent that waits for it with poll(2) and
-// epoll(7) in turn. The parent goes on at the same time after each write, although the kernel hands the bytes on when a
-// worker of its own has time. 1 to 4: something else failed; 5: another time.
+// A process that writes lines to a pseudo-terminal each millisecond, and its parent that waits for it with poll(2) and
+// epoll(7) in turn. The parent goes on at the same time after each write, and reads all of it at once, although the kernel
+// hands the bytes on, each line and its end, when a worker of its own has time. 1 to 4: something else failed; 5: another time.
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS = 200, PERIOD_NS = 1000000 };
+enum { ROUNDS = 200, PERIOD_NS = 1000000, LINES = 40, SEEN_BYTES = 3 * LINES }; // each with "\r\n" at its end
 
 static struct timespec time_of(struct timespec begin, int round)
 {
@@ -21,25 +22,30 @@ static struct timespec time_of(struct timespec begin, int round)
 
 static int write_each_period(int slave, struct timespec begin)
 {
+    char lines[2 * LINES];
+    for (int i = 0; i < LINES; i++) {
+        memcpy(lines + 2 * i, "x\n", 2);
+    }
     for (int round = 0; round < ROUNDS; round++) {
         const struct timespec time = time_of(begin, round);
-        if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0 || write(slave, "x", 1) != 1) {
+        if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0 ||
+            write(slave, lines, sizeof lines) != sizeof lines) {
             return 1;
         }
     }
     return 0;
 }
 
-// Waits for the next byte, and reads it. The time since it was written, in ns; less than 0: failed.
+// Waits for the next lines, and reads them. The time since it was written, in ns; less than 0: failed.
 static long delay_of(int master, int set, struct timespec begin, int round)
 {
     struct pollfd poll_one = {.fd = master, .events = POLLIN};
     struct epoll_event event;
     struct timespec now;
-    char byte;
+    char seen[2 * SEEN_BYTES];
     int ready = round % 2 == 0 ? poll(&poll_one, 1, -1) : epoll_wait(set, &event, 1, -1);
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    if (ready != 1 || read(master, &byte, 1) != 1) {
+    if (ready != 1 || read(master, seen, sizeof seen) != SEEN_BYTES) {
         return -1;
     }
     const struct timespec time = time_of(begin, round);
@@ -60,6 +66,7 @@ int main(void)
         return 3;
     }
     cfmakeraw(&raw);
+    raw.c_oflag |= OPOST | ONLCR;
     (void)tcsetattr(slave, TCSANOW, &raw);
     (void)clock_gettime(CLOCK_MONOTONIC, &begin);
     pid_t child = fork();

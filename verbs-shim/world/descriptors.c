@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/major.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,8 +15,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "verbs-shim/attach/kernel_call.h"
@@ -123,6 +126,33 @@ long world_sent(int fd, long result)
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
+// An end of a pseudo-terminal that is not read line by line.
+static bool is_raw_terminal(int fd, const struct stat *about)
+{
+    unsigned kind = major(about->st_rdev);
+    struct termios settings;
+    if (!S_ISCHR(about->st_mode)) {
+        return false;
+    }
+    bool slave = kind >= UNIX98_PTY_SLAVE_MAJOR && kind < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT;
+    return about->st_rdev == makedev(TTYAUX_MAJOR, 2) ||
+           (slave && WORLD_REAL(tcgetattr)(fd, &settings) == 0 && (settings.c_lflag & ICANON) == 0);
+}
+
+// What was written to the other end, a line and its end for example, arrives piece by piece, when a worker of the kernel has
+// time: a read takes all of it. Asking a terminal that has nothing left (poll) does the worker's work.
+static long terminal_read(const long *a, long result)
+{
+    while (result > 0 && result < a[2] && ready((int)a[0], POLLIN)) {
+        long more = kernel_call(SYS_read, a[0], a[1] + result, a[2] - result, 0, 0, 0);
+        if (more <= 0) {
+            break;
+        }
+        result += more;
+    }
+    return result;
+}
+
 static long read_with(long number, const long *a, int flags)
 {
     long status = world_ready_await((int)a[0], POLLIN, flags);
@@ -136,6 +166,9 @@ static long read_with(long number, const long *a, int flags)
         const struct iovec whole = {(void *)a[1], (size_t)a[2]};
         world_random_read(number == SYS_readv ? (const struct iovec *)a[1] : &whole, result);
         return found(result);
+    }
+    if (number == SYS_read && is_raw_terminal((int)a[0], &about)) {
+        result = terminal_read(a, result);
     }
     return is_stored(&about) ? found(result) : world_moved((int)a[0], result);
 }
