@@ -197,6 +197,9 @@ static void network_make(struct attach_tree *tree, const struct attach_node_fact
 
 // --- files with a fixed text ----------------------------------------------------------------------------------------
 
+#define TEXT_OF(token) #token
+#define NUMBER(macro)  TEXT_OF(macro)
+
 static const struct {
     const char *folder, *name, *text;
 } files[] = {
@@ -257,7 +260,7 @@ static const struct {
     {"/proc/sys/net/core", "wmem_max", "212992\n"},
     {"/proc/sys/net/ipv4", "tcp_rmem", "4096\t131072\t6291456\n"},
     {"/proc/sys/net/ipv4", "tcp_wmem", "4096\t16384\t4194304\n"},
-    {"/proc/sys/net/ipv4", "ip_local_port_range", "32768\t60999\n"},
+    {"/proc/sys/net/ipv4", "ip_local_port_range", NUMBER(ATTACH_FREE_PORT_FIRST) "\t" NUMBER(ATTACH_FREE_PORT_LAST) "\n"},
     {"/sys/kernel/mm/hugepages/hugepages-2048kB", "nr_hugepages", "0\n"},
     {"/sys/kernel/mm/hugepages/hugepages-2048kB", "free_hugepages", "0\n"},
     {"/sys/kernel/mm/hugepages/hugepages-2048kB", "resv_hugepages", "0\n"},

@@ -231,15 +231,14 @@ static struct attach_left_at left_at(const struct attach_ahead *ahead, uint64_t 
 // Does the loop read what the device writes?
 static bool is_watched(const struct attach_ahead *ahead, const struct play_event *event)
 {
-    uint64_t address = (uintptr_t)now->memory.device + 4 * event->half, mask = UINT64_C(0xffffffff)
-                                                                               << 32 * (event->half % 2);
+    const uint64_t address = (uintptr_t)&now->memory.device[event->half / 2];
+    const uint64_t mask = UINT64_C(0xffffffff) << 32 * (event->half % 2);
     bool watched = event->kind != PLAY_WRITES;
     for (unsigned i = 0; i < ahead->word_count; i++) {
-        watched =
-            watched || (ahead->words[i].address == (address & ~UINT64_C(7)) && (ahead->words[i].mask & mask) != 0);
+        watched = watched || (ahead->words[i].address == address && (ahead->words[i].mask & mask) != 0);
     }
     for (unsigned i = 0; i < ahead->count; i++) {
-        watched = watched || ahead->polls[i].word == (address & ~UINT64_C(7));
+        watched = watched || ahead->polls[i].word == address;
     }
     return watched;
 }
@@ -262,13 +261,13 @@ static struct attach_left_at loop_run(const struct attach_ahead *ahead, bool *fi
 static void resume(const struct attach_resume *to, uint64_t key, struct attach_caller *caller)
 {
     for (uint64_t i = 0; i < to->count; i++) {
-        memcpy((void *)to->words[i].address, &to->words[i].value,
-               sizeof to->words[i].value); // NOLINT(performance-no-int-to-ptr)
+        uint64_t *word = (uint64_t *)to->words[i].address; // NOLINT(performance-no-int-to-ptr)
+        *word = to->words[i].value;
     }
     // A library's function is entered again, and returns at once.
     bool entered = to->rip == (uintptr_t)play_function;
-    uint64_t at = entered ? *(const uint64_t *)to->rsp : to->rip,
-             rsp = to->rsp + (entered ? 8 : 0); // NOLINT(performance-no-int-to-ptr)
+    const uint64_t *returns_to = (const uint64_t *)to->rsp; // NOLINT(performance-no-int-to-ptr)
+    uint64_t at = entered ? *returns_to : to->rip, rsp = to->rsp + (entered ? sizeof *returns_to : 0);
     now->lost += rsp != caller->rsp;
     *caller = (struct attach_caller){to->rbx, to->rbp, to->r12, to->r13, to->r14, to->r15, rsp, at};
     ((uint64_t *)caller->rsp)[-1] = at; // NOLINT(performance-no-int-to-ptr): to where the poll returns

@@ -7,12 +7,10 @@
 
 // rbx has the address of the memory, r12 to r15 and rbp are the loop's own.
 enum { RAX, RCX, RDX, RBX, RBP = 5, RDI = 7 };
-enum { ELEMENTS = 7, DEPTH = 2, WIDE = 0x48 };
-enum { OUTS = 64 };
+enum { ELEMENTS = 7, DEPTH = 2, OUTS = 64, WIDE = 0x48 };
 enum { FRAME_BYTES = 40, FRAME_WORDS = 4 }; // of its own on the stack
 enum { JB = 2, JE = 4, JNE = 5 };           // conditions of jumps
-#define PUT(to, ...) random_put((to), sizeof((unsigned char[]){__VA_ARGS__}), (unsigned char[]){__VA_ARGS__})
-#define AT(member)   ((int32_t)offsetof(struct loop_memory, member))
+#define AT(member) ((int32_t)offsetof(struct loop_memory, member))
 
 struct loop_writer {
     struct random_writer to;
@@ -280,40 +278,55 @@ static unsigned char *decide(struct loop_writer *loop)
     return decisions[random_any(&loop->to, sizeof decisions / sizeof decisions[0])](&loop->to);
 }
 
-static void set(struct loop_writer *loop)
+// --- what is set, to a constant or to the time --------------------------------------------------------------------------
+
+static void set_since(struct random_writer *to)
 {
-    struct random_writer *to = &loop->to;
-    unsigned kind = random_any(to, 10);
-    if (kind == 0) {
-        put_at(to, true, 0x8b, RAX, AT(clock[1]));
-        put_at(to, true, 0x89, RAX, AT(since));
-        return;
-    }
-    if (kind == 8) {
-        seconds_take(to);
-        real_put(to, 0xf2, 0x11, 0, AT(since_s)); // movsd
-        return;
-    }
-    if (kind == 9) {
-        turn_take(to);
-        PUT(to, 0xc7, 2 << 6 | 0 << 3 | 4, 3 << 6 | RAX << 3 | RBX); // mov ..., turns(rbx, rax, 8)
-        random_put_number(to, AT(turns[0]));
-        random_put_number(to, (int32_t)random_any(to, 3));
-        return;
-    }
-    if (kind == 1) {
-        put_on_stack(to, 0xc7, 0);
-        random_put_number(to, 0);
-        return;
-    }
-    if (kind < 4) {
-        static const unsigned char registers[] = {0xe4, 0xed, 0xf6, 0xff};
-        PUT(to, 0x4d, 0x31, registers[random_any(to, sizeof registers)]); // xor r12, r12...
-        return;
-    }
+    put_at(to, true, 0x8b, RAX, AT(clock[1]));
+    put_at(to, true, 0x89, RAX, AT(since));
+}
+
+static void set_since_seconds(struct random_writer *to)
+{
+    seconds_take(to);
+    real_put(to, 0xf2, 0x11, 0, AT(since_s)); // movsd
+}
+
+static void set_on_stack(struct random_writer *to)
+{
+    put_on_stack(to, 0xc7, 0);
+    random_put_number(to, 0);
+}
+
+static void set_register(struct random_writer *to)
+{
+    static const unsigned char registers[] = {0xe4, 0xed, 0xf6, 0xff};
+    PUT(to, 0x4d, 0x31, registers[random_any(to, sizeof registers)]); // xor r12, r12...
+}
+
+static void set_word(struct random_writer *to)
+{
     put_at(to, random_any(to, 2) != 0, 0xc7, 0, random_any(to, 2) != 0 ? AT(flag) : any_counter_word(to));
     random_put_number(to, (int32_t)random_any(to, 3));
 }
+
+static void set_in_turn(struct random_writer *to)
+{
+    turn_take(to);
+    PUT(to, 0xc7, 2 << 6 | 0 << 3 | 4, 3 << 6 | RAX << 3 | RBX); // mov ..., turns(rbx, rax, 8)
+    random_put_number(to, AT(turns[0]));
+    random_put_number(to, (int32_t)random_any(to, 3));
+}
+
+static void set(struct loop_writer *loop)
+{
+    static void (*const sets[])(struct random_writer *) = {set_since,         set_on_stack, set_register, set_register,
+                                                           set_word,          set_word,     set_word,     set_word,
+                                                           set_since_seconds, set_in_turn};
+    sets[random_any(&loop->to, sizeof sets / sizeof sets[0])](&loop->to);
+}
+
+// --- other elements -----------------------------------------------------------------------------------------------------
 
 static void compute(struct loop_writer *loop)
 {
@@ -321,7 +334,7 @@ static void compute(struct loop_writer *loop)
     put_at(to, random_any(to, 2) != 0, 0x8b, RAX, any_counter_word(to));
     put_at(to, random_any(to, 2) != 0, 0x8b, RCX, AT(device[0]) + 4 * (int32_t)random_any(to, 2 * LOOP_DEVICE_WORDS));
     PUT(to, 0x4c, 0x89, (unsigned char)(0xe0 + 8 * random_any(to, 4) + RDX)); // mov r12..., rdx
-    PUT(to, 0x0f, 0x57, 0xc0, 0x0f, 0x57, 0xc9, 0x0f, 0x57, 0xd2); // xorps of vectors 0 to 2
+    random_vectors_clear(to);
     for (unsigned left = random_any(to, 4); left > 0; left--) {
         random_step(to);
     }

@@ -134,7 +134,6 @@ TEST(Lookahead, PlaysALoopThatSetsTheOtherHalfOfACountersWord)
                                                          0x49, 0x83, 0xc7, 1,                 // add 1, r15
                                                          0x83, 3,    3,                       // addl 3, (rbx)
                                                          0x48, 0xc7, 0x43, 4, 0,    0, 0, 0}; // movq 0, 4(rbx)
-                                                                                              // addl 3, (rbx)
     EXPECT_LE(wrap_play(0, 1, before_it_is_read, sizeof before_it_is_read), 30u);
     EXPECT_GT(wrap_play(1, 0, after_it_is_compared, sizeof after_it_is_compared), 30u); // it is no loop that is known
 }

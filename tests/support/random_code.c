@@ -19,7 +19,6 @@ void random_put(struct random_writer *to, size_t count, const unsigned char *byt
     memcpy(to->at, bytes, count);
     to->at += count;
 }
-#define PUT(to, ...) random_put((to), sizeof((unsigned char[]){__VA_ARGS__}), (unsigned char[]){__VA_ARGS__})
 
 void random_put_number(struct random_writer *to, int32_t number)
 {
@@ -312,6 +311,11 @@ static void branch(struct random_writer *to, unsigned number)
         (unsigned char)(1u << number));
 }
 
+void random_vectors_clear(struct random_writer *to)
+{
+    PUT(to, 0x0f, 0x57, 0xc0, 0x0f, 0x57, 0xc9, 0x0f, 0x57, 0xd2); // xorps
+}
+
 void random_step(struct random_writer *to)
 {
     static void (*const steps[])(struct random_writer *) = {arithmetic,
@@ -344,8 +348,8 @@ void random_step(struct random_writer *to)
 random_function_t random_code(unsigned char code[RANDOM_CODE_BYTES], uint64_t seed, unsigned counter_bytes, bool values)
 {
     struct random_writer to = {code, seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
-    PUT(&to, 0x45, 0x31, 0xc0);                                     // xor r8, r8
-    PUT(&to, 0x0f, 0x57, 0xc0, 0x0f, 0x57, 0xc9, 0x0f, 0x57, 0xd2); // xorps of vectors 0 to 2
+    PUT(&to, 0x45, 0x31, 0xc0); // xor r8, r8
+    random_vectors_clear(&to);
     if (counter_bytes == 8) {
         PUT(&to, WIDE);
     }

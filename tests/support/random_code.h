@@ -11,7 +11,9 @@ struct random_writer {
 
 unsigned random_any(struct random_writer *to, unsigned count); // below count
 void random_put(struct random_writer *to, size_t count, const unsigned char *bytes);
+#define PUT(to, ...) random_put((to), sizeof((unsigned char[]){__VA_ARGS__}), (unsigned char[]){__VA_ARGS__})
 void random_put_number(struct random_writer *to, int32_t number);
+void random_vectors_clear(struct random_writer *to); // those that the steps use
 // An instruction, or a few, that compute with rax, rcx, rdx and memory from rdi + 16 on, of RANDOM_CODE_WORDS words.
 void random_step(struct random_writer *to);
 

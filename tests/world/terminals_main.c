@@ -1,12 +1,14 @@
 // A process that writes lines to a pseudo-terminal each millisecond, and its parent that waits for it with poll(2) and
 // epoll(7) in turn. The parent goes on at the same time after each write, and reads all of it at once, although the kernel
-// hands the bytes on, each line and its end, when a worker of its own has time. 1 to 4: something else failed; 5: another time.
+// hands the bytes on, each line and its end, when a worker of its own has time. 1 to 4: something else failed; 5: another time; 6: packets.
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -20,16 +22,20 @@ static struct timespec time_of(struct timespec begin, int round)
     return (struct timespec){begin.tv_sec + ns / 1000000000, ns % 1000000000};
 }
 
-static int write_each_period(int slave, struct timespec begin)
+static bool lines_write(int slave)
 {
     char lines[2 * LINES];
     for (int i = 0; i < LINES; i++) {
         memcpy(lines + 2 * i, "x\n", 2);
     }
+    return write(slave, lines, sizeof lines) == sizeof lines;
+}
+
+static int write_each_period(int slave, struct timespec begin)
+{
     for (int round = 0; round < ROUNDS; round++) {
         const struct timespec time = time_of(begin, round);
-        if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0 ||
-            write(slave, lines, sizeof lines) != sizeof lines) {
+        if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) != 0 || !lines_write(slave)) {
             return 1;
         }
     }
@@ -52,6 +58,20 @@ static long delay_of(int master, int set, struct timespec begin, int round)
     return (now.tv_sec - time.tv_sec) * 1000000000L + now.tv_nsec - time.tv_nsec;
 }
 
+// In packet mode (ioctl_tty(2)) a read returns a byte about an event alone, or a byte of 0 and data.
+static bool packets_stay_apart(int master, int slave)
+{
+    int on = 1, off = 0;
+    char seen[8 * LINES];
+    bool apart = ioctl(master, TIOCPKT, &on) == 0 && tcflush(slave, TCIFLUSH) == 0 && lines_write(slave);
+    apart = apart && read(master, seen, sizeof seen) == 1 && (seen[0] & TIOCPKT_FLUSHREAD) != 0;
+    for (ssize_t bytes = 0, got; apart && bytes < SEEN_BYTES; bytes += got - 1) {
+        got = read(master, seen, sizeof seen);
+        apart = got > 1 && seen[0] == 0 && memchr(seen + 1, 0, (size_t)got - 1) == NULL;
+    }
+    return ioctl(master, TIOCPKT, &off) == 0 && apart;
+}
+
 int main(void)
 {
     int master = posix_openpt(O_RDWR | O_NOCTTY), set = epoll_create1(0);
@@ -68,6 +88,9 @@ int main(void)
     cfmakeraw(&raw);
     raw.c_oflag |= OPOST | ONLCR;
     (void)tcsetattr(slave, TCSANOW, &raw);
+    if (!packets_stay_apart(master, slave)) {
+        return 6;
+    }
     (void)clock_gettime(CLOCK_MONOTONIC, &begin);
     pid_t child = fork();
     if (child == 0) {

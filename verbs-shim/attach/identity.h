@@ -18,6 +18,10 @@
         0x02, 0x74, 0x63, 0x61, (uint8_t)((node) >> 8), (uint8_t)(node)                                                \
     }
 
+// Ports that a socket gets if it asks for none (ip(7), ip_local_port_range).
+#define ATTACH_FREE_PORT_FIRST 32768
+#define ATTACH_FREE_PORT_LAST  60999
+
 // Caches of a core of all processors that a node may have (Intel optimization manual); the last level is the processor's.
 #define ATTACH_L1_KIB     32u
 #define ATTACH_L1_WAYS    8u

@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -126,21 +127,25 @@ long world_sent(int fd, long result)
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
-// An end of a pseudo-terminal that is not read line by line.
+// An end of a pseudo-terminal (pty(7)) that is read neither line by line nor in packets, each of which has a byte before it
+// (TIOCPKT of ioctl_tty(2)).
 static bool is_raw_terminal(int fd, const struct stat *about)
 {
     unsigned kind = major(about->st_rdev);
     struct termios settings;
+    int packets = 0;
     if (!S_ISCHR(about->st_mode)) {
         return false;
     }
+    if (about->st_rdev == makedev(TTYAUX_MAJOR, 2)) {
+        return kernel_call(SYS_ioctl, fd, (long)TIOCGPKT, (long)(uintptr_t)&packets, 0, 0, 0) == 0 && packets == 0;
+    }
     bool slave = kind >= UNIX98_PTY_SLAVE_MAJOR && kind < UNIX98_PTY_SLAVE_MAJOR + UNIX98_PTY_MAJOR_COUNT;
-    return about->st_rdev == makedev(TTYAUX_MAJOR, 2) ||
-           (slave && WORLD_REAL(tcgetattr)(fd, &settings) == 0 && (settings.c_lflag & ICANON) == 0);
+    return slave && WORLD_REAL(tcgetattr)(fd, &settings) == 0 && (settings.c_lflag & ICANON) == 0;
 }
 
 // What was written to the other end, a line and its end for example, arrives piece by piece, when a worker of the kernel has
-// time: a read takes all of it. Asking a terminal that has nothing left (poll) does the worker's work.
+// time: a read takes all of it. Asking a terminal that has nothing left (poll) does the worker's work. Leaves out readv.
 static long terminal_read(const long *a, long result)
 {
     while (result > 0 && result < a[2] && ready((int)a[0], POLLIN)) {

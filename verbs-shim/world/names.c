@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs-shim/attach/identity.h"
 #include "verbs-shim/attach/kernel_call.h"
 #include "verbs-shim/world/calls.h"
 #include "verbs-shim/world/descriptors.h"
@@ -37,8 +38,7 @@ int gethostname(char *name, size_t bytes)
 
 // --- "any" and "localhost" of each node -----------------------------------------------------------------------------
 
-// ip(7), ip_local_port_range: that of the node (sim/attach/node_files.c).
-enum { FREE_PORT_FIRST = 32768, FREE_PORTS = 28232 };
+enum { FREE_PORTS = ATTACH_FREE_PORT_LAST - ATTACH_FREE_PORT_FIRST + 1 };
 
 static bool leaves_port_open(const struct sockaddr *address, socklen_t bytes)
 {
@@ -62,7 +62,7 @@ static long free_port_bind(int fd, const struct sockaddr *address, socklen_t byt
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &alone, sizeof alone);
     for (uint32_t i = 0; i < FREE_PORTS && status == -EADDRINUSE; i++) {
         ((struct sockaddr_in *)&at)->sin_port =
-            htons((uint16_t)(FREE_PORT_FIRST + (first % FREE_PORTS + i) % FREE_PORTS));
+            htons((uint16_t)(ATTACH_FREE_PORT_FIRST + (first % FREE_PORTS + i) % FREE_PORTS));
         status = kernel_call(SYS_bind, fd, (long)(uintptr_t)&at, bytes, 0, 0, 0);
     }
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &shares, sizeof shares);

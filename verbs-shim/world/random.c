@@ -93,9 +93,7 @@ static void uuid_write(int fd)
 bool world_uuid_open(const char *path, int flags, int *fd_out)
 {
     static const char name[] = "/proc/sys/kernel/random/uuid";
-    size_t bytes = path != NULL ? strlen(path) : 0;
-    bool is = world_timed() && (flags & (O_PATH | O_ACCMODE)) == 0 && bytes >= sizeof name - 1 &&
-              strcmp(path + bytes - (sizeof name - 1), name) == 0;
+    bool is = world_timed() && (flags & (O_PATH | O_ACCMODE)) == 0 && world_path_ends(path, name);
     if (is) {
         *fd_out = memfd_create("uuid", (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0);
         if (*fd_out >= 0) {

@@ -226,3 +226,9 @@ const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES])
     const char *own = bare != NULL && bare[0] != '\0' ? shared_redirect(bare, "/", buffer) : NULL;
     return own != NULL ? own : name;
 }
+
+bool world_path_ends(const char *path, const char *name)
+{
+    size_t bytes = path != NULL ? strlen(path) : 0, end = strlen(name);
+    return bytes >= end && strcmp(path + bytes - end, name) == 0;
+}

@@ -95,9 +95,7 @@ bool world_umad_open(const char *path, int flags, int *fd_out)
 {
     static const char name[] = "/dev/infiniband/umad0";
     struct stat about;
-    size_t bytes = path != NULL ? strlen(path) : 0;
-    bool is = world_timed() && (flags & O_PATH) == 0 && bytes >= sizeof name - 1 &&
-              strcmp(path + bytes - (sizeof name - 1), name) == 0 &&
+    bool is = world_timed() && (flags & O_PATH) == 0 && world_path_ends(path, name) &&
               kernel_call(SYS_newfstatat, AT_FDCWD, (long)(uintptr_t)path, (long)(uintptr_t)&about, 0, 0, 0) == 0;
     if (is) {
         int fd = pair_make(flags);

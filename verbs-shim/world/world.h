@@ -105,6 +105,7 @@ enum { WORLD_PATH_BYTES = 4096 };
 const char *world_path(const char *path, char buffer[WORLD_PATH_BYTES]);
 const char *world_path_at(int folder, const char *path, char buffer[WORLD_PATH_BYTES]); // as openat takes it
 const char *world_shared_name(const char *name, char buffer[WORLD_PATH_BYTES]);
+bool world_path_ends(const char *path, const char *name); // is it that file of a node? path: redirected, or NULL
 
 // --- what is opened in another way (fifos.c) ------------------------------------------------------------------------
 
