@@ -71,7 +71,13 @@ static void waits_by_another_handle(void *arg, peach2_handle_t *board)
                                       "same tag has come there from node 1");
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 2), tcaErrorTimeout);
     EXPECT_CONTAINS(tcaLastMessage(), "; tag 1 of that node lies in the slot");
-    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 1, 1), tcaErrorTimeout);
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 1, 1), tcaErrorTimeout); // no other slot is looked at
+    EXPECT_STREQ(tcaLastMessage(),
+                 "tcaWaitDMARecvDesc: tag 1 did not come to slot 1 from node 1 within 200 us: check the "
+                 "sender and the cables in between");
+    EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[0], 0, 2), tcaErrorTimeout); // nor is another tag of another node
+    EXPECT_CONTAINS(tcaLastMessage(), "in between; the handle is of this node itself: for messages of another, pass a "
+                                      "handle of that node");
     EXPECT_EQ(tcaWaitDMARecvDesc(&c->handles[1], 0, 1), tcaSuccess);
     c->flag = true;
 }

@@ -3,7 +3,7 @@
 // The kernel is asked whether a descriptor is ready; if it is not, the thread sleeps until it is. With a non-blocking
 // descriptor the program loops itself: a call that finds nothing is an iteration of that loop.
 //
-// A signal with a handler ends a wait with EINTR, unless the handler was set with SA_RESTART.
+// A signal with a handler ends a wait with EINTR, unless the handler was set with SA_RESTART and the wait has no time-out.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -67,13 +67,14 @@ long world_ready_await(int fd, short events, int flags)
     }
     const struct attach_watch watch = {fd, events};
     uint64_t deadline_ps = world_socket_deadline(fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
-    unsigned interrupts = attach_interrupts_ending();
+    const bool restarts = deadline_ps == ATTACH_NEVER_PS; // signal(7): not with a time-out
+    unsigned interrupts = world_interrupts(restarts);
     while (!ready(fd, events)) {
         bool in_time = attach_wait_descriptors(&watch, 1, deadline_ps) != ATTACH_WOKEN_DEADLINE;
         if (!in_time) {
             return -EAGAIN;
         }
-        if (attach_interrupts_ending() != interrupts && !ready(fd, events)) {
+        if (world_interrupts(restarts) != interrupts && !ready(fd, events)) {
             return -EINTR;
         }
     }

@@ -98,7 +98,8 @@ static long connect_await(int fd, const struct sockaddr *address, socklen_t byte
         return connect_kernel(fd, address, bytes);
     }
     uint64_t deadline_ps = world_socket_deadline(fd, SO_SNDTIMEO);
-    unsigned interrupts = attach_interrupts_ending();
+    const bool restarts = deadline_ps == ATTACH_NEVER_PS;
+    unsigned interrupts = world_interrupts(restarts);
     int flags = WORLD_REAL(fcntl)(fd, F_GETFL);
     long status;
     bool waits;
@@ -107,7 +108,7 @@ static long connect_await(int fd, const struct sockaddr *address, socklen_t byte
         status = connect_kernel(fd, address, bytes);
         (void)WORLD_REAL(fcntl)(fd, F_SETFL, flags);
         waits = status == -EAGAIN && attach_wait(ATTACH_WAIT_OUTSIDE, deadline_ps) != ATTACH_WOKEN_DEADLINE;
-        if (waits && attach_interrupts_ending() != interrupts) {
+        if (waits && world_interrupts(restarts) != interrupts) {
             status = -EINTR;
             waits = false;
         }

@@ -253,6 +253,31 @@ static long by_cond_timedwait(struct timely_scene *scene)
     return -error;
 }
 
+// A robust mutex whose owner was killed goes to who waits for it, with a word about it (pthread_mutexattr_setrobust(3)).
+static long by_robust_mutex(struct timely_scene *scene)
+{
+    (void)scene;
+    pthread_mutex_t *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t attributes;
+    (void)pthread_mutexattr_init(&attributes);
+    (void)pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    (void)pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    (void)pthread_mutex_init(shared, &attributes);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)pthread_mutex_lock(shared);
+        (void)usleep(LIMIT_US);
+        (void)raise(SIGKILL);
+    }
+    (void)usleep(FIRST_US);
+    int error = pthread_mutex_lock(shared);
+    (void)pthread_mutex_consistent(shared);
+    (void)pthread_mutex_unlock(shared);
+    (void)waitpid(child, NULL, 0);
+    (void)munmap(shared, sizeof *shared);
+    return -error;
+}
+
 // Who has woken a child may see its end before it is told of it.
 static const struct timely_row rows[] = {
     TIMELY_ROW(CALL, "futex", by_cmp_requeue, 201, .at_us = 2 + STAY_US),
@@ -265,5 +290,6 @@ static const struct timely_row rows[] = {
     TIMELY_ROW(CALL, "futex", by_wake_of_shared, 11, .at_us = FIRST_US, .late_ns = TIMELY_END_US * 1000),
     TIMELY_ROW(LIBRARY, "pthread_mutex_timedlock", by_timedlock, -ETIMEDOUT, .at_us = LIMIT_US),
     TIMELY_ROW(LIBRARY, "pthread_cond_timedwait", by_cond_timedwait, -ETIMEDOUT, .at_us = LIMIT_US),
+    TIMELY_ROW(LIBRARY, "pthread_mutex_lock", by_robust_mutex, -EOWNERDEAD, .at_us = LIMIT_US + TIMELY_END_US),
 };
 TIMELY_THEME(futexes, rows);

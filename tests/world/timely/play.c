@@ -2,6 +2,7 @@
 // returned.
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,10 @@
 #include "play.h"
 #include "timely.h"
 
-static const long begins_us[TIMELY_EPISODES] = {TIMELY_BEGIN_US, TIMELY_BEGIN_US, TIMELY_EARLY_US, 0};
-static const long wakes_us[TIMELY_EPISODES] = {TIMELY_WOKEN_US, TIMELY_AGAIN_US, TIMELY_BEGIN_US, 0};
+static const long begins_us[TIMELY_EPISODES] = {TIMELY_BEGIN_US, TIMELY_BEGIN_US, TIMELY_EARLY_US, 0,
+                                                TIMELY_BEGIN_US, TIMELY_BEGIN_US, TIMELY_BEGIN_US};
+static const long wakes_us[TIMELY_EPISODES] = {TIMELY_WOKEN_US, TIMELY_AGAIN_US, TIMELY_BEGIN_US, 0,
+                                               TIMELY_WOKEN_US, TIMELY_WOKEN_US, TIMELY_WOKEN_US};
 
 // --- how a system call is made --------------------------------------------------------------------------------------
 
@@ -63,6 +66,7 @@ struct waker {
     const struct timely_stage *stage;
     struct timely_scene *scene;
     enum timely_waker kind;
+    long signal_ns; // 0: it sends none
     long at_ns;
     pthread_t thread;
     pid_t process;
@@ -74,6 +78,10 @@ static void *waker_run(void *arg)
     const struct waker *waker = arg;
     if (waker->stage->hold != NULL) {
         waker->stage->hold(waker->scene);
+    }
+    if (waker->signal_ns != 0) {
+        sleep_until(waker->signal_ns);
+        (void)tgkill(waker->scene->process, waker->scene->thread, SIGUSR2);
     }
     sleep_until(waker->at_ns);
     waker->stage->wake(waker->scene);
@@ -131,18 +139,30 @@ static void say(const struct timely_theme *theme, unsigned row, struct timely_ca
     printf("%s %ld %ld\n", line, at_ns, result);
 }
 
+static void on_signal(int number)
+{
+    (void)number;
+}
+
 static void episode_play(const struct timely_theme *theme, unsigned index, struct timely_case one,
                          struct timely_scene *scene)
 {
     const struct timely_row *row = &theme->rows[index];
     bool alone = row->stage == NULL || one.episode == TIMELY_LIMIT;
-    scene->limit_us = one.episode == TIMELY_LIMIT ? TIMELY_LIMIT_US : 0;
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = one.episode != TIMELY_ENDED ? SA_RESTART : 0};
+    if (one.episode >= TIMELY_RESTARTED) {
+        (void)sigaction(SIGUSR2, &action, NULL);
+    }
+    scene->limit_us = one.episode == TIMELY_LIMIT || one.episode == TIMELY_TIMED ? TIMELY_LIMIT_US : 0;
     if (row->stage != NULL && row->stage->arm != NULL) {
         row->stage->arm(scene);
     }
     long began_ns = scene->began_ns = timely_now_ns();
-    struct waker waker = {
-        .stage = row->stage, .scene = scene, .kind = one.waker, .at_ns = began_ns + wakes_us[one.episode] * 1000};
+    struct waker waker = {.stage = row->stage,
+                          .scene = scene,
+                          .kind = one.waker,
+                          .signal_ns = one.episode >= TIMELY_RESTARTED ? began_ns + TIMELY_SIGNAL_US * 1000 : 0,
+                          .at_ns = began_ns + wakes_us[one.episode] * 1000};
     if (!alone) {
         waker_start(&waker);
         sleep_until(began_ns + begins_us[one.episode] * 1000);
@@ -150,6 +170,9 @@ static void episode_play(const struct timely_theme *theme, unsigned index, struc
     errno = 0;
     long result = row->play(scene);
     long at_ns = timely_now_ns() - began_ns - clock_read_ns;
+    if (result == -EINTR && one.episode >= TIMELY_RESTARTED) {
+        (void)row->play(scene); // takes what the waker gives
+    }
     if (!alone) {
         waker_end(&waker);
     }

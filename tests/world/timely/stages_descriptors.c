@@ -155,9 +155,9 @@ static void all_take(struct timely_scene *scene)
 }
 
 const struct timely_stage timely_reader = {"a reader", .open = socket_open, .wake = all_take,
-                                           .close = timely_ends_close};
+                                           .close = timely_ends_close, .never_ended = true};
 const struct timely_stage timely_pipe_reader = {"a reader of a pipe", .open = full_pipe_open, .wake = all_take,
-                                                .close = timely_ends_close};
+                                                .close = timely_ends_close, .never_ended = true};
 
 // Two bytes, in two pieces.
 static void pieces_send(struct timely_scene *scene)

@@ -62,9 +62,10 @@ static void spin_lock_wake(struct timely_scene *scene)
     (void)pthread_spin_unlock(&scene->shared->spin_lock);
 }
 
-const struct timely_stage timely_word = {"a word", .arm = word_arm, .wake = word_wake};
+const struct timely_stage timely_word = {"a word", .arm = word_arm, .wake = word_wake, .never_ended = true};
 const struct timely_stage timely_word_futex = {"a futex", .arm = word_arm, .wake = futex_wake};
-const struct timely_stage timely_spin_lock = {"a spin lock", .arm = spin_lock_arm, .wake = spin_lock_wake};
+const struct timely_stage timely_spin_lock = {"a spin lock", .arm = spin_lock_arm, .wake = spin_lock_wake,
+                                              .never_ended = true};
 
 // --- children and signals -------------------------------------------------------------------------------------------
 

@@ -28,11 +28,15 @@ enum timely_episode {
     TIMELY_AGAIN, // the same, for longer
     TIMELY_EARLY, // the waker was first: it does not wait
     TIMELY_LIMIT, // nobody wakes it: its time-out ends the wait
+    // A signal is handled while it waits (signal(7)); it is woken after that.
+    TIMELY_RESTARTED, // the handler has SA_RESTART
+    TIMELY_ENDED,     // it has not
+    TIMELY_TIMED,     // it has, and the wait has a time-out
     TIMELY_EPISODES
 };
 #define TIMELY_EPISODE_NAMES                                                                                           \
     {                                                                                                                  \
-        "woken", "again", "early", "limit"                                                                             \
+        "woken", "again", "early", "limit", "restarted", "ended", "timed"                                              \
     }
 #define TIMELY_WAY_NAMES                                                                                               \
     {                                                                                                                  \
@@ -48,6 +52,7 @@ enum {
     TIMELY_WOKEN_US = 100,
     TIMELY_AGAIN_US = 250,
     TIMELY_EARLY_US = 50,
+    TIMELY_SIGNAL_US = 50,
     TIMELY_LIMIT_US = 20000, // some ticks of the kernel, which rounds the time-outs of sockets to these
     TIMELY_END_US = 10,      // from the end of a process until others see it
     TIMELY_EXIT_US = 100,    // how long exit(3) takes
@@ -83,6 +88,7 @@ struct timely_stage {
     bool never_early; // what is waited for does not remain
     bool never_woken; // nothing but a time-out ends the wait
     bool of_process;  // no thread of the process can wake it
+    bool never_ended; // no signal ends the wait, or what was moved before
     long after_us;    // the wait ends so long after the waker's action
 };
 
@@ -109,8 +115,8 @@ struct timely_theme {
 enum { TIMELY_THEMES = 17 };
 extern const struct timely_theme *const timely_themes[TIMELY_THEMES];
 extern const struct timely_theme timely_reads, timely_writes, timely_calls, timely_library, timely_clocks,
-    timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_machine, timely_paths,
-    timely_streams, timely_futexes, timely_loops, timely_asynchronous;
+    timely_timers, timely_signals, timely_descriptors, timely_life, timely_ids, timely_hosts, timely_machine,
+    timely_paths, timely_streams, timely_futexes, timely_loops, timely_asynchronous;
 
 // One way in which a row is played.
 struct timely_case {
