@@ -29,6 +29,10 @@ static void owner_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
     if (owner->on_receive != NULL) {
         owner->on_receive(owner, tlp);
     }
+    if (owner->takes != NULL) {
+        owner->takes(owner, tlp);
+        return;
+    }
     if (owner->holds) {
         tlp->next = NULL;
         *owner->held_end = tlp;

@@ -27,6 +27,7 @@ struct pair_owner {
     pcie_tlp_t *held; // linked by next, in order of arrival
     pcie_tlp_t **held_end;
     void (*on_receive)(struct pair_owner *owner, pcie_tlp_t *tlp); // may be NULL
+    void (*takes)(struct pair_owner *owner, pcie_tlp_t *tlp);      // NULL, or releases it and gets the reference
     // to send
     uint64_t to_send; // writes left for pair_saturate
     uint32_t send_bytes;
