@@ -28,8 +28,8 @@ static struct site {
     uint64_t wanted;
     struct lookahead_candidate cycle; // with which counters it was found to repeat the last time
     uint64_t told;                    // of how many polls the last search told
+    bool timed;                       // its loop reads clocks
     unsigned unknown;
-    bool at_end;              // the thread has just made all iterations of a loop that were known
     unsigned lead;            // polls after which a loop began the last time; 0: it did not
     struct backoff leads;     // of finding that out again
     struct backoff searches;  // of a search for a better cycle than the last one
@@ -39,6 +39,9 @@ static struct site {
     unsigned looks_in_vain;
     struct backoff ends; // and of those that told that this poll is the last one
 } sites[LOOKAHEAD_SITES];
+
+// A thread has just left a loop: it makes a poll or two before it does something else, which stand for themselves.
+static bool has_left;
 
 // Polls by their keys. Which of them has which place follows from the order in which they came: keys are other ones where
 // memory is laid out otherwise.
@@ -139,15 +142,9 @@ static void searched(struct site *site, const struct attach_ahead *ahead, const 
     }
 }
 
-// What is left of a loop that has ended where it was known to is often a poll or two: they stand for themselves.
 static void cycle_find(const struct attach_caller *caller, uint64_t key, const struct attach_borders *borders,
                        struct site *site, struct attach_ahead *ahead, struct attach_known *known)
 {
-    if (site->at_end) {
-        site->at_end = false;
-        stands_for_itself(ahead, 1);
-        return;
-    }
     static bool led; // the last look has led here
     led = !led && site->lead != 0 && skips(&site->leads);
     if (led) {
@@ -246,8 +243,14 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         return;
     }
     struct site *site = &sites[place];
-    if (skips(&site->ends)) { // a poll may always stand for itself
+    bool unknown_time = site->timed && !lookahead_time_is_known(borders); // the next poll will tell
+    if (unknown_time || skips(&site->ends)) {                             // a poll may always stand for itself
         stands_for_itself(ahead_out, 0);
+        return;
+    }
+    if (has_left) {
+        has_left = false;
+        stands_for_itself(ahead_out, 1);
         return;
     }
     known = skips(&site->vain) ? NULL : lookahead_known_free(place);
@@ -256,10 +259,12 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         return;
     }
     cycle_find(caller, key, borders, site, ahead_out, known);
-    if (known->bounds.timed && !lookahead_time_is_known(borders)) { // the next poll will tell
-        stands_for_itself(ahead_out, 0);
-    }
     if (ahead_out->kind == ATTACH_AHEAD_REPEATS) {
+        site->timed = known->bounds.timed;
+        if (site->timed && !lookahead_time_is_known(borders)) {
+            stands_for_itself(ahead_out, 0);
+            return;
+        }
         if (lookahead_known_keep(known, caller, ahead_out, borders)) {
             widen(caller, borders, site, known);
             lookahead_known_enter(known, ahead_out->iterations, ahead_out);
@@ -283,7 +288,7 @@ static enum attach_left_how leave(struct attach_known *known, struct attach_call
     bool is_long = known->given > POLLS_MAX;
     polls_were(site, at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
-    site->at_end = at->iterations > 0 && at->iterations >= known->given;
+    has_left = true;
     return lookahead_leave(known, caller, borders, at, resume_out, by_out, makes_out);
 }
 

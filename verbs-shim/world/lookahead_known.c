@@ -6,18 +6,26 @@
 #include "verbs-shim/world/lookahead_internal.h"
 #include "verbs-shim/world/world.h"
 
-// Behind those of all places there are some for threads that find no other.
-enum { OF_A_SITE = 32, SPARE = LOOKAHEAD_SITES * OF_A_SITE, LOOPS = SPARE + 64 };
+// A place has many if a message may lie in each of 17 buffers, and the program does something else at every eighth poll; with
+// more than so many, hardly one comes again. Loop 0 is NONE.
+enum { LOOPS = 2048, OF_A_PLACE = 256, NONE = 0 };
 
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
 static struct {
     uint64_t rip, rsp;                // of its caller: loops lie far from each other
-    uint64_t used;                    // when, in looks
+    uint64_t used;                    // when, in looks; 0: it is of no use
     unsigned users;                   // threads that are in it
+    unsigned next;                    // of its place
     struct attach_loop_word differed; // the last time, in the bits of the mask: what is looked at first
 } notes[LOOPS];
+static unsigned firsts[LOOKAHEAD_SITES];
 static uint64_t looks;
+
+#define EACH_OF(place, i)                                                                                              \
+    unsigned i = firsts[place];                                                                                        \
+    i != NONE;                                                                                                         \
+    i = notes[i].next
 
 // --- is it as it was? -----------------------------------------------------------------------------------------------------
 
@@ -160,7 +168,7 @@ struct attach_known *lookahead_known_find(unsigned place, const struct attach_ca
                                           const struct attach_borders *borders, uint64_t *iterations_out)
 {
     looks++;
-    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
+    for (EACH_OF(place, i)) {
         struct attach_known *loop = &loops[i];
         uint64_t word, mask = notes[i].differed.mask;
         if (notes[i].rip != caller->rip || notes[i].rsp != caller->rsp ||
@@ -180,23 +188,68 @@ struct attach_known *lookahead_known_find(unsigned place, const struct attach_ca
     return NULL;
 }
 
-struct attach_known *lookahead_known_free(unsigned place)
+static void place_give(unsigned loop, unsigned place)
 {
-    unsigned oldest = LOOPS;
-    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
-        if (notes[i].users == 0 && (oldest == LOOPS || notes[i].used < notes[oldest].used)) {
+    notes[loop].next = firsts[place];
+    firsts[place] = loop;
+    loops[loop].place = place;
+}
+
+static void place_leave(unsigned loop)
+{
+    unsigned *link = &firsts[loops[loop].place];
+    while (*link != loop) {
+        link = &notes[*link].next;
+    }
+    *link = notes[loop].next;
+}
+
+// Of these and `oldest`, in which no thread is. NONE: there is none.
+static unsigned oldest_of(unsigned place, unsigned oldest, unsigned *count_out)
+{
+    *count_out = 0;
+    for (EACH_OF(place, i)) {
+        ++*count_out;
+        if (notes[i].users == 0 && (oldest == NONE || notes[i].used < notes[oldest].used)) {
             oldest = i;
         }
     }
-    for (unsigned i = SPARE; i < LOOPS && oldest == LOOPS; i++) {
-        oldest = notes[i].users == 0 ? i : oldest;
+    return oldest;
+}
+
+// One more for a place, that of another one if all are in use. NONE: threads are in all.
+static unsigned one_more(unsigned place)
+{
+    static unsigned begun = NONE + 1;
+    unsigned loop = begun, count;
+    if (begun < LOOPS) {
+        begun++;
+    } else {
+        loop = NONE;
+        for (unsigned i = 0; i < LOOKAHEAD_SITES; i++) {
+            loop = oldest_of(i, loop, &count);
+        }
+        if (loop == NONE) {
+            return NONE;
+        }
+        place_leave(loop);
     }
-    if (oldest == LOOPS) {
+    place_give(loop, place);
+    return loop;
+}
+
+struct attach_known *lookahead_known_free(unsigned place)
+{
+    unsigned count, loop = oldest_of(place, NONE, &count);
+    if (loop == NONE || (notes[loop].used != 0 && count < OF_A_PLACE)) {
+        loop = one_more(place);
+    }
+    if (loop == NONE) {
         return NULL;
     }
-    loops[oldest].ahead.count = 0;
-    loops[oldest].place = place;
-    return &loops[oldest];
+    loops[loop].ahead.count = 0;
+    notes[loop].used = 0;
+    return &loops[loop];
 }
 
 // In the order of addresses. false: they are too many.
@@ -289,7 +342,7 @@ struct attach_known *lookahead_known_near(const struct attach_known *loop, struc
 {
     struct attach_known *nearest = NULL;
     struct lookahead_varies wider;
-    for (unsigned i = loop->place * OF_A_SITE; i < (loop->place + 1) * OF_A_SITE; i++) {
+    for (EACH_OF(loop->place, i)) {
         bool alike = notes[i].rip == loop->caller.rip && notes[i].rsp == loop->caller.rsp && &loops[i] != loop;
         if (alike && lookahead_wider(loop, &loops[i], &wider) &&
             (nearest == NULL || wider.range_count < wider_out->range_count)) {
@@ -305,9 +358,7 @@ void lookahead_known_widened(struct attach_known *loop, struct attach_known *oth
     for (unsigned i = 0; i < loop->ahead.word_count; i++) {
         loop->steady[i] &= ~varying_mask(&loop->varies, loop->words[i].address);
     }
-    if (loop < &loops[SPARE]) { // it will be found
-        notes[other - loops].used = 0;
-    }
+    notes[other - loops].used = 0;
 }
 
 void lookahead_known_enter(struct attach_known *loop, uint64_t iterations, struct attach_ahead *ahead_out)
@@ -331,7 +382,7 @@ bool lookahead_words_differ(const struct attach_loop_word *words, unsigned count
 bool lookahead_known_is_used(unsigned place)
 {
     bool is_used = false;
-    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
+    for (EACH_OF(place, i)) {
         is_used = is_used || notes[i].users != 0;
     }
     return is_used;
@@ -339,7 +390,7 @@ bool lookahead_known_is_used(unsigned place)
 
 void lookahead_known_forget(unsigned place)
 {
-    for (unsigned i = place * OF_A_SITE; i < (place + 1) * OF_A_SITE; i++) {
+    for (EACH_OF(place, i)) {
         loops[i].ahead.count = 0;
         notes[i].used = notes[i].differed.mask = 0;
     }
