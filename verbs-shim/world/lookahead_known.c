@@ -8,7 +8,7 @@
 
 // A place has many if a message may lie in each of 17 buffers, and the program does something else at every eighth poll; with
 // more than so many, hardly one comes again. Loop 0 is NONE.
-enum { LOOPS = 2048, OF_A_PLACE = 256, NONE = 0 };
+enum { LOOPS = 2048, OF_A_PLACE = 256, NEAR_ONES = 32, NONE = 0 };
 
 // One thread of the process runs at a time.
 static struct attach_known loops[LOOPS];
@@ -17,6 +17,7 @@ static struct {
     uint64_t used;                    // when, in looks; 0: it is of no use
     unsigned users;                   // threads that are in it
     unsigned next;                    // of its place
+    unsigned then;                    // that was found after it
     struct attach_loop_word differed; // the last time, in the bits of the mask: what is looked at first
 } notes[LOOPS];
 static unsigned firsts[LOOKAHEAD_SITES];
@@ -164,28 +165,42 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_c
 
 // --- finding and keeping ----------------------------------------------------------------------------------------------------
 
+// For so many iterations from now on; 0: it is not this one.
+static uint64_t is_found(unsigned i, const struct attach_caller *caller, const struct attach_borders *borders)
+{
+    struct attach_known *loop = &loops[i];
+    uint64_t word, mask = notes[i].differed.mask;
+    if (notes[i].rip != caller->rip || notes[i].rsp != caller->rsp ||
+        (mask != 0 && !is_there(&notes[i].differed, mask, &word)) || loop->ahead.count == 0 ||
+        !is_caller_of(loop, caller)) {
+        return 0;
+    }
+    bool may = (loop->varies.counter_count + loop->varies.range_count == 0 || notes[i].users == 0) &&
+               (!loop->alone || borders->alone) && !loop->bounds.asked &&
+               (!loop->bounds.timed || lookahead_time_is_known(borders));
+    return may ? iterations_left(loop, caller, borders, &notes[i].differed) : 0;
+}
+
 struct attach_known *lookahead_known_find(unsigned place, const struct attach_caller *caller,
                                           const struct attach_borders *borders, uint64_t *iterations_out)
 {
+    static unsigned last[LOOKAHEAD_SITES]; // the one that was found last
+    unsigned then = notes[last[place]].then;
     looks++;
+    *iterations_out = then != NONE && loops[then].place == place ? is_found(then, caller, borders) : 0;
     for (EACH_OF(place, i)) {
-        struct attach_known *loop = &loops[i];
-        uint64_t word, mask = notes[i].differed.mask;
-        if (notes[i].rip != caller->rip || notes[i].rsp != caller->rsp ||
-            (mask != 0 && !is_there(&notes[i].differed, mask, &word)) || loop->ahead.count == 0 ||
-            !is_caller_of(loop, caller)) {
-            continue;
-        }
-        bool may = (loop->varies.counter_count + loop->varies.range_count == 0 || notes[i].users == 0) &&
-                   (!loop->alone || borders->alone) && !loop->bounds.asked &&
-                   (!loop->bounds.timed || lookahead_time_is_known(borders));
-        *iterations_out = may ? iterations_left(loop, caller, borders, &notes[i].differed) : 0;
         if (*iterations_out != 0) {
-            notes[i].used = looks;
-            return loop;
+            break;
         }
+        *iterations_out = is_found(then = i, caller, borders);
     }
-    return NULL;
+    if (*iterations_out == 0) {
+        return NULL;
+    }
+    notes[last[place]].then = then;
+    last[place] = then;
+    notes[then].used = looks;
+    return &loops[then];
 }
 
 static void place_give(unsigned loop, unsigned place)
@@ -342,7 +357,11 @@ struct attach_known *lookahead_known_near(const struct attach_known *loop, struc
 {
     struct attach_known *nearest = NULL;
     struct lookahead_varies wider;
+    unsigned seen = 0;
     for (EACH_OF(loop->place, i)) {
+        if (seen++ == NEAR_ONES) {
+            break;
+        }
         bool alike = notes[i].rip == loop->caller.rip && notes[i].rsp == loop->caller.rsp && &loops[i] != loop;
         if (alike && lookahead_wider(loop, &loops[i], &wider) &&
             (nearest == NULL || wider.range_count < wider_out->range_count)) {
