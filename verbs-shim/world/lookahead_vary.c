@@ -87,13 +87,6 @@ uint64_t lookahead_iterations(const struct attach_ahead *ahead, uint64_t now_ps,
     return until_ps == UINT64_MAX || iteration_ps == 0 ? UINT64_MAX : (until_ps - now_ps) / iteration_ps;
 }
 
-// Others may look at it to know what the thread does: a lock, or memory that processes share. Of a word that is written by
-// plain instructions the threads of a process know only what a lock orders.
-static bool is_for_others(const struct interpret_word *word)
-{
-    return word->atomic || world_shared_has(word->address);
-}
-
 static void change_note(struct attach_loop_changes *changes, uint64_t address)
 {
     unsigned known = changes->count < ATTACH_LOOP_CHANGES ? changes->count : ATTACH_LOOP_CHANGES, i = 0;
@@ -127,7 +120,7 @@ void lookahead_changes_note(struct attach_ahead *ahead, const struct attach_bord
         if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 &&
             !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
             change_note(&ahead->changes, words[i].address);
-            ahead->steady = ahead->steady && (counts || !is_for_others(&words[i]));
+            ahead->steady = ahead->steady && (counts || !world_shared_has(words[i].address));
         }
     }
 }
