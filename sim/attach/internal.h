@@ -130,15 +130,15 @@ struct attach_process {
     int program; // index in the options; -1: a child of one of these programs
     struct attach_segment *segment;
     struct attach_thread *threads[ATTACH_SLOTS];
-    unsigned thread_count;
-    unsigned slots; // highest slot used so far, plus 1
+    unsigned thread_count, asleep; // asleep: until somebody wakes them
+    unsigned slots;                // highest slot used so far, plus 1
     uint32_t first_bell;
     unsigned catching_up;      // threads with `catches_up`
     sim_condition_t caught_up; // one of them has
-    unsigned announced; // threads that begin once simulated time has reached their creator's time
-    bool expected;      // its parent has announced it, or the run started it
-    unsigned strangers; // announced children that have not attached themselves
-    bool leaving;       // it has announced its end or an exec
+    unsigned announced;        // threads that begin once simulated time has reached their creator's time
+    bool expected;             // its parent has announced it, or the run started it
+    unsigned strangers;        // announced children that have not attached themselves
+    bool leaving;              // it has announced its end or an exec
     bool ended;
     uint64_t signals_seen; // that end it and were pending at the last look (settle.c)
     uint64_t alarm_ps;     // no wait goes beyond this time

@@ -158,8 +158,9 @@ void attach_loops_catch_up(struct attach_thread *thread)
     const struct sim_wait_reason reason = {thread->name, "other threads' loops", 0, 0};
     for (unsigned i = 0; i < process->slots && !thread->catches_up; i++) {
         struct attach_thread *other = process->threads[i];
-        if (other != NULL && other != thread && is_ahead(other)) {
-            (void)catch_up(other);
+        if (other != NULL && other != thread && is_ahead(other) && !catch_up(other) &&
+            other->known->changes.locks != 0) {
+            attach_late_note(thread, known_loop_behind_ps(other->known, attach_known_now_ps(other)));
         }
     }
     while (process->catching_up != 0 && !thread->catches_up && !process->ended) {

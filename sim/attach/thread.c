@@ -285,6 +285,7 @@ void attach_thread_leave(struct attach_thread *thread)
     }
     attach_late_tell(thread);
     process->thread_count--;
+    attach_awake_tell(process);
     process->threads[thread->index] = NULL;
     atomic_store(&thread->slot->holder, ATTACH_HOLDER_SIMULATOR);
     atomic_store(&thread->slot->entry_count, 0);
@@ -492,6 +493,7 @@ bool attach_thread_start(struct attach_process *process, uint32_t index, void (*
     }
     process->threads[index] = thread;
     process->thread_count++;
+    attach_awake_tell(process);
     process->slots = index >= process->slots ? index + 1 : process->slots;
     atomic_store(&thread->slot->state, ATTACH_SLOT_TAKEN);
     return true;

@@ -151,17 +151,28 @@ void attach_wakes_note(const struct attach_thread *of, const struct attach_reque
     }
 }
 
+void attach_awake_tell(struct attach_process *process)
+{
+    atomic_store(&process->segment->awake, process->thread_count - process->asleep);
+}
+
 // Until the thread is signalled. false: the deadline has passed.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
     const struct sim_wait_reason reason = {thread->name, attach_wait_reason(flags, deadline_ps), 0, 0};
-    struct attach_server *server = thread->process->server;
+    struct attach_process *process = thread->process;
+    struct attach_server *server = process->server;
     thread->wait.flags = flags;
-    thread->wait.until_ps = attach_alarm_before(thread->process, deadline_ps);
+    thread->wait.until_ps = attach_alarm_before(process, deadline_ps);
     if (thread->wait.blocked_outside) {
         sim_event_schedule(server->sim, &server->settling.event, 0);
     }
+    bool asleep = thread->wait.blocked_outside && thread->wait.until_ps == SIM_NEVER_PS;
+    process->asleep += asleep;
+    attach_awake_tell(process);
     bool signalled = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);
+    process->asleep -= asleep;
+    attach_awake_tell(process);
     thread->wait.flags = 0;
     if (!thread->fast_forwarded) { // a fast-forwarded loop does not sleep
         thread->wait.blocked_outside = false;

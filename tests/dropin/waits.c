@@ -109,8 +109,19 @@ static void (*const ways[])(unsigned wanted) = {tight,
                                                 with_a_difference,
                                                 among_other_work,
                                                 with_a_copy,
-                                                with_a_flash};
-enum { WAYS = sizeof ways / sizeof ways[0] };
+                                                with_a_flash,
+                                                with_a_lock};
+// The last one is played alone: another number of ways would be other programs.
+enum { ALONE = sizeof ways / sizeof ways[0] - 1 };
+
+static unsigned way_draw(uint64_t *state, unsigned styles)
+{
+    unsigned way = ALONE;
+    while (styles >> ALONE == 0 && (way == ALONE || (styles >> way & 1) == 0)) {
+        way = (unsigned)(draw(state) % ALONE);
+    }
+    return way;
+}
 
 // --- a program ------------------------------------------------------------------------------------------------------------
 
@@ -133,9 +144,7 @@ static void play(uint64_t seed, unsigned styles, unsigned me)
     for (unsigned round = 0; round < ROUNDS; round++) {
         unsigned way[2], pause_us[2];
         for (unsigned i = 0; i < 2; i++) {
-            do {
-                way[i] = (unsigned)(draw(&state) % WAYS);
-            } while ((styles >> way[i] & 1) == 0);
+            way[i] = way_draw(&state, styles);
             pause_us[i] = draw(&state) % 4 == 0 ? (unsigned)(draw(&state) % 40) : 0;
         }
         unsigned burst = draw(&state) % 5 == 0 ? 6 : 1, first = round % 2;

@@ -219,6 +219,46 @@ static void with_a_toggle(unsigned wanted)
     tight(wanted);
 }
 
+// Takes a lock around one of its polls, beside a thread that takes it now and then, sometimes for longer. How often that
+// thread has found it free tells how many polls follow.
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static volatile unsigned found_free;
+
+static void *rival(void *arg)
+{
+    const struct timespec between = {.tv_nsec = 730}, held = {.tv_nsec = 190};
+    for (unsigned i = 0; !told; i++) {
+        (void)nanosleep(&between, NULL);
+        if (i % 3 == 0) {
+            CHECK(pthread_mutex_lock(&guard) == 0);
+            (void)nanosleep(&held, NULL);
+            CHECK(pthread_mutex_unlock(&guard) == 0);
+        } else if (pthread_mutex_trylock(&guard) == 0) {
+            found_free++;
+            CHECK(pthread_mutex_unlock(&guard) == 0);
+        }
+    }
+    return arg;
+}
+
+static void with_a_lock(unsigned wanted)
+{
+    pthread_t thread;
+    told = false;
+    CHECK(pthread_create(&thread, NULL, rival, NULL) == 0);
+    while (received < wanted) {
+        CHECK(pthread_mutex_lock(&guard) == 0);
+        (void)poll_receives();
+        CHECK(pthread_mutex_unlock(&guard) == 0);
+        (void)poll_sends();
+    }
+    told = true;
+    CHECK(pthread_join(thread, NULL) == 0);
+    for (unsigned i = 0; i < found_free % 16; i++) {
+        (void)poll_sends();
+    }
+}
+
 // Another process says in shared memory when to go on.
 static void with_a_process(unsigned wanted)
 {

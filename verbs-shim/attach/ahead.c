@@ -40,6 +40,11 @@ bool attach_is_alone(void)
     return attach_client.shares == 0 && atomic_load(&attach_client.segment->slot_end) <= 1;
 }
 
+bool attach_others_sleep(void)
+{
+    return !attach_progress_on_writes() && atomic_load(&attach_client.segment->awake) <= 1;
+}
+
 static struct attach_borders borders_of(struct attach_slot *slot, const struct attach_clock *clock)
 {
     const struct attach_greeting *greeting = attach_greeting();

@@ -86,6 +86,7 @@ struct attach_loop_word {
 #define ATTACH_LOOP_CHANGES 16u
 struct attach_loop_changes {
     uint32_t count;                          // more than ATTACH_LOOP_CHANGES: not all are listed
+    uint32_t locks;                          // not 0: by atomic instructions as well, which tell others what it does
     uint64_t addresses[ATTACH_LOOP_CHANGES]; // of 8 bytes
 };
 
@@ -102,7 +103,7 @@ struct attach_ahead {
     const struct attach_loop_word *words;
     unsigned word_count;
     uint64_t iterations; // of REPEATS: so many are known
-    // What it writes for others (locks, shared memory) is the same at each of its polls. Not known if it was alone.
+    // What it writes for other processes is the same at each of its polls. Not known if it was alone.
     bool steady;
     struct attach_loop_changes changes;
     struct attach_ahead_poll polls[ATTACH_AHEAD_POLLS]; // the last member: most of them are rarely used

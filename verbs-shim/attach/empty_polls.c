@@ -81,7 +81,8 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
 
 static bool is_known(const struct attach_ahead *ahead)
 {
-    return ahead->kind == ATTACH_AHEAD_REPEATS && (ahead->steady || attach_is_alone());
+    bool unseen = attach_is_alone() || (ahead->steady && (ahead->changes.locks == 0 || attach_others_sleep()));
+    return ahead->kind == ATTACH_AHEAD_REPEATS && unseen;
 }
 
 // Polls until the known loop sees something.
