@@ -40,9 +40,14 @@ bool attach_is_alone(void)
     return attach_client.shares == 0 && atomic_load(&attach_client.segment->slot_end) <= 1;
 }
 
-bool attach_others_sleep(void)
+static bool others_sleep(void)
 {
-    return !attach_progress_on_writes() && atomic_load(&attach_client.segment->awake) <= 1;
+    return atomic_load(&attach_client.segment->awake) <= 1;
+}
+
+bool attach_others_stay_asleep(void)
+{
+    return others_sleep() && !attach_progress_on_writes();
 }
 
 static struct attach_borders borders_of(struct attach_slot *slot, const struct attach_clock *clock)
@@ -60,6 +65,7 @@ static struct attach_borders borders_of(struct attach_slot *slot, const struct a
         .functions = functions,
         .function_count = function_count,
         .alone = attach_is_alone(),
+        .others_sleep = others_sleep(),
         .clocks_poll = attach_clocks_poll(),
         .clocks_serve = attach_progress_on_writes(),
         .clock = *clock,

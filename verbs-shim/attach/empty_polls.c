@@ -81,7 +81,7 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
 
 static bool is_known(const struct attach_ahead *ahead)
 {
-    bool unseen = attach_is_alone() || (ahead->steady && (ahead->changes.locks == 0 || attach_others_sleep()));
+    bool unseen = attach_is_alone() || (ahead->steady && (ahead->changes.locks == 0 || attach_others_stay_asleep()));
     return ahead->kind == ATTACH_AHEAD_REPEATS && unseen;
 }
 

@@ -40,8 +40,8 @@ static struct site {
     struct backoff ends; // and of those that told that this poll is the last one
 } sites[LOOKAHEAD_SITES];
 
-// A thread has just left a loop: it makes a poll or two before it does something else, which stand for themselves.
-static bool has_left;
+// Whose time that is has just left a loop: it makes a poll or two before it does something else, which stand for themselves.
+static const uint64_t *has_left;
 
 // Polls by their keys. Which of them has which place follows from the order in which they came: keys are other ones where
 // memory is laid out otherwise.
@@ -248,8 +248,8 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         stands_for_itself(ahead_out, 0);
         return;
     }
-    if (has_left) {
-        has_left = false;
+    if (has_left == borders->now_ps && borders->others_sleep) {
+        has_left = NULL;
         stands_for_itself(ahead_out, 1);
         return;
     }
@@ -288,7 +288,7 @@ static enum attach_left_how leave(struct attach_known *known, struct attach_call
     bool is_long = known->given > POLLS_MAX;
     polls_were(site, at->iterations * known->ahead.count + at->poll,
                is_long ? UINT64_MAX : known->given * known->ahead.count);
-    has_left = true;
+    has_left = borders->now_ps;
     return lookahead_leave(known, caller, borders, at, resume_out, by_out, makes_out);
 }
 
