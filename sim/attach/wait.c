@@ -167,7 +167,8 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
     if (thread->wait.blocked_outside) {
         sim_event_schedule(server->sim, &server->settling.event, 0);
     }
-    bool asleep = thread->wait.blocked_outside && thread->wait.until_ps == SIM_NEVER_PS;
+    bool long_enough = thread->wait.until_ps - sim_now_ps(server->sim) >= ATTACH_LONG_SLEEP_PS;
+    bool asleep = thread->wait.blocked_outside && long_enough;
     process->asleep += asleep;
     attach_awake_tell(process);
     bool signalled = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);

@@ -173,7 +173,7 @@ struct attach_borders {
     const struct attach_poll_function *functions;
     unsigned function_count;
     bool alone;                // no other thread or process sees what the program writes
-    bool others_sleep;         // all other threads of the process, until something wakes them
+    bool others_sleep;         // all other threads of the process, until something wakes them or for long
     bool clocks_poll;          // of a run of readings of clocks the later ones are polls (attach_poll_clock)
     bool clocks_serve;         // and the first of these does a library's work
     struct attach_clock clock; // the poll is this one; form 0: another poll

@@ -247,7 +247,7 @@ struct attach_segment {
     _Atomic uint32_t shares;       // perhaps memory with other processes
     _Atomic uint32_t outside;      // bits of enum attach_outside that the program has noted
     _Atomic uint32_t slot_end;     // slots of threads from this number on have never been used
-    _Atomic uint32_t awake;        // threads that do not sleep until somebody wakes them
+    _Atomic uint32_t awake;        // threads that do not sleep, until somebody wakes them or for a millisecond
     struct attach_slot slots[ATTACH_SLOTS];
 };
 
