@@ -152,6 +152,12 @@ static bool catch_up(struct attach_thread *thread)
     return thread->catches_up;
 }
 
+// The thread sees what the loop of the other one, which stays, had written up to an iteration before.
+static void sees_late(struct attach_thread *thread, const struct attach_thread *other)
+{
+    attach_late_note(thread, known_loop_behind_ps(other->known, attach_known_now_ps(other)));
+}
+
 void attach_loops_catch_up(struct attach_thread *thread)
 {
     struct attach_process *process = thread->process;
@@ -160,7 +166,7 @@ void attach_loops_catch_up(struct attach_thread *thread)
         struct attach_thread *other = process->threads[i];
         if (other != NULL && other != thread && is_ahead(other) && !catch_up(other) &&
             other->known->changes.locks != 0) {
-            attach_late_note(thread, known_loop_behind_ps(other->known, attach_known_now_ps(other)));
+            sees_late(thread, other);
         }
     }
     while (process->catching_up != 0 && !thread->catches_up && !process->ended) {
@@ -207,7 +213,7 @@ static void looks_share(struct attach_thread *thread)
             known_loop_sees(thread->known, now_ps);
         }
         if (is_ahead(other) && looks_at(thread, other->known) && !catch_up(other)) {
-            attach_late_note(thread, known_loop_behind_ps(other->known, attach_known_now_ps(other)));
+            sees_late(thread, other);
             known_loop_sees(other->known, attach_known_now_ps(other));
             sim_condition_signal(process->server->sim, &other->wait.woken);
         }

@@ -72,8 +72,7 @@ void attach_wakes_note(const struct attach_thread *thread, const struct attach_r
 // Sleeps until the thread's condition is signalled, until its process's alarm, or until the deadline. blocked_outside:
 // the thread waits for an external event, and does not poll for it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
-// The process is told how many of its threads do not sleep until somebody wakes them, or for so long.
-#define ATTACH_LONG_SLEEP_PS SIM_PS_PER_MS
+// The process is told how many of its threads do not sleep until somebody wakes them, or for a millisecond.
 void attach_awake_tell(struct attach_process *process);
 // The earlier of the process's alarm and the deadline.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);

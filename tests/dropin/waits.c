@@ -81,6 +81,8 @@ static int poll_sends(void)
 }
 
 #include "waits_ways.h"
+// ways beside others use `tight`
+#include "waits_beside.h"
 
 static void (*const ways[])(unsigned wanted) = {tight,
                                                 both_queues,

@@ -359,10 +359,8 @@ struct attach_known *lookahead_known_near(const struct attach_known *loop, struc
     struct lookahead_varies wider;
     unsigned seen = 0;
     for (EACH_OF(loop->place, i)) {
-        if (seen++ == NEAR_ONES) {
-            break;
-        }
-        bool alike = notes[i].rip == loop->caller.rip && notes[i].rsp == loop->caller.rsp && &loops[i] != loop;
+        bool alike = seen++ < NEAR_ONES && notes[i].rip == loop->caller.rip && notes[i].rsp == loop->caller.rsp &&
+                     &loops[i] != loop;
         if (alike && lookahead_wider(loop, &loops[i], &wider) &&
             (nearest == NULL || wider.range_count < wider_out->range_count)) {
             nearest = &loops[i];
