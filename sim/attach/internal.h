@@ -130,8 +130,8 @@ struct attach_process {
     int program; // index in the options; -1: a child of one of these programs
     struct attach_segment *segment;
     struct attach_thread *threads[ATTACH_SLOTS];
-    unsigned thread_count, asleep; // asleep: until somebody wakes them, or for long
-    unsigned slots;                // highest slot used so far, plus 1
+    unsigned thread_count;
+    unsigned slots; // highest slot used so far, plus 1
     uint32_t first_bell;
     unsigned catching_up;      // threads with `catches_up`
     sim_condition_t caught_up; // one of them has

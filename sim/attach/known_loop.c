@@ -51,7 +51,7 @@ void known_loop_take(struct known_loop *loop, const struct attach_args_poll *arg
     memcpy(loop->words, slot->loop_words, loop->word_count * sizeof loop->words[0]);
     pages_note(loop);
     loop->changes = slot->loop_changes;
-    loop->sees = loop->own = false;
+    loop->sees = loop->early = loop->own = false;
     loop->seen_ps = UINT64_MAX;
     loop->hit = 0;
 }
@@ -137,7 +137,8 @@ bool known_loop_written(struct known_loop *loop, const struct poll_write *write,
 bool known_loop_catch_up(struct known_loop *loop, uint64_t now_ps)
 {
     if (!loop->started || loop->sees) {
-        return false;
+        loop->early = loop->started && loop->seen_ps >= now_ps && loop->seen_ps > loop->start_ps;
+        return loop->early;
     }
     for (unsigned i = 0; i < loop->poll_count; i++) {
         uint64_t first_ps = loop->start_ps + loop->polls[i].after_ps;
@@ -149,12 +150,6 @@ bool known_loop_catch_up(struct known_loop *loop, uint64_t now_ps)
         }
     }
     return loop->sees;
-}
-
-uint64_t known_loop_behind_ps(const struct known_loop *loop, uint64_t now_ps)
-{
-    bool passed = loop->started && loop->sees && loop->start_ps < loop->seen_ps && loop->start_ps < now_ps;
-    return passed ? loop->iteration_ps : 0;
 }
 
 uint64_t known_loop_iterations(const struct known_loop *loop)

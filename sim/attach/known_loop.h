@@ -29,6 +29,7 @@ struct known_loop {
     bool sees;        // something came, perhaps before start_ps: seen_ps is the first poll after it
     uint64_t seen_ps; // the end of the poll at which the thread goes on
     unsigned hit;     // the number of this poll in its iteration
+    bool early;       // it goes on before the end of this poll
     bool own;         // a device has written the word of this very poll while it was carried out
 };
 
@@ -43,9 +44,8 @@ bool known_loop_changes(const struct known_loop *loop, uint64_t address, uint64_
 bool known_loop_woken(struct known_loop *loop, uint64_t now_ps);
 // A device writes. true: the loop reads it.
 bool known_loop_written(struct known_loop *loop, const struct poll_write *write, uint64_t now_ps);
-// The thread goes on at its last poll that ended before now_ps. false: there is none, or something has come since.
+// Others see what the thread did before now_ps: it goes on at its last poll that ended before; or, if something has come
+// since, at once to the poll that sees it (`early`). false: it is no further than others see.
 bool known_loop_catch_up(struct known_loop *loop, uint64_t now_ps);
-// How far what the loop has changed may be behind, if it did not catch up.
-uint64_t known_loop_behind_ps(const struct known_loop *loop, uint64_t now_ps);
 // How many iterations were made before that of `hit`.
 uint64_t known_loop_iterations(const struct known_loop *loop);

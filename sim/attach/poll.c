@@ -140,22 +140,14 @@ static bool is_ahead(const struct attach_thread *thread)
     return thread->fast_forwarded && is_known(thread) && thread->known->changes.count != 0;
 }
 
-// The thread's loop was fast-forwarded, and another one of its process may look at what it changes: it goes on at its last
-// poll before now. Where something has come for it, it stays: this poll would find that too early.
-static bool catch_up(struct attach_thread *thread)
+// The thread's loop was fast-forwarded, and another one of its process may look at what it changes.
+static void catch_up(struct attach_thread *thread)
 {
     if (!thread->catches_up && known_loop_catch_up(thread->known, attach_known_now_ps(thread))) {
         thread->catches_up = true;
         thread->process->catching_up++;
         sim_condition_signal(thread->process->server->sim, &thread->wait.woken);
     }
-    return thread->catches_up;
-}
-
-// The thread sees what the loop of the other one, which stays, had written up to an iteration before.
-static void sees_late(struct attach_thread *thread, const struct attach_thread *other)
-{
-    attach_late_note(thread, known_loop_behind_ps(other->known, attach_known_now_ps(other)));
 }
 
 void attach_loops_catch_up(struct attach_thread *thread)
@@ -164,9 +156,8 @@ void attach_loops_catch_up(struct attach_thread *thread)
     const struct sim_wait_reason reason = {thread->name, "other threads' loops", 0, 0};
     for (unsigned i = 0; i < process->slots && !thread->catches_up; i++) {
         struct attach_thread *other = process->threads[i];
-        if (other != NULL && other != thread && is_ahead(other) && !catch_up(other) &&
-            other->known->changes.locks != 0) {
-            sees_late(thread, other);
+        if (other != NULL && other != thread && is_ahead(other)) {
+            catch_up(other);
         }
     }
     while (process->catching_up != 0 && !thread->catches_up && !process->ended) {
@@ -212,10 +203,8 @@ static void looks_share(struct attach_thread *thread)
         if (is_known(thread) && thread->known->changes.count != 0 && looks_at(other, thread->known)) {
             known_loop_sees(thread->known, now_ps);
         }
-        if (is_ahead(other) && looks_at(thread, other->known) && !catch_up(other)) {
-            sees_late(thread, other);
-            known_loop_sees(other->known, attach_known_now_ps(other));
-            sim_condition_signal(process->server->sim, &other->wait.woken);
+        if (is_ahead(other) && looks_at(thread, other->known)) {
+            catch_up(other);
         }
     }
 }
@@ -258,6 +247,37 @@ static enum attach_woken poll_iterations(struct attach_thread *thread, uint64_t 
     return woken;
 }
 
+static struct sim_wait_reason poll_end(const struct attach_thread *thread)
+{
+    return (struct sim_wait_reason){thread->name, "the end of its poll", 0, 0};
+}
+
+void attach_turn_await(struct attach_thread *thread)
+{
+    const struct sim_wait_reason reason = poll_end(thread);
+    while (sim_condition_wait_turn(thread->process->server->sim, &thread->wait.woken, &reason)) {
+    }
+}
+
+// Until the thread is signalled, or to its turn at the end of the poll at which it goes on. true: that has come.
+static bool known_sleep(struct attach_thread *thread)
+{
+    struct known_loop *known = thread->known;
+    const struct attach_process *process = thread->process;
+    sim_t *sim = process->server->sim;
+    const struct sim_wait_reason reason = poll_end(thread);
+    if (sim_now_ps(sim) >= known->seen_ps) {
+        return thread->catches_up || !sim_condition_wait_turn(sim, &thread->wait.woken, &reason);
+    }
+    if (sim_now_ps(sim) < attach_alarm_before(process, SIM_NEVER_PS)) {
+        attach_sleep(thread, thread->loop.flags, known->seen_ps, false);
+    } else { // the next poll is the first that sees the time
+        known_loop_sees(known, sim_now_ps(sim));
+        (void)sim_condition_wait(sim, &thread->wait.woken, known->seen_ps, &reason);
+    }
+    return false;
+}
+
 // Waits until something comes that the known loop reads, and to the end of the poll that is carried out then.
 static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t iterations)
 {
@@ -271,19 +291,11 @@ static enum attach_woken known_iterations(struct attach_thread *thread, uint64_t
         known->hit = 0;
     }
     thread->fast_forwarded = true;
-    while (!process->ended && sim_now_ps(server->sim) < known->seen_ps) {
-        attach_sleep(thread, thread->loop.flags, known->seen_ps, false);
-        uint64_t now_ps = sim_now_ps(server->sim);
-        if (now_ps >= attach_alarm_before(process, SIM_NEVER_PS)) { // the next poll is the first that sees the time
-            known_loop_sees(known, now_ps);
-            host_core_spend(thread->core, known->seen_ps - now_ps, &polling);
-        }
+    while (!process->ended && !known->early && !known_sleep(thread)) {
     }
     thread->fast_forwarded = false;
-    if (thread->catches_up) {
+    if (thread->catches_up && !known->early) {
         thread->ahead_ps = sim_now_ps(server->sim) - known->seen_ps;
-    } else {
-        sim_thread_turn_await(server->sim); // as one that has made all polls
     }
     thread->loop.skipped = known_loop_iterations(known);
     if (known->own && !thread->asks.repeats) {
@@ -312,10 +324,15 @@ int64_t attach_serve_poll(struct attach_thread *thread, const struct attach_args
     if (is_known(thread)) {
         enum attach_woken known = known_iterations(thread, args->iterations);
         reply->poll = thread->known->hit;
-        reply->at_ps = sim_now_ps(thread->process->server->sim) - thread->ahead_ps;
+        reply->early = thread->known->early;
+        reply->at_ps =
+            reply->early ? thread->known->seen_ps : sim_now_ps(thread->process->server->sim) - thread->ahead_ps;
         reply->iterations = thread->loop.skipped;
         reply->happened = anything_happened(thread);
         return known;
+    }
+    if ((args->what & ATTACH_POLL_REST) != 0) {
+        attach_turn_await(thread);
     }
     enum attach_woken woken = poll_iterations(thread, args->iterations);
     if (woken == ATTACH_WOKEN_MEMORY && thread->process->server->options->explain) {

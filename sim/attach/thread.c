@@ -106,6 +106,9 @@ static void work_pay(struct attach_thread *thread, struct attach_request *reques
     if (!thread->process->server->options->functional) {
         host_core_spend(thread->core, paid_ps - behind_ps, work);
     }
+    if (behind_ps != 0 && behind_ps == paid_ps && thread->ahead_ps == 0) {
+        attach_turn_await(thread);
+    }
     if (thread->process->server->adversary != NULL) {
         attach_preempt(thread, ADVERSARY_CALL);
     }
@@ -285,7 +288,6 @@ void attach_thread_leave(struct attach_thread *thread)
     }
     attach_late_tell(thread);
     process->thread_count--;
-    attach_awake_tell(process);
     process->threads[thread->index] = NULL;
     atomic_store(&thread->slot->holder, ATTACH_HOLDER_SIMULATOR);
     atomic_store(&thread->slot->entry_count, 0);
@@ -493,7 +495,6 @@ bool attach_thread_start(struct attach_process *process, uint32_t index, void (*
     }
     process->threads[index] = thread;
     process->thread_count++;
-    attach_awake_tell(process);
     process->slots = index >= process->slots ? index + 1 : process->slots;
     atomic_store(&thread->slot->state, ATTACH_SLOT_TAKEN);
     return true;

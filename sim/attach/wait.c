@@ -151,13 +151,6 @@ void attach_wakes_note(const struct attach_thread *of, const struct attach_reque
     }
 }
 
-#define LONG_SLEEP_PS SIM_PS_PER_MS // who sleeps for that long is asleep
-
-void attach_awake_tell(struct attach_process *process)
-{
-    atomic_store(&process->segment->awake, process->thread_count - process->asleep);
-}
-
 // Until the thread is signalled. false: the deadline has passed.
 static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps)
 {
@@ -169,16 +162,7 @@ static bool sleep_until(struct attach_thread *thread, unsigned flags, uint64_t d
     if (thread->wait.blocked_outside) {
         sim_event_schedule(server->sim, &server->settling.event, 0);
     }
-    bool asleep = thread->wait.blocked_outside && thread->wait.until_ps >= sim_now_ps(server->sim) + LONG_SLEEP_PS;
-    if (asleep) {
-        process->asleep++;
-        attach_awake_tell(process);
-    }
     bool signalled = sim_condition_wait(server->sim, &thread->wait.woken, thread->wait.until_ps, &reason);
-    if (asleep) {
-        process->asleep--;
-        attach_awake_tell(process);
-    }
     thread->wait.flags = 0;
     if (!thread->fast_forwarded) { // a fast-forwarded loop does not sleep
         thread->wait.blocked_outside = false;

@@ -72,8 +72,6 @@ void attach_wakes_note(const struct attach_thread *thread, const struct attach_r
 // Sleeps until the thread's condition is signalled, until its process's alarm, or until the deadline. blocked_outside:
 // the thread waits for an external event, and does not poll for it.
 void attach_sleep(struct attach_thread *thread, unsigned flags, uint64_t deadline_ps, bool blocked_outside);
-// The process is told how many of its threads do not sleep until somebody wakes them, or for a millisecond.
-void attach_awake_tell(struct attach_process *process);
 // The earlier of the process's alarm and the deadline.
 uint64_t attach_alarm_before(const struct attach_process *process, uint64_t deadline_ps);
 // The process may have set a new alarm.
@@ -88,6 +86,8 @@ void attach_loop_left(struct attach_thread *thread); // the thread has done some
 bool attach_loop_written(struct attach_thread *thread, const struct poll_write *write);
 // Before the thread is scheduled: the loops of other threads of its process have changed what it may read.
 void attach_loops_catch_up(struct attach_thread *thread);
+// The thread's own time has come to this instant without a wait: it goes on in its turn.
+void attach_turn_await(struct attach_thread *thread);
 void attach_loop_caught_up(struct attach_thread *thread); // the thread has called, or is gone
 // The time from which on a poll of the thread's known loop sees what happens now: not at this instant, if its turn is over.
 uint64_t attach_known_now_ps(const struct attach_thread *thread);

@@ -229,17 +229,6 @@ bool sim_turn_is_over(const sim_t *sim, uint32_t number)
     return sim->rank > turn_at(number, sim->now_ps);
 }
 
-void sim_thread_turn_await(sim_t *sim)
-{
-    struct sim_thread *thread = thread_current(sim, "sim_thread_turn_await");
-    uint32_t rank = rank_at(thread, sim->now_ps);
-    if (sim->rank < rank) {
-        thread->wake.rank = rank;
-        sim_event_schedule(sim, &thread->wake, 0);
-        thread_block(thread, THREAD_SLEEPING, sim->now_ps);
-    }
-}
-
 // --- conditions ------------------------------------------------------------------------------------------------------
 
 void sim_condition_init(sim_condition_t *condition)
@@ -275,13 +264,9 @@ static void condition_remove(sim_condition_t *condition, struct sim_thread *thre
     thread->condition = NULL;
 }
 
-bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadline_ps,
-                        const struct sim_wait_reason *reason)
+static bool condition_wait(sim_t *sim, struct sim_thread *thread, sim_condition_t *condition, uint64_t deadline_ps,
+                           const struct sim_wait_reason *reason)
 {
-    struct sim_thread *thread = thread_current(sim, "sim_condition_wait");
-    if (deadline_ps <= sim->now_ps) {
-        return false;
-    }
     condition_append(condition, thread);
     thread->reason = *reason;
     if (deadline_ps != SIM_NEVER_PS) {
@@ -294,6 +279,19 @@ bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadlin
     }
     condition_remove(condition, thread);
     return false;
+}
+
+bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadline_ps,
+                        const struct sim_wait_reason *reason)
+{
+    struct sim_thread *thread = thread_current(sim, "sim_condition_wait");
+    return deadline_ps > sim->now_ps && condition_wait(sim, thread, condition, deadline_ps, reason);
+}
+
+bool sim_condition_wait_turn(sim_t *sim, sim_condition_t *condition, const struct sim_wait_reason *reason)
+{
+    struct sim_thread *thread = thread_current(sim, "sim_condition_wait_turn");
+    return sim->rank < rank_at(thread, sim->now_ps) && condition_wait(sim, thread, condition, sim->now_ps, reason);
 }
 
 void sim_condition_signal(sim_t *sim, sim_condition_t *condition)

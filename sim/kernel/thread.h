@@ -29,8 +29,6 @@ void sim_thread_sleep(sim_t *sim, uint64_t delay_ps);
 uint32_t sim_thread_take_turns(const sim_t *sim);
 // Did the thread of that number have its turn at this instant, if it waited for it (sim.h)?
 bool sim_turn_is_over(const sim_t *sim, uint32_t number);
-// Waits for the calling thread's turn, as if it had waited for this time; not if it is over.
-void sim_thread_turn_await(sim_t *sim);
 
 // --- conditions --------------------------------------------------------------------------------------------------
 
@@ -52,6 +50,8 @@ void sim_condition_init(sim_condition_t *condition);
 // at once if it has already passed.
 bool sim_condition_wait(sim_t *sim, sim_condition_t *condition, uint64_t deadline_ps,
                         const struct sim_wait_reason *reason);
+// The same to the calling thread's turn at this instant, as if it had waited for this time. Returns false if it has come.
+bool sim_condition_wait_turn(sim_t *sim, sim_condition_t *condition, const struct sim_wait_reason *reason);
 // Wakes every waiter at the current time, in order.
 void sim_condition_signal(sim_t *sim, sim_condition_t *condition);
 

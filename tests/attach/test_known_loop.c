@@ -134,15 +134,20 @@ TEST(KnownLoop, CatchesUpWithAnyPollOfAnIteration)
     EXPECT_FALSE(known_loop_catch_up(loop, START + 500000)); // it goes on there already
 }
 
-TEST(KnownLoop, DoesNotCatchUpWithAPollBeforeWhatComes)
+TEST(KnownLoop, GoesOnEarlyToThePollThatSeesWhatHasCome)
 {
     struct known_loop *loop = two_polls(1000);
     known_loop_start(loop, START, 1000);
     EXPECT_TRUE(written(loop, true, WORD, START + 120000));
-    EXPECT_FALSE(known_loop_catch_up(loop, START + 130000));
+    EXPECT_TRUE(known_loop_catch_up(loop, START + 130000));
+    EXPECT_TRUE(loop->early);
     expect_at(loop, START + 140000, 1, false);
-    EXPECT_EQ(known_loop_behind_ps(loop, START + 130000), 100000u);
-    EXPECT_EQ(known_loop_behind_ps(loop, START), 0u);
+    loop = two_polls(1000);
+    EXPECT_TRUE(
+        written(loop, true, WORD, START - 1000)); // its first poll is the one that sees it: nothing was made since
+    known_loop_start(loop, START, 1000);
+    EXPECT_FALSE(known_loop_catch_up(loop, START + 1));
+    EXPECT_FALSE(loop->early);
 }
 
 TEST(KnownLoop, TheFirstOfTwoDecides)

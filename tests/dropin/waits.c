@@ -112,15 +112,21 @@ static void (*const ways[])(unsigned wanted) = {tight,
                                                 among_other_work,
                                                 with_a_copy,
                                                 with_a_flash,
-                                                with_a_lock};
-// The last one is played alone: another number of ways would be other programs.
-enum { ALONE = sizeof ways / sizeof ways[0] - 1 };
+                                                with_a_lock,
+                                                with_a_pulse};
+// The last two are played alone: another number of ways would be other programs.
+enum { WAYS = sizeof ways / sizeof ways[0], DRAWN = WAYS - 2 };
 
 static unsigned way_draw(uint64_t *state, unsigned styles)
 {
-    unsigned way = ALONE;
-    while (styles >> ALONE == 0 && (way == ALONE || (styles >> way & 1) == 0)) {
-        way = (unsigned)(draw(state) % ALONE);
+    unsigned way = DRAWN;
+    if (styles >> DRAWN == 0) {
+        do {
+            way = (unsigned)(draw(state) % DRAWN);
+        } while ((styles >> way & 1) == 0);
+    }
+    while ((styles >> way & 1) == 0) {
+        way++;
     }
     return way;
 }

@@ -94,6 +94,47 @@ static void with_a_lock(unsigned wanted)
     }
 }
 
+// Sets a word to other values between polls by calls, readings of a clock and polls of a queue. A thread that sleeps reads it
+// now and then. What it has read tells how many polls follow.
+static unsigned pulses_seen;
+
+static void *pulse_reader(void *arg)
+{
+    const struct timespec between = {.tv_nsec = 370};
+    while (!told) {
+        (void)nanosleep(&between, NULL);
+        pulses_seen = pulses_seen * 5 + phase;
+    }
+    return arg;
+}
+
+static void with_a_pulse(unsigned wanted)
+{
+    pthread_t thread;
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    told = false;
+    pulses_seen = 0;
+    CHECK(pthread_create(&thread, NULL, pulse_reader, NULL) == 0);
+    while (received < wanted) {
+        phase = 1;
+        (void)poll_receives();
+        phase = 2;
+        (void)now_ns();
+        phase = 3;
+        (void)poll_receives();
+        phase = 4;
+        CHECK(poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, wanted % 2, 0) == 0);
+        phase = 0;
+        (void)poll_sends();
+    }
+    told = true;
+    CHECK(pthread_join(thread, NULL) == 0 && close(ends[0]) == 0 && close(ends[1]) == 0);
+    for (unsigned i = 0; i < pulses_seen % 16; i++) {
+        (void)poll_sends();
+    }
+}
+
 // Another process says in shared memory when to go on.
 static void with_a_process(unsigned wanted)
 {

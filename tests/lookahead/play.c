@@ -207,7 +207,6 @@ static struct attach_borders borders_of(void)
                                    .found = (bool *)&memory->found,
                                    .entry_count = (_Atomic uint32_t *)&memory->entry_count,
                                    .alone = now->alone,
-                                   .others_sleep = now->alone,
                                    .waited = waited};
 }
 

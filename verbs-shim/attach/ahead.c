@@ -40,16 +40,6 @@ bool attach_is_alone(void)
     return attach_client.shares == 0 && atomic_load(&attach_client.segment->slot_end) <= 1;
 }
 
-static bool others_sleep(void)
-{
-    return atomic_load(&attach_client.segment->awake) <= 1;
-}
-
-bool attach_others_stay_asleep(void)
-{
-    return others_sleep() && !attach_progress_on_writes();
-}
-
 static struct attach_borders borders_of(struct attach_slot *slot, const struct attach_clock *clock)
 {
     const struct attach_greeting *greeting = attach_greeting();
@@ -65,7 +55,6 @@ static struct attach_borders borders_of(struct attach_slot *slot, const struct a
         .functions = functions,
         .function_count = function_count,
         .alone = attach_is_alone(),
-        .others_sleep = others_sleep(),
         .clocks_poll = attach_clocks_poll(),
         .clocks_serve = attach_progress_on_writes(),
         .clock = *clock,
@@ -168,10 +157,22 @@ __asm__(".text\n"
         "    jmp *%r11\n"
         ".size attach_resume_jump, .-attach_resume_jump\n");
 
-// A device had written when a reading of a clock ended: its library looks, as at the end of a reading that was carried out,
-// before the program goes on. It may take time, in which other threads run: so not before the program has left
-// attach_resume and has what it wrote. Called as if from where the program goes on, which is in rdi: the red zone is free
-// there, as a call has just returned.
+// What is to be done before the program goes on may take time, in which other threads run: so not before it has left
+// attach_resume and has what it wrote. The rest of its poll; and if a device had written when a reading of a clock ended, its
+// library looks, as at the end of a reading that was carried out. Returns the poll's result.
+__attribute__((visibility("hidden"))) uint64_t attach_resume_serve(uint64_t result);
+__attribute__((used)) uint64_t attach_resume_serve(uint64_t result)
+{
+    const struct attach_left_loop left = attach_own.left;
+    attach_own.left.early = false;
+    enum attach_woken woken = left.early ? attach_poll_rest(left.woken) : left.woken;
+    if (left.by == ATTACH_LEFT_CLOCK && woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes()) {
+        attach_progress();
+    }
+    return left.by == ATTACH_LEFT_POLL ? woken == ATTACH_WOKEN_MEMORY : result;
+}
+
+// Called as if from where the program goes on, which is in rdi: the red zone is free there, as a call has just returned.
 __attribute__((visibility("hidden"))) void attach_resume_serving(void);
 __asm__(".text\n"
         ".globl attach_resume_serving\n"
@@ -180,10 +181,11 @@ __asm__(".text\n"
         "attach_resume_serving:\n"
         "    push %rdi\n"
         "    .cfi_startproc\n"
-        "    push %rax\n"
+        "    push %rdx\n"
         "    .cfi_adjust_cfa_offset 8\n"
-        "    call attach_progress@PLT\n"
-        "    pop %rax\n"
+        "    mov %rax, %rdi\n"
+        "    call attach_resume_serve\n"
+        "    pop %rdx\n"
         "    .cfi_adjust_cfa_offset -8\n"
         "    ret\n"
         "    .cfi_endproc\n"
@@ -203,6 +205,18 @@ void attach_loop_left(const struct attach_ahead *ahead, struct attach_caller *ca
     }
 }
 
+// The thread spends the rest of its poll, whatever it does next. false: there is none.
+static bool rest_spend(void)
+{
+    const struct attach_rest *rest = &attach_own.rest;
+    bool any = rest->until_ps != 0;
+    if (any && rest->until_ps > attach_own.slot->now_ps) {
+        attach_own.tail_ps += rest->until_ps - attach_own.slot->now_ps;
+    }
+    attach_own.rest.until_ps = 0;
+    return any;
+}
+
 void attach_loop_forget(void)
 {
     static struct attach_resume nowhere;
@@ -214,6 +228,7 @@ void attach_loop_forget(void)
         struct attach_left_makes none;
         attach_own.left.caller = NULL;
         (void)look_ahead->left(attach_own.left.known, &nobody, &borders, &here, &nowhere, &by, &none);
+        (void)rest_spend();
     }
 }
 
@@ -233,6 +248,7 @@ void attach_once_more_end(void)
         look_ahead->made();
         attach_own.slot->now_ps = attach_own.once_more.now_ps;
         attach_own.tail_ps = attach_own.once_more.tail_ps;
+        (void)rest_spend();
     }
 }
 
@@ -241,8 +257,9 @@ enum attach_woken attach_poll_once_more(void)
     struct attach_once_more *more = &attach_own.once_more;
     attach_own.calls++;
     if (more->polls == 1) {
+        bool early = attach_own.rest.until_ps != 0;
         attach_once_more_end();
-        return more->woken;
+        return early ? attach_poll_rest(more->woken) : more->woken;
     }
     more->polls--;
     attach_own.slot->now_ps += more->makes.list[more->made++ % more->makes.count].own_ps;
@@ -267,14 +284,19 @@ __attribute__((visibility("default"))) void attach_resume(struct attach_caller *
     } else if (how == ATTACH_LEFT_ELSEWHERE) {
         to.rax = by == ATTACH_LEFT_POLL ? left.woken == ATTACH_WOKEN_MEMORY : to.rax;
         attach_own.tail_ps = left.tail_ps;
+        attach_own.left.by = by;
+        attach_own.left.early = rest_spend();
         attach_own.left.resumed = by == ATTACH_LEFT_FUNCTION;
         attach_own.calls += by != ATTACH_LEFT_CLOCK; // of a poll that ends a run of readings
-        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK ? attach_own.slot->now_ps + left.tail_ps : 0;
-        if (by == ATTACH_LEFT_CLOCK && left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes()) {
+        attach_own.resumed_ps = by == ATTACH_LEFT_CLOCK ? attach_own.slot->now_ps + attach_own.tail_ps : 0;
+        bool serves = by == ATTACH_LEFT_CLOCK && left.woken == ATTACH_WOKEN_MEMORY && attach_progress_on_writes();
+        if (by != ATTACH_LEFT_FUNCTION && (serves || attach_own.left.early)) {
             to.rdi = to.rip;
             to.rip = (uintptr_t)attach_resume_serving;
         }
         attach_resume_jump(&to);
+    } else {
+        (void)rest_spend();
     }
 }
 
@@ -289,8 +311,9 @@ __attribute__((visibility("default"))) bool attach_resumed(bool *again_out)
         *again_out = attach_poll_once_more() == ATTACH_WOKEN_MEMORY;
         return true;
     }
-    bool resumed = attach_own.left.resumed;
+    const struct attach_left_loop left = attach_own.left;
     attach_own.left.resumed = false;
-    *again_out = attach_own.left.woken == ATTACH_WOKEN_MEMORY;
-    return resumed;
+    attach_own.left.early = left.early && !left.resumed;
+    *again_out = (left.resumed && left.early ? attach_poll_rest(left.woken) : left.woken) == ATTACH_WOKEN_MEMORY;
+    return left.resumed;
 }

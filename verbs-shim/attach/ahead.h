@@ -81,12 +81,11 @@ struct attach_loop_word {
 };
 #define ATTACH_LOOP_WORDS 768u
 
-// Words of private memory that a known loop changes at some of its polls: counters, and what it sets back by plain stores.
+// Words of private memory that a known loop changes at some of its polls: counters, and what it sets back.
 // Another thread of the process may look at them.
 #define ATTACH_LOOP_CHANGES 16u
 struct attach_loop_changes {
-    uint32_t count;                          // more than ATTACH_LOOP_CHANGES: not all are listed
-    uint32_t locks;                          // not 0: by atomic instructions as well, which tell others what it does
+    uint64_t count;                          // more than ATTACH_LOOP_CHANGES: not all are listed
     uint64_t addresses[ATTACH_LOOP_CHANGES]; // of 8 bytes
 };
 
@@ -173,7 +172,6 @@ struct attach_borders {
     const struct attach_poll_function *functions;
     unsigned function_count;
     bool alone;                // no other thread or process sees what the program writes
-    bool others_sleep;         // all other threads of the process, until something wakes them or for long
     bool clocks_poll;          // of a run of readings of clocks the later ones are polls (attach_poll_clock)
     bool clocks_serve;         // and the first of these does a library's work
     struct attach_clock clock; // the poll is this one; form 0: another poll

@@ -63,8 +63,6 @@ bool attach_poll_from(uint64_t site, const volatile void *word, bool repeats, st
 enum attach_woken attach_poll_call_from(unsigned flags, uint64_t site, struct attach_caller *caller);
 bool attach_clocks_poll(void);
 bool attach_is_alone(void); // no other thread or process sees what the program writes
-// All other threads of the process sleep until somebody wakes them, or for long; no device does, for a library's work.
-bool attach_others_stay_asleep(void);
 // What the program does next if this poll finds nothing. false: nothing is known.
 bool attach_look_ahead(struct attach_caller *caller, uint64_t key, struct attach_slot *slot,
                        struct attach_ahead *ahead_out);

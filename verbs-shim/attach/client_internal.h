@@ -35,7 +35,17 @@ struct attach_left_loop {
     struct attach_left_at at;
     uint64_t tail_ps; // what the thread had spent then
     enum attach_woken woken;
-    bool resumed; // a library's function begins with its poll carried out
+    bool resumed;           // a library's function begins with its poll carried out
+    bool early;             // but for its rest
+    enum attach_left_by by; // if it went on elsewhere
+};
+
+// The poll at which the thread has left a known loop ends then. It has left it before, as another thread is to see what it
+// writes until this poll.
+struct attach_rest {
+    uint64_t until_ps; // 0: there is none
+    uint64_t bus_address;
+    unsigned flags; // of the poll's wait
 };
 
 // Polls that a thread makes once more, the last of a known loop that it has left: without an attach call, and each finds nothing
@@ -72,6 +82,7 @@ extern _Thread_local struct attach_own {
     struct attach_caller *caller; // of attach_poll_within
     struct attach_left_loop left;
     struct attach_once_more once_more;
+    struct attach_rest rest;
     struct attach_clock clock; // of the poll that is carried out
     uint64_t resumed_ps;       // of attach_resumed_ps
     bool repeats;              // the last poll was one of a loop that is known to repeat
@@ -100,6 +111,8 @@ extern _Thread_local struct attach_own {
 // Polls that are made once more (ahead.c): the next of them, and the end of all, whatever the program does.
 enum attach_woken attach_poll_once_more(void);
 void attach_once_more_end(void);
+// Carries out the rest of a poll, which is what the thread is about to spend. woken: by what came before it left the loop.
+enum attach_woken attach_poll_rest(enum attach_woken woken); // empty_polls.c
 // The thread of this slot waits in a known loop.
 void attach_loop_begins(struct attach_slot *slot);
 void attach_loop_ends(struct attach_slot *slot);

@@ -81,7 +81,7 @@ static uint64_t known_describe(struct attach_slot *slot, const struct attach_ahe
 
 static bool is_known(const struct attach_ahead *ahead)
 {
-    bool unseen = attach_is_alone() || (ahead->steady && (ahead->changes.locks == 0 || attach_others_stay_asleep()));
+    bool unseen = attach_is_alone() || ahead->steady;
     return ahead->kind == ATTACH_AHEAD_REPEATS && unseen;
 }
 
@@ -99,6 +99,10 @@ static enum attach_woken poll_known(struct attach_slot *slot, const struct attac
     const struct attach_reply_poll *reply = &slot->reply.poll;
     const struct attach_left_at at = {reply->iterations, reply->poll, reply->at_ps};
     attach_own.wait_polls += at.iterations * ahead->count + at.poll;
+    attach_own.rest = (struct attach_rest){0};
+    if (reply->early != 0 && at.poll < slot->loop_poll_count) {
+        attach_own.rest = (struct attach_rest){at.at_ps, slot->loop_polls[at.poll].bus_address, flags};
+    }
     attach_loop_left(ahead, caller, &at, woken);
     return at.iterations == 0 && at.poll == 0 ? woken : ATTACH_WOKEN_OUTSIDE; // else this poll has no result
 }
@@ -145,6 +149,14 @@ static enum attach_woken poll_once(struct attach_slot *slot, const struct loop_p
     uint64_t iteration_ps = iteration_describe(polled, poll, 1);
     attach_pages_describe(polled, NULL, poll, 1);
     return poll_call(slot, 0, iteration_ps, flags, what);
+}
+
+enum attach_woken attach_poll_rest(enum attach_woken woken)
+{
+    struct attach_slot *slot = slot_to_poll();
+    const struct loop_poll poll = {.own_ps = attach_own.tail_ps, .bus_address = attach_own.rest.bus_address};
+    enum attach_woken then = slot != NULL ? poll_once(slot, &poll, attach_own.rest.flags, ATTACH_POLL_REST) : woken;
+    return woken == ATTACH_WOKEN_MEMORY ? woken : then;
 }
 
 // Does the loop read nothing but clocks, and memory that nobody else writes?

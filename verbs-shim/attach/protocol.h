@@ -142,7 +142,8 @@ enum attach_poll_flags {
     ATTACH_POLL_GOES_ON = 4, // the streak goes on
     // The loop is known: its polls and words are in the slot. iterations 0: the thread makes these polls only.
     ATTACH_POLL_KNOWN = 8,
-    ATTACH_POLL_CLOCK = 16 // a reading of a clock
+    ATTACH_POLL_CLOCK = 16, // a reading of a clock
+    ATTACH_POLL_REST = 32   // the rest of a poll of a known loop that the thread has left early: to its turn
 };
 
 // A poll of an iteration of a loop. bus_address: of the polled word; 0: no single word.
@@ -247,7 +248,6 @@ struct attach_segment {
     _Atomic uint32_t shares;       // perhaps memory with other processes
     _Atomic uint32_t outside;      // bits of enum attach_outside that the program has noted
     _Atomic uint32_t slot_end;     // slots of threads from this number on have never been used
-    _Atomic uint32_t awake;        // threads that do not sleep, until somebody wakes them or for a millisecond
     struct attach_slot slots[ATTACH_SLOTS];
 };
 

@@ -113,7 +113,6 @@ static void decode(uint64_t rip, struct interpret_instruction *to)
     to->condition = from.opcode & 0xf;
     to->category = (uint16_t)from.meta.category;
     to->repeats = (from.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
-    to->atomic = (from.attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 || from.mnemonic == ZYDIS_MNEMONIC_XCHG;
     to->known = from.address_width == 64;
     for (unsigned i = 0; i < from.operand_count_visible && to->known; i++) {
         to->known = i < INTERPRET_OPERANDS && operand_take(&operands[i], &to->operands[i]);
@@ -291,7 +290,6 @@ static bool step(struct interpret_state *state, const struct interpret_instructi
     uint64_t at = state->rip;
     reason = "";
     state->rip += instruction->length;
-    interpret_memory_atomic(instruction->atomic);
     bool known = instruction->known && instruction->length != 0 &&
                  (!interpret_vary_is_on() || interpret_vary_step(state, instruction)) &&
                  (interpret_integer(state, instruction) || interpret_flow(state, instruction) ||

@@ -53,8 +53,7 @@ enum interpret_point { INTERPRET_BEGINNING, INTERPRET_BASE, INTERPRET_POINTS };
 struct interpret_word {
     uint64_t address; // a multiple of 8
     uint64_t now;
-    bool whole;  // all of it was read at once
-    bool atomic; // written by an instruction that keeps others out
+    bool whole; // all of it was read at once
     struct interpret_since since[INTERPRET_POINTS];
 };
 

@@ -30,7 +30,7 @@ struct interpret_instruction {
     uint16_t category;        // of Zydis
     uint32_t next;            // the place of the one that was interpreted after it the last time
     uint8_t length, count, condition;
-    bool known, repeats, atomic;
+    bool known, repeats;
     bool plain;                             // it touches nothing but these, and one operand in memory, at most
     uint16_t registers, vectors;            // that it reads or writes, or makes addresses of
     const struct interpret_operand *memory; // that it accesses; NULL: none
@@ -60,7 +60,6 @@ bool interpret_get(const struct interpret_state *state, const struct interpret_i
                    const struct interpret_operand *operand, uint64_t *value_out);
 bool interpret_put(struct interpret_state *state, const struct interpret_instruction *instruction,
                    const struct interpret_operand *operand, uint64_t value);
-void interpret_memory_atomic(bool atomic);                    // what is written next is written by such an instruction
 bool interpret_condition(unsigned flags, unsigned condition); // its number in instructions
 // The same; false: it depends on flags that are not known.
 bool interpret_condition_known(const struct interpret_state *state, unsigned condition, bool *holds_out);

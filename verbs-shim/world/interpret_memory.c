@@ -18,7 +18,6 @@ struct memory {
     struct interpret_word *last; // that was looked for; NULL: none
     uint64_t lowest_stack;
     bool failed; // no room, or memory that cannot be read
-    bool atomic; // interpret_memory_atomic
 };
 
 // One thread of the process runs at a time.
@@ -44,11 +43,6 @@ void interpret_begin(void)
 void interpret_stack_note(uint64_t stack)
 {
     memory->lowest_stack = stack < memory->lowest_stack ? stack : memory->lowest_stack;
-}
-
-void interpret_memory_atomic(bool atomic)
-{
-    memory->atomic = atomic;
 }
 
 uint64_t interpret_lowest_stack(void)
@@ -184,7 +178,6 @@ static void read_note(struct interpret_word *word, uint8_t bytes)
 
 static void written_note(struct interpret_word *word, uint8_t bytes)
 {
-    word->atomic = word->atomic || memory->atomic;
     for (unsigned i = 0; i < INTERPRET_POINTS; i++) {
         word->since[i].written |= bytes;
     }

@@ -248,7 +248,7 @@ static void look(const struct attach_caller *caller, uint64_t key, const struct 
         stands_for_itself(ahead_out, 0);
         return;
     }
-    if (has_left == borders->now_ps && borders->others_sleep) {
+    if (has_left == borders->now_ps) {
         has_left = NULL;
         stands_for_itself(ahead_out, 1);
         return;

@@ -120,7 +120,6 @@ void lookahead_changes_note(struct attach_ahead *ahead, const struct attach_bord
         if (((words[i].now ^ since->value) & lookahead_mask(since->written)) != 0 &&
             !is_of_thread(words[i].address, stack) && !lookahead_is_own(borders, words[i].address)) {
             change_note(&ahead->changes, words[i].address);
-            ahead->changes.locks |= words[i].atomic && !counts;
             ahead->steady = ahead->steady && (counts || !world_shared_has(words[i].address));
         }
     }
