@@ -42,6 +42,45 @@ RULE(States, AQueuePairWorksAgainAfterErrorAndReset)
     fixture_play(device, again, again);
 }
 
+// The last messages of a connection: more than fit into what a device has in flight at once.
+enum { LAST_ONES = 12, LAST_BYTES = 1088 };
+
+static void say_the_last(struct side *side)
+{
+    for (unsigned to = 0; to < 3; to++) {
+        struct ibv_qp *qp = side->qps[side->peer->index];
+        fixture_barrier(side);
+        for (unsigned i = 0; i < LAST_ONES; i++) {
+            fixture_send(side, i, IBV_WR_SEND, 0, LAST_BYTES, 0);
+        }
+        EXPECT_EQ(fixture_modify(side, qp, to == 0 ? IBV_QPS_ERR : IBV_QPS_RESET, side->peer, 0), 0);
+        fixture_barrier(side);
+        reset(side, qp);
+        fixture_connect(side, qp, side->peer, side->peer->qp->qp_num);
+    }
+}
+
+static void hear_the_last(struct side *side)
+{
+    for (unsigned to = 0; to < 3; to++) {
+        for (unsigned i = 0; i < LAST_ONES; i++) {
+            EXPECT_EQ(fixture_receive(side, i, LAST_BYTES * i, LAST_BYTES), 0);
+        }
+        fixture_barrier(side);
+        for (unsigned i = 0; i < LAST_ONES; i++) {
+            (void)fixture_expect(side, i, IBV_WC_SUCCESS);
+        }
+        reset(side, side->qp);
+        fixture_connect(side, side->qp, side->peer, side->peer->qp->qp_num);
+        fixture_barrier(side);
+    }
+}
+
+RULE(States, WhatWasPostedBeforeAQueuePairIsStoppedLeaves)
+{
+    fixture_play(device, say_the_last, hear_the_last);
+}
+
 // Outstanding requests on both sides, completions that were not polled: RESET drops all of them.
 static void reset_in_the_middle(struct side *side)
 {

@@ -113,9 +113,10 @@ static void (*const ways[])(unsigned wanted) = {tight,
                                                 with_a_copy,
                                                 with_a_flash,
                                                 with_a_lock,
-                                                with_a_pulse};
-// The last two are played alone: another number of ways would be other programs.
-enum { WAYS = sizeof ways / sizeof ways[0], DRAWN = WAYS - 2 };
+                                                with_a_pulse,
+                                                in_microseconds};
+// The last three are played alone: another number of ways would be other programs.
+enum { WAYS = sizeof ways / sizeof ways[0], DRAWN = WAYS - 3 };
 
 static unsigned way_draw(uint64_t *state, unsigned styles)
 {

@@ -28,13 +28,15 @@ struct told {
     uint64_t steps, back;
 };
 
+static double quotients = 16; // of interpret_vary_begin
+
 // Of the sources of counter[0] and counter[1].
 static struct told told_of(const struct vary_subject *subject, uint64_t *counter, const struct interpret_vary vary[2],
                            unsigned source)
 {
     struct interpret_state state;
     interpret_begin();
-    interpret_vary_begin();
+    interpret_vary_begin(quotients);
     for (unsigned i = 0; i < 2 && vary[i].kind != INTERPRET_STEADY; i++) {
         interpret_vary_word((uintptr_t)&counter[i], 0, vary[i]);
     }
@@ -207,4 +209,36 @@ TEST(InterpretVary, SourcesAreBoundedAlone)
     for (size_t i = 0; i < sizeof of_both / sizeof of_both[0]; i++) {
         EXPECT_FALSE(told_of(subject_in(vary_subjects_of_two, of_both[i]), counters, vary, INTERPRET_OTHERS).known);
     }
+}
+
+// Two values that move together keep their distance.
+TEST(InterpretVary, ValuesThatMoveTogetherAreComparedOnceForAll)
+{
+    _Alignas(8) uint64_t counters[2] = {90, 150};
+    const struct vary_subject *subject = subject_in(vary_subjects_of_two, "crossed");
+    const struct interpret_vary together[2] = {linear(subject, 3, INTERPRET_COUNTERS),
+                                               linear(subject, 3, INTERPRET_COUNTERS)};
+    struct told told = told_of(subject, counters, together, INTERPRET_COUNTERS);
+    EXPECT_TRUE(told.known);
+    EXPECT_EQ(told.steps, ((1u << 31) - 1 - 150) / 3); // to where the larger one wraps as a signed number
+    EXPECT_EQ(told.back, 30u);
+    const struct interpret_vary faster[2] = {linear(subject, 3, INTERPRET_COUNTERS),
+                                             linear(subject, 2, INTERPRET_COUNTERS)};
+    EXPECT_FALSE(told_of(subject, counters, faster, INTERPRET_COUNTERS).known);
+}
+
+// A quotient that is only compared with a limit moves on below it; one that stays for long bounds the iterations.
+TEST(InterpretVary, AQuotientThatSoonChangesMayMove)
+{
+    _Alignas(8) uint64_t counter = 1000;
+    const struct vary_subject *subject = subject_of("sixty_fourths");
+    EXPECT_EQ(told(subject, &counter, 1), 23u);
+    EXPECT_FALSE(interpret_vary_moved_quotients(1));
+    quotients = 100;
+    uint64_t steps = told(subject, &counter, 1);
+    EXPECT_TRUE(interpret_vary_moved_quotients(20));
+    EXPECT_FALSE(interpret_vary_moved_quotients(25));
+    quotients = 16;
+    EXPECT_GT(steps, 5300u);
+    EXPECT_LE(steps, 5399u);
 }

@@ -42,6 +42,7 @@ SUBJECT(seeded, uint32_t, uint32_t more = seed; __asm__("add %1, %0"
 SUBJECT(signed_rest, int32_t, return (c - 20) % (int32_t)hundred == 3 ? 1 : 2;)
 SUBJECT(long_rest, uint64_t, uint64_t by = hundred; return c % by == 3 ? 1 : 2;)
 SUBJECT(tenth_of_hundred, uint32_t, return c / hundred == 5 ? 1 : 2;)
+SUBJECT(sixty_fourths, uint64_t, uint64_t d = c >> 6; __asm__("" : "+r"(d)); return d < 100 ? 1 : 2;)
 SUBJECT(between, uint32_t, return c > 99 && c < 900 ? 1 : 2;)
 SUBJECT(long_below, uint64_t, return c < UINT64_C(1000000000000000500) ? 1 : 2;)
 SUBJECT(long_since, uint64_t, return c - 5 > UINT64_C(1000) ? 1 : 2;)
@@ -123,6 +124,7 @@ const struct vary_subject vary_subjects[] = {
     {"long_tenth", long_tenth, 8, false},
     {"long_hundredth", long_hundredth, 8, false},
     {"long_part", long_part, 8, false},
+    {"sixty_fourths", sixty_fourths, 8, false},
     {"carried", carried, 4, false},
     {"copied", copied, 4, false},
     {"indexed", indexed, 4, false},

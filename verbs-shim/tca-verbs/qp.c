@@ -110,17 +110,23 @@ int tcav_qp_create(void *object, struct ibverbs_qp_create *create, void **qp_out
     return 0;
 }
 
-// The peer waits for these replies, so a queue pair is not destroyed before they were sent.
-static void answers_flush(struct tcav_qp *qp)
+static bool has_to_send(const struct tcav_qp *qp)
+{
+    bool requests = qp->state == IBV_QPS_RTS && qp->resume_ps == 0 && qp->count > qp->sent;
+    return requests || qp->answer_due || qp->job_count != 0;
+}
+
+// What was posted before a queue pair is stopped leaves, as from an adapter, whose firmware takes longer for that; and the
+// peer waits for replies.
+static void last_ones_leave(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
     const uint64_t timeout_ps = 100000 * TCAV_NS;
-    if (context->abandoned || qp->peer == NULL || (!qp->answer_due && qp->job_count == 0)) {
+    if (context->abandoned || qp->peer == NULL || !has_to_send(qp)) {
         return;
     }
     uint64_t start_ps = tcav_now_ps(context);
-    while ((qp->answer_due || qp->job_count != 0) && qp->peer->state == TCAV_PEER_CONNECTED &&
-           tcav_now_ps(context) - start_ps < timeout_ps) {
+    while (has_to_send(qp) && qp->peer->state != TCAV_PEER_GONE && tcav_now_ps(context) - start_ps < timeout_ps) {
         (void)tcav_progress(context);
     }
 }
@@ -128,7 +134,7 @@ static void answers_flush(struct tcav_qp *qp)
 static void quiesce(struct tcav_qp *qp)
 {
     struct tcav_context *context = qp->pd->context;
-    answers_flush(qp);
+    last_ones_leave(qp);
     tcav_grant_abandon(qp);
     tcav_move_cancel(context, &qp->request_move);
     tcav_move_cancel(context, &qp->job_move);
@@ -340,6 +346,7 @@ static int transition(struct tcav_qp *qp, const struct ibv_qp_attr *attr)
         tcav_qp_activate(qp);
         break;
     case IBV_QPS_ERR:
+        last_ones_leave(qp);
         tcav_qp_fail(qp);
         return 0;
     case IBV_QPS_INIT:

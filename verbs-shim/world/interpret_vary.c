@@ -4,10 +4,11 @@
 
 struct vary_now vary_now;
 
-void interpret_vary_begin(void)
+void interpret_vary_begin(double quotients)
 {
     memset(&vary_now, 0, sizeof vary_now);
     vary_now.on = true;
+    vary_now.quotients = quotients;
     for (unsigned i = 0; i < INTERPRET_SOURCES; i++) {
         bool moves = i < INTERPRET_OTHERS;
         vary_now.steps[i] = vary_now.back[i] = moves ? (double)INTERPRET_ITERATIONS_MAX : (double)INT64_MAX;
@@ -17,6 +18,11 @@ void interpret_vary_begin(void)
 void interpret_vary_end(void)
 {
     vary_now.on = false;
+}
+
+bool interpret_vary_moved_quotients(double iterations)
+{
+    return vary_now.moved >= iterations;
 }
 
 void interpret_vary_loose(void)
@@ -245,10 +251,10 @@ vary_t vary_divided(vary_t vary, uint64_t value, unsigned bytes, double by)
 // says.
 vary_t vary_quotient(double distance, vary_t dividend, vary_t otherwise)
 {
-    enum { ITERATIONS_ENOUGH = 16 };
     double room = distance + one - vary_rounding(dividend);
     double iterations = dividend.rate > 0 ? room / dividend.rate * (1 - 1e-9) : 0;
-    if (iterations < ITERATIONS_ENOUGH) {
+    if (iterations < vary_now.quotients) {
+        vary_now.moved = iterations > vary_now.moved ? iterations : vary_now.moved;
         return otherwise;
     }
     vary_bound(dividend, iterations);
@@ -419,10 +425,24 @@ uint64_t vary_value_of(const state_t *state, const instruction_t *instruction, c
 
 // --- flags and conditions -----------------------------------------------------------------------------------------------
 
+// Both move by the same: their distance stays.
+static bool move_together(vary_t a, vary_t b)
+{
+    return a.kind == INTERPRET_LINEAR && b.kind == INTERPRET_LINEAR && a.source == b.source && a.step == b.step &&
+           a.modulus == 0 && b.modulus == 0;
+}
+
 void vary_flags_of(vary_t a_vary, uint64_t a, vary_t b_vary, uint64_t b, unsigned bytes, bool only_result)
 {
     a_vary = vary_is_numeric(a_vary);
     b_vary = vary_is_numeric(b_vary);
+    if (bytes >= 4 && move_together(a_vary, b_vary)) {
+        vary_bound_width(a_vary, a, bytes);
+        vary_bound_width(b_vary, b, bytes);
+        vary_bound_sign(a_vary, a, bytes);
+        vary_bound_sign(b_vary, b, bytes);
+        a_vary = b_vary = steady;
+    }
     bool both = a_vary.kind != INTERPRET_STEADY && b_vary.kind != INTERPRET_STEADY, swapped = false;
     if (a_vary.kind == INTERPRET_STEADY && b_vary.kind != INTERPRET_STEADY) {
         swapped = true;

@@ -49,9 +49,11 @@ struct interpret_halves {
 
 #define INTERPRET_ITERATIONS_MAX (UINT64_C(1) << 40)
 
-// All values are steady, until interpret_vary_end.
-void interpret_vary_begin(void);
+// All values are steady, until interpret_vary_end. A quotient that stays as it is for fewer iterations than `quotients` is
+// taken to rise, else it is steady and bounds them.
+void interpret_vary_begin(double quotients);
 void interpret_vary_end(void);
+bool interpret_vary_moved_quotients(double iterations); // has one risen that would have stayed for so many?
 // An address may depend on what varies: what is read there is ANY, and nothing is known to be written.
 void interpret_vary_loose(void);
 void interpret_vary_register(unsigned number, struct interpret_vary vary);

@@ -38,6 +38,7 @@ struct vary_flags {
 
 struct vary_now {
     bool on, failed, loose;
+    double quotients, moved; // of interpret_vary_begin; the longest for which a quotient that rises stays as it is
     double steps[INTERPRET_SOURCES], back[INTERPRET_SOURCES]; // of each source, for which the way is the same
     vary_t registers[INTERPRET_REGISTERS];
     vary_t vectors[INTERPRET_REGISTERS]; // the lower half; STEADY or REAL

@@ -203,6 +203,10 @@ static bool again(const struct attach_caller *caller, const struct attach_border
     if (known->bounds.passed_ps == 0 || known->bounds.passed_ps == candidate->period_ps) {
         return false;
     }
+    for (unsigned i = 0; i < candidate->varies.counter_count; i++) {
+        struct lookahead_counter *counter = &candidate->varies.counters[i];
+        counter->step = counter->step == candidate->period_ps ? known->bounds.passed_ps : counter->step;
+    }
     candidate->period_ps = known->bounds.passed_ps; // the same polls, which take another time
     return candidate_try(caller, borders, candidate, ahead, known);
 }

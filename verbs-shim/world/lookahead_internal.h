@@ -22,6 +22,8 @@ enum {
 struct lookahead_counter {
     uint64_t address; // 0: the register `number`
     uint8_t number, half, bytes;
+    // A time that moves as the thread's own does. The program does the same wherever that is: `first` is the distance to it.
+    bool clock;
     uint64_t step;  // in an iteration
     uint64_t first; // its value when the loop was found
     // The program does the same for so many steps from there on, and for so many before it; and if the modulus is not 0, also

@@ -78,16 +78,25 @@ static int64_t moved_by_now(const struct lookahead_counter *counter, const struc
 
 // All counters have moved by the same iterations: what is known of a loop may be known of their differences; or they are
 // apart. Returns how many iterations are left; 0: it is not known.
-static uint64_t counters_left(const struct attach_known *loop, const struct attach_caller *caller)
+static uint64_t counters_left(const struct attach_known *loop, const struct attach_caller *caller, uint64_t now_ps)
 {
     uint64_t left = UINT64_MAX;
     int64_t all = 0;
+    bool any = false;
     for (unsigned i = 0; i < loop->varies.counter_count; i++) {
         const struct lookahead_counter *counter = &loop->varies.counters[i];
+        uint64_t word;
+        if (counter->clock) { // bounds.until_ps tells how long
+            if (!interpret_peek(counter->address, &word) || word - now_ps != counter->first) {
+                return 0;
+            }
+            continue;
+        }
         int64_t moved = moved_by_now(counter, caller);
-        if (moved == INT64_MIN || (!loop->varies.apart && i != 0 && moved != all)) {
+        if (moved == INT64_MIN || (!loop->varies.apart && any && moved != all)) {
             return 0;
         }
+        any = true;
         all = moved;
         left = counter->counted - (uint64_t)moved < left ? counter->counted - (uint64_t)moved : left;
     }
@@ -148,7 +157,7 @@ static uint64_t iterations_left(struct attach_known *loop, const struct attach_c
                                 const struct attach_borders *borders, struct attach_loop_word *differed_out)
 {
     uint64_t now_ps = *borders->now_ps + *borders->tail_ps, iteration_ps = 0;
-    uint64_t left = counters_left(loop, caller);
+    uint64_t left = counters_left(loop, caller, now_ps);
     if (left == 0 || !ranges_hold(loop, caller) || !words_same(loop, differed_out)) {
         return 0;
     }

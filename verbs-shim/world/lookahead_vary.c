@@ -129,7 +129,8 @@ void lookahead_changes_note(struct attach_ahead *ahead, const struct attach_bord
 
 static unsigned counter_source(const struct lookahead_varies *varies, unsigned counter)
 {
-    return varies->apart ? OF_COUNTERS_APART + counter : INTERPRET_COUNTERS;
+    unsigned own = varies->apart ? OF_COUNTERS_APART + counter : (unsigned)INTERPRET_COUNTERS;
+    return varies->counters[counter].clock ? (unsigned)INTERPRET_CLOCKS : own;
 }
 
 static struct interpret_vary vary_of(const counter_t *counter, unsigned source)
@@ -263,10 +264,19 @@ static void vary_put(const counter_t *counter, struct interpret_vary vary)
     }
 }
 
+static void clocks_find(struct lookahead_varies *varies, uint64_t began_ps, uint64_t period_ps)
+{
+    for (unsigned i = 0; i < varies->counter_count; i++) {
+        counter_t *counter = &varies->counters[i];
+        counter->clock = counter->address != 0 && counter->bytes == 8 && counter->step == period_ps;
+        if (counter->clock) {
+            counter->first = interpret_now(counter->address) - began_ps;
+        }
+    }
+}
+
 static void vary_begin(const struct lookahead_varies *varies)
 {
-    interpret_begin();
-    interpret_vary_begin();
     for (unsigned i = 0; i < varies->counter_count; i++) {
         const counter_t *counter = &varies->counters[i];
         vary_put(counter, vary_of(counter, counter_source(varies, i)));
@@ -294,6 +304,15 @@ static uint64_t steps_take(struct lookahead_varies *varies)
     return least;
 }
 
+static bool has_clocks(const struct lookahead_varies *varies)
+{
+    bool has = false;
+    for (unsigned i = 0; i < varies->counter_count; i++) {
+        has = has || varies->counters[i].clock;
+    }
+    return has;
+}
+
 // For how long, if an iteration takes passed_ps.
 static void bounds_take(const struct lookahead_run *run, uint64_t began_ps, uint64_t passed_ps,
                         struct attach_ahead *ahead, struct attach_known *known)
@@ -302,17 +321,21 @@ static void bounds_take(const struct lookahead_run *run, uint64_t began_ps, uint
              clocks = interpret_vary_steps(INTERPRET_CLOCKS);
     uint64_t in_time = idle < clocks ? idle : clocks;
     ahead->iterations = counters < in_time ? counters : in_time;
-    known->bounds.timed = lookahead_reads_clocks(run);
+    known->bounds.timed = lookahead_reads_clocks(run) || has_clocks(&known->varies);
     known->bounds.asked = run->asked;
     known->bounds.until_ps =
         began_ps + (in_time < UINT64_MAX / 2 / (passed_ps + 1) ? in_time * passed_ps : UINT64_MAX / 2);
 }
 
-bool lookahead_vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
-                    uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known)
+// quotients: those that stay as they are for fewer iterations are taken to move.
+static bool vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
+                 uint64_t period_ps, double quotients, struct attach_ahead *ahead, struct attach_known *known)
 {
-    vary_begin(&known->varies);
     uint64_t began_ps = *borders->now_ps + *borders->tail_ps, passed_ps = 0;
+    interpret_begin();
+    clocks_find(&known->varies, began_ps, period_ps);
+    interpret_vary_begin(quotients);
+    vary_begin(&known->varies);
     struct lookahead_run run = lookahead_begin(caller, borders, began_ps, period_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
     const struct interpret_state before = run.state;
     interpret_vary_word((uintptr_t)borders->now_ps, 0, interpret_linear(period_ps, 8));
@@ -341,4 +364,14 @@ bool lookahead_vary(const struct attach_caller *caller, const struct attach_bord
     interpret_vary_end();
     ahead->kind = ATTACH_AHEAD_REPEATS;
     return repeats && ahead->iterations > 0;
+}
+
+// Microseconds and milliseconds of a clock: most loops compare them with a time, and go on when they move. Others depend on
+// them, and are known until then.
+bool lookahead_vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
+                    uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known)
+{
+    const double few = 16, many = 65536;
+    return vary(caller, borders, polls, period_ps, many, ahead, known) ||
+           (interpret_vary_moved_quotients(few) && vary(caller, borders, polls, period_ps, few, ahead, known));
 }

@@ -27,7 +27,7 @@ static bool all_known(const counter_t counters[], unsigned count)
 {
     bool known = true;
     for (unsigned i = 0; i < count; i++) {
-        known = known && lookahead_counter_moved(&counters[i], counters[i].other) != INT64_MIN;
+        known = known && (counters[i].clock || lookahead_counter_moved(&counters[i], counters[i].other) != INT64_MIN);
     }
     return known;
 }
@@ -53,6 +53,9 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 static bool counter_widen(counter_t *counter, const counter_t *other)
 {
     counter->other = other->first;
+    if (counter->clock || other->clock) {
+        return counter->clock && other->clock && counter->first == other->first;
+    }
     if (lookahead_counter_moved(counter, other->first) != INT64_MIN) {
         return true;
     }
