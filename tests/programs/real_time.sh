@@ -76,7 +76,7 @@ run() {
     set -- "$@" "$tcasim" exec "$source/tests/dropin/$device.yaml" --out "$folder/out" --on node0 "$first"
     [ -z "$second" ] || set -- "$@" --on node1 "$second"
     rm -rf "$folder/out"
-    timeout 300 "$@" </dev/null >"$folder/log" 2>"$folder/errors" || [ "$programs" = processes ] || {
+    timeout 1500 "$@" </dev/null >"$folder/log" 2>"$folder/errors" || [ "$programs" = processes ] || {
         cat "$folder/log" "$folder/errors" >&2
         echo "$name: the run has failed" >&2
         exit 1
