@@ -5,8 +5,7 @@
 static const struct scn_choice generations[] = {{"Gen1", 1},   {"Gen2", 2},   {"Gen3", 3}, {"2.5 GT/s", 1},
                                                 {"5 GT/s", 2}, {"8 GT/s", 3}, {NULL, 0}};
 static const struct scn_choice lanes[] = {{"x1", 1}, {"x2", 2}, {"x4", 4}, {"x8", 8}, {"x16", 16}, {NULL, 0}};
-const struct scn_choice scn_choices_fidelity[] = {
-    {"rtl", SCN_FIDELITY_RTL}, {"twin", SCN_FIDELITY_TWIN}, {"flow", SCN_FIDELITY_FLOW}, {NULL, 0}};
+const struct scn_choice scn_choices_fidelity[] = {{"rtl", SCN_FIDELITY_RTL}, {"twin", SCN_FIDELITY_TWIN}, {"flow", SCN_FIDELITY_FLOW}, {NULL, 0}};
 
 static const struct scn_choice computes[] = {{"none", SCN_COMPUTE_NONE}, {"scaled", SCN_COMPUTE_SCALED}, {NULL, 0}};
 
@@ -280,6 +279,7 @@ static const struct scn_choice verbs_chains[] = {
     {"waits", SCN_VERBS_CHAIN_WAITS}, {"pipelined", SCN_VERBS_CHAIN_PIPELINED}, {NULL, 0}};
 static const struct scn_choice verbs_completions[] = {
     {"lazy", SCN_VERBS_LAZY}, {"at-once", SCN_VERBS_AT_ONCE}, {"host", SCN_VERBS_HOST}, {NULL, 0}};
+
 static const struct scn_key board_keys[] = {
     {.name = "fidelity",
      .unit = SCN_UNIT_CHOICE,
