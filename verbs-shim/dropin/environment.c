@@ -224,8 +224,7 @@ void ibverbs_process_begin(struct backend_process *process)
 {
     (void)pthread_mutex_lock(&beginning);
     if (process->libraries[BACKEND_LIBRARY_IBVERBS].state == NULL) {
-        const struct attach_environment *environment = attach_environment();
-        dropin_devices_add(process, environment->verbs_chain, environment->verbs_completion);
+        dropin_devices_add(process);
         attach_poll_function_add((uintptr_t)ibverbs_poll_cq_entry, is_idle);
         ibverbs_outside_set(process, &outside);
         if (begun == NULL) {
