@@ -78,7 +78,7 @@ struct attach_thread {
     struct known_loop *known; // NULL: it had none yet
     bool flushes;             // its last call only emptied a full list
     bool fast_forwarded;      // over iterations of its loop
-    bool catches_up;          // it goes on at an earlier poll of it
+    bool catches_up; // it goes on at an earlier poll of it, or before the end of a later one (known_loop.h, early)
     struct attach_shared shared;
     uint32_t number; // of sim_thread_take_turns
     struct attach_late {

@@ -54,6 +54,14 @@ static void with_a_toggle(unsigned wanted)
     tight(wanted);
 }
 
+// What was seen tells when the wait ends.
+static void polls_follow(unsigned seen)
+{
+    for (unsigned i = 0; i < seen % 16; i++) {
+        (void)poll_sends();
+    }
+}
+
 // Takes a lock around one of its polls, beside a thread that takes it now and then, sometimes for longer. How often that
 // thread has found it free tells how many polls follow.
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
@@ -89,9 +97,7 @@ static void with_a_lock(unsigned wanted)
     }
     told = true;
     CHECK(pthread_join(thread, NULL) == 0);
-    for (unsigned i = 0; i < found_free % 16; i++) {
-        (void)poll_sends();
-    }
+    polls_follow(found_free);
 }
 
 // Sets a word to other values between polls by calls, readings of a clock and polls of a queue. A thread that sleeps reads it
@@ -130,9 +136,7 @@ static void with_a_pulse(unsigned wanted)
     }
     told = true;
     CHECK(pthread_join(thread, NULL) == 0 && close(ends[0]) == 0 && close(ends[1]) == 0);
-    for (unsigned i = 0; i < pulses_seen % 16; i++) {
-        (void)poll_sends();
-    }
+    polls_follow(pulses_seen);
 }
 
 // Another process says in shared memory when to go on.

@@ -28,7 +28,7 @@ struct told {
     uint64_t steps, back;
 };
 
-static double quotients = 16; // of interpret_vary_begin
+static double quotients = INTERPRET_QUOTIENTS_FEW; // of interpret_vary_begin
 
 // Of the sources of counter[0] and counter[1].
 static struct told told_of(const struct vary_subject *subject, uint64_t *counter, const struct interpret_vary vary[2],
@@ -238,7 +238,7 @@ TEST(InterpretVary, AQuotientThatSoonChangesMayMove)
     uint64_t steps = told(subject, &counter, 1);
     EXPECT_TRUE(interpret_vary_moved_quotients(20));
     EXPECT_FALSE(interpret_vary_moved_quotients(25));
-    quotients = 16;
+    quotients = INTERPRET_QUOTIENTS_FEW;
     EXPECT_GT(steps, 5300u);
     EXPECT_LE(steps, 5399u);
 }

@@ -96,7 +96,7 @@ static bool tell(random_function_t function, const uint64_t *at, unsigned bytes,
 {
     uint64_t unused;
     interpret_begin();
-    interpret_vary_begin(16);
+    interpret_vary_begin(INTERPRET_QUOTIENTS_FEW);
     for (unsigned i = 0; i < 2; i++) {
         struct interpret_vary vary = interpret_linear(step[i], i == 0 ? bytes : 4);
         vary.source = (uint8_t)(INTERPRET_OTHERS + i);

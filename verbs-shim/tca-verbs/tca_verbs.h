@@ -22,6 +22,9 @@
 // may use those libraries concurrently. Not modelled: the cost of its pauses; in the simulation a pass begins one
 // iteration of a polling loop after something was written.
 //
+// A queue pair that is destroyed, or goes to ERR or RESET, first sends what was posted, for 100 us at most: on an adapter it
+// leaves while the firmware stops the queue pair.
+//
 // Deregistration waits until no board moves data of the region any more; new uses of its keys fail from its beginning
 // on. After a second (a peer that has a grant in it does not answer) it is refused with EBUSY, and the region is
 // unchanged: a board cannot be stopped.

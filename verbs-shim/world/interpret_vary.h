@@ -50,7 +50,8 @@ struct interpret_halves {
 #define INTERPRET_ITERATIONS_MAX (UINT64_C(1) << 40)
 
 // All values are steady, until interpret_vary_end. A quotient that stays as it is for fewer iterations than `quotients` is
-// taken to rise, else it is steady and bounds them.
+// taken to rise, else it is steady and bounds them: INTERPRET_QUOTIENTS_FEW, for whoever does not ask for long waits.
+#define INTERPRET_QUOTIENTS_FEW 16
 void interpret_vary_begin(double quotients);
 void interpret_vary_end(void);
 bool interpret_vary_moved_quotients(double iterations); // has one risen that would have stayed for so many?

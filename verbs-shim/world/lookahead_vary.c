@@ -264,21 +264,26 @@ static void vary_put(const counter_t *counter, struct interpret_vary vary)
     }
 }
 
-static void clocks_find(struct lookahead_varies *varies, uint64_t began_ps, uint64_t period_ps)
+// Counters that may be times are taken for such, if `wanted`. false: there are none.
+static bool clocks_find(struct lookahead_varies *varies, uint64_t period_ps, bool wanted)
 {
+    bool any = false;
     for (unsigned i = 0; i < varies->counter_count; i++) {
         counter_t *counter = &varies->counters[i];
-        counter->clock = counter->address != 0 && counter->bytes == 8 && counter->step == period_ps;
-        if (counter->clock) {
-            counter->first = interpret_now(counter->address) - began_ps;
-        }
+        bool may = counter->address != 0 && counter->bytes == 8 && counter->step == period_ps;
+        counter->clock = wanted && may;
+        any = any || may;
     }
+    return any;
 }
 
-static void vary_begin(const struct lookahead_varies *varies)
+static void vary_begin(struct lookahead_varies *varies, uint64_t began_ps, double quotients)
 {
+    interpret_begin();
+    interpret_vary_begin(quotients);
     for (unsigned i = 0; i < varies->counter_count; i++) {
-        const counter_t *counter = &varies->counters[i];
+        counter_t *counter = &varies->counters[i];
+        counter->first = counter->clock ? interpret_now(counter->address) - began_ps : counter->first;
         vary_put(counter, vary_of(counter, counter_source(varies, i)));
     }
     for (unsigned i = 0; i < varies->range_count; i++) {
@@ -332,10 +337,7 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
                  uint64_t period_ps, double quotients, struct attach_ahead *ahead, struct attach_known *known)
 {
     uint64_t began_ps = *borders->now_ps + *borders->tail_ps, passed_ps = 0;
-    interpret_begin();
-    clocks_find(&known->varies, began_ps, period_ps);
-    interpret_vary_begin(quotients);
-    vary_begin(&known->varies);
+    vary_begin(&known->varies, began_ps, quotients);
     struct lookahead_run run = lookahead_begin(caller, borders, began_ps, period_ps, LOOKAHEAD_INSTRUCTIONS_LONG);
     const struct interpret_state before = run.state;
     interpret_vary_word((uintptr_t)borders->now_ps, 0, interpret_linear(period_ps, 8));
@@ -368,10 +370,20 @@ static bool vary(const struct attach_caller *caller, const struct attach_borders
 
 // Microseconds and milliseconds of a clock: most loops compare them with a time, and go on when they move. Others depend on
 // them, and are known until then.
+static bool vary_any(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
+                     uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known)
+{
+    const double few = INTERPRET_QUOTIENTS_FEW, many = 65536;
+    return vary(caller, borders, polls, period_ps, many, ahead, known) ||
+           (interpret_vary_moved_quotients(few) && vary(caller, borders, polls, period_ps, few, ahead, known));
+}
+
+// A counter that moves as the thread's time does is one for itself, unless the loop compares it with that time.
 bool lookahead_vary(const struct attach_caller *caller, const struct attach_borders *borders, unsigned polls,
                     uint64_t period_ps, struct attach_ahead *ahead, struct attach_known *known)
 {
-    const double few = 16, many = 65536;
-    return vary(caller, borders, polls, period_ps, many, ahead, known) ||
-           (interpret_vary_moved_quotients(few) && vary(caller, borders, polls, period_ps, few, ahead, known));
+    bool clocks = clocks_find(&known->varies, period_ps, false);
+    return vary_any(caller, borders, polls, period_ps, ahead, known) ||
+           (clocks && clocks_find(&known->varies, period_ps, true) &&
+            vary_any(caller, borders, polls, period_ps, ahead, known));
 }

@@ -141,7 +141,7 @@ static void own_forget(const struct interpret_state *before, const struct interp
     static const struct interpret_vary any = {.kind = INTERPRET_ANY, .bytes = 4};
     unsigned count;
     const struct interpret_word *words = interpret_words(&count);
-    interpret_vary_begin(16);
+    interpret_vary_begin(INTERPRET_QUOTIENTS_FEW);
     interpret_vary_loose();
     for (unsigned i = 0; i < INTERPRET_REGISTERS; i++) {
         if (before->registers[i] != after->registers[i]) {
