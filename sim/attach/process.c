@@ -65,6 +65,8 @@ static void greeting_fill(const struct attach_process *process, struct attach_gr
         .timestamp_ps = core->timestamp_ps,
         .compute_scale = config->host.compute == SCN_COMPUTE_SCALED ? config->host.compute_scale : 0,
         .has_board = config->board.given,
+        .verbs_chain = config->board.verbs_chain,
+        .verbs_completion = config->board.verbs_completion,
         .journal_all = server->notes_all,
         .journal_polls = server->options->explain || server->options->trace_causes,
         .checks = server->options->check,

@@ -237,6 +237,12 @@ void plat_machine_ended(plat_machine_t *machine)
     }
 }
 
+_Static_assert((int)SCN_VERBS_CHAIN_WAITS == TCA_VERBS_CHAIN_WAITS &&
+                   (int)SCN_VERBS_CHAIN_PIPELINED == TCA_VERBS_CHAIN_PIPELINED &&
+                   (int)SCN_VERBS_LAZY == TCA_VERBS_LAZY && (int)SCN_VERBS_AT_ONCE == TCA_VERBS_AT_ONCE &&
+                   (int)SCN_VERBS_HOST == TCA_VERBS_HOST,
+               "a scenario's names are those of the library");
+
 // Adds the devices that the program finds with ibv_get_device_list.
 static int verbs_devices_add(struct plat_node *node)
 {
@@ -244,7 +250,9 @@ static int verbs_devices_add(struct plat_node *node)
     int error = node->hca != NULL ? ibsim_device_add(process) : 0;
     if (error == 0 && node->board != NULL) {
         node->tca_verbs =
-            (struct tca_verbs_device){.board = node->handle, .progress_thread = node->config->board.progress_thread};
+            (struct tca_verbs_device){.board = node->handle,
+                                      .form = {node->config->board.verbs_chain, node->config->board.verbs_completion},
+                                      .progress_thread = node->config->board.progress_thread};
         error = ibverbs_device_add(process, "tca0", &tca_verbs_ops, &node->tca_verbs);
     }
     return error;

@@ -275,6 +275,11 @@ const struct scn_kind scn_kind_host = {
     .size = sizeof(struct scn_host),
     .presets = "host"};
 
+static const struct scn_choice verbs_chains[] = {
+    {"waits", SCN_VERBS_CHAIN_WAITS}, {"pipelined", SCN_VERBS_CHAIN_PIPELINED}, {NULL, 0}};
+static const struct scn_choice verbs_completions[] = {
+    {"lazy", SCN_VERBS_LAZY}, {"at-once", SCN_VERBS_AT_ONCE}, {"host", SCN_VERBS_HOST}, {NULL, 0}};
+
 static const struct scn_key board_keys[] = {
     {.name = "fidelity",
      .unit = SCN_UNIT_CHOICE,
@@ -373,6 +378,23 @@ static const struct scn_key board_keys[] = {
      .fallback = "false",
      SCN_FIELD(struct scn_board, progress_thread),
      .doc = "TCA Verbs has a thread of its own, which answers while the program computes; it occupies a core"},
+    {.name = "verbs_chain",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = verbs_chains,
+     .fallback = "waits",
+     SCN_FIELD(struct scn_board, verbs_chain),
+     .doc =
+         "the copies of a chain of TCA Verbs, packet, PSN pair and notification. waits: each begins when the earlier "
+         "ones are written, as in public code of 2014 to 2016; pipelined: as soon as the DMAC can"},
+    {.name = "verbs_completion",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = verbs_completions,
+     .fallback = "lazy",
+     SCN_FIELD(struct scn_board, verbs_completion),
+     .doc =
+         "how a sender of TCA Verbs sees the end of its chain. lazy: by a notification in its board's memory, which it "
+         "loads before the next start, as in public code of 2014 to 2016; at-once: which it loads right after the "
+         "start, until it is there; host: by the DMAC's status in host memory"},
 };
 static void board_loaded(void *object, const struct scn_tree *tree)
 {

@@ -62,26 +62,30 @@ struct scn_host {
     uint32_t posted_header_credits; // receive buffer of a root port, as advertised
     uint32_t posted_data_credits;   // in units of 16 B
     uint32_t nonposted_header_credits;
-    uint64_t store_wc_ps;       // one 8 B store into a write-combining buffer
-    uint64_t flush_wc_ps;       // a fence: buffer leaves the core, until it is at the root port
-    uint64_t flush_wc_far_ps;   // the same to a device of the other socket; 0: flush_wc_ps and qpi_ps
-    uint64_t store_uc_ps;       // one uncached store, until it is at the root port
-    uint64_t load_uc_ps;        // core's and uncore's part of one uncached load, of one line of streaming loads
-    uint64_t load_uc_return_ps; // from the answer at the root complex to the core
-    uint64_t load_ps;           // one cached load or store of 8 B
-    uint64_t device_line_ps;    // a cache line that a device wrote or read last
-    uint64_t lock_ps;           // taken and released, without contention
-    uint64_t poll_ps;           // one iteration of a polling loop on a cached word
-    uint64_t copy_bytes_per_us; // memcpy inside host memory
-    uint64_t timestamp_ps;      // reading the time stamp counter
-    uint64_t call_ps;           // entry and exit of a driver library call
-    uint64_t interrupt_ps;      // from a device's message to the driver thread that waits for it
+    uint64_t store_wc_ps;         // one 8 B store into a write-combining buffer
+    uint64_t flush_wc_ps;         // a fence: buffer leaves the core, until it is at the root port
+    uint64_t flush_wc_far_ps;     // the same to a device of the other socket; 0: flush_wc_ps and qpi_ps
+    uint64_t store_uc_ps;         // one uncached store, until it is at the root port
+    uint64_t load_uc_ps;          // core's and uncore's part of one uncached load, of one line of streaming loads
+    uint64_t load_uc_return_ps;   // from the answer at the root complex to the core
+    uint64_t load_ps;             // one cached load or store of 8 B
+    uint64_t device_line_ps;      // a cache line that a device wrote or read last
+    uint64_t lock_ps;             // taken and released, without contention
+    uint64_t poll_ps;             // one iteration of a polling loop on a cached word
+    uint64_t copy_bytes_per_us;   // memcpy inside host memory
+    uint64_t timestamp_ps;        // reading the time stamp counter
+    uint64_t call_ps;             // entry and exit of a driver library call
+    uint64_t interrupt_ps;        // from a device's message to the driver thread that waits for it
     enum scn_processor processor; // what attached programs see
     enum scn_compute compute;
     double compute_scale; // times this machine's processor time
 };
 
 enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN, SCN_FIDELITY_FLOW };
+
+// How TCA Verbs works with the board (verbs-shim/tca-verbs/tca_verbs.h).
+enum scn_verbs_chain { SCN_VERBS_CHAIN_WAITS, SCN_VERBS_CHAIN_PIPELINED };
+enum scn_verbs_completion { SCN_VERBS_LAZY, SCN_VERBS_AT_ONCE, SCN_VERBS_HOST };
 
 // A PEACH2 board with its logic.
 struct scn_board {
@@ -102,6 +106,8 @@ struct scn_board {
     uint32_t dmac_read_tags;     // outstanding reads, 1..32
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
     bool progress_thread;        // of TCA Verbs, in every process of the node
+    enum scn_verbs_chain verbs_chain;
+    enum scn_verbs_completion verbs_completion;
 };
 
 // A GPU with its slot, and the costs of its driver's calls.

@@ -55,6 +55,12 @@ void attach_library_leave(void)
 {
 }
 
+const struct attach_environment *attach_environment(void)
+{
+    static const struct attach_environment environment;
+    return &environment;
+}
+
 void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle)
 {
     (void)entry;

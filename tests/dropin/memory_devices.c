@@ -4,8 +4,10 @@
 #include "tests/support/memory_device.h"
 #include "verbs-shim/dropin/dropin.h"
 
-void dropin_devices_add(struct backend_process *process)
+void dropin_devices_add(struct backend_process *process, uint32_t verbs_chain, uint32_t verbs_completion)
 {
+    (void)verbs_chain;
+    (void)verbs_completion;
     struct memory_world *world = memory_world_create();
     if (world != NULL) {
         memory_world_join(world, process);

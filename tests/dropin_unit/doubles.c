@@ -75,6 +75,12 @@ enum ibverbs_idle ibverbs_poll_idle(struct ibv_cq *cq, struct ibverbs_idle_poll 
     return IBVERBS_FINDS;
 }
 
+const struct attach_environment *attach_environment(void)
+{
+    static const struct attach_environment environment;
+    return &environment;
+}
+
 void attach_poll_function_add(uintptr_t entry, attach_is_idle_t is_idle)
 {
     (void)entry;

@@ -18,7 +18,7 @@ static void add(bool board, bool hca)
     struct backend_process process = {.backend = {.ops = &ops},
                                       .board = board ? (struct peach2_board_handle *)(void *)&any_board : NULL};
     doubles_reset();
-    dropin_devices_add(&process);
+    dropin_devices_add(&process, 0, 0);
 }
 
 TEST(DropinDevices, AreTheBoardAndThenTheHca)

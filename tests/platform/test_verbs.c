@@ -140,6 +140,8 @@ static void second(void *arg, peach2_handle_t *board)
     }
 }
 
+enum { VERBS_CHAINS = SCN_VERBS_CHAIN_PIPELINED + 1, VERBS_FORMS = VERBS_CHAINS * (SCN_VERBS_HOST + 1) };
+
 static void expect_model(struct verbs_pair *pair)
 {
     verbs_pair_run(pair, first, second);
@@ -160,6 +162,29 @@ static void expect_model_in_every_memory(enum scn_fidelity fidelity, bool thread
         pair.memory[0] = (enum verbs_memory)(i % VERBS_MEMORIES);
         pair.memory[1] = (enum verbs_memory)(i / VERBS_MEMORIES);
         pair.scenario->nodes[0].board.progress_thread = pair.scenario->nodes[1].board.progress_thread = threads;
+        expect_model(&pair);
+    }
+}
+
+// All ways in which the library works with the board.
+static void form_set(struct verbs_pair *pair, unsigned form)
+{
+    for (unsigned node = 0; node < 2; node++) {
+        pair->scenario->nodes[node].board.verbs_chain = (enum scn_verbs_chain)(form % VERBS_CHAINS);
+        pair->scenario->nodes[node].board.verbs_completion = (enum scn_verbs_completion)(form / VERBS_CHAINS);
+    }
+}
+
+TEST(TcaDevice, MovesWhatTheModelSaysHoweverItsLibraryWorksWithTheBoard)
+{
+    for (unsigned i = 0; i < VERBS_FORMS * VERBS_MEMORIES * 2; i++) {
+        struct verbs_pair pair;
+        verbs_pair_init(&pair, i % 5 == 0 ? SCN_FIDELITY_RTL : SCN_FIDELITY_TWIN);
+        form_set(&pair, i % VERBS_FORMS);
+        pair.memory[0] = pair.memory[1] = (enum verbs_memory)(i / VERBS_FORMS % VERBS_MEMORIES);
+        bool threads = i / VERBS_FORMS / VERBS_MEMORIES != 0;
+        pair.scenario->nodes[0].board.progress_thread = pair.scenario->nodes[1].board.progress_thread = threads;
+        TEST_TRACE("form %u, memory %u, threads %d", i % VERBS_FORMS, pair.memory[0], threads);
         expect_model(&pair);
     }
 }
@@ -188,6 +213,7 @@ TEST(TcaDevice, EndsWithItsTimeWhereverItIs)
         pair.memory[us % 2] = VERBS_GPU;
         pair.scenario->time_limit_ps = us * 1000 * NS;
         pair.scenario->nodes[0].board.progress_thread = us % 3 == 0;
+        form_set(&pair, us / 5 % VERBS_FORMS);
         EXPECT_EQ(verbs_pair_try(&pair, first, second), SIM_RUN_TIME_LIMIT);
         verbs_pair_fini(&pair);
     }

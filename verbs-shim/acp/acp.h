@@ -6,7 +6,7 @@
 /// A process is a rank. It registers memory and gets global addresses, 64-bit numbers that any rank may use: rank,
 /// colour, region and offset. A rank that knows two global addresses may copy between them, also if both are memory of
 /// other ranks. GMAs (global memory accesses: copies and atomics) go through a command queue to the process's
-/// communication thread, and run while the program continues (morie2016, figure 5).
+/// communication thread, and run while the program continues (morie2016, figure 4).
 ///
 /// Units: sizes and offsets are bytes. Words are little-endian.
 ///

@@ -58,6 +58,7 @@ struct attach_environment {
     uint32_t processor_signature;           // family, model and stepping, as CPUID has them
     struct attach_file standard_files[ATTACH_STANDARD_FILES]; // the simulator's own input, output and errors
     uint64_t memory_bytes, memory_free_bytes, cache_bytes;    // cache: the last level
+    uint32_t verbs_chain, verbs_completion;                   // how TCA Verbs works (struct tca_verbs_form)
     uint64_t tsc_hz;                                          // of the simulated time stamp counter
     uint64_t clock_read_ps;                                   // the cost of reading it
     uint64_t interrupt_ps;      // from an interrupt of a device to the thread that waits for it

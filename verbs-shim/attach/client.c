@@ -346,6 +346,8 @@ static enum attach_link link_make(void)
         .id = greeting->id,
         .random_seed = greeting->random_seed,
         .tsc_hz = greeting->tsc_hz,
+        .verbs_chain = greeting->verbs_chain,
+        .verbs_completion = greeting->verbs_completion,
         .memory_bytes = greeting->memory_bytes,
         .cache_bytes = greeting->cache_bytes,
         .memory_free_bytes = greeting->memory_free_bytes,

@@ -80,6 +80,7 @@ struct attach_greeting {
     uint32_t checks;        // libraries check for mistakes of the program
     uint32_t first_bell;    // of its slots, in their order (attach_bell)
     struct peach2_routing routing;
+    uint32_t verbs_chain, verbs_completion; // of struct tca_verbs_form
 };
 
 enum attach_holder {

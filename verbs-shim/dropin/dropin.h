@@ -4,5 +4,6 @@
 
 #include "verbs-shim/backend/backend.h"
 
-// Gives the process its devices (ibverbs_device_add). A device that is not available is omitted.
-void dropin_devices_add(struct backend_process *process);
+// Gives the process its devices (ibverbs_device_add). A device that is not available is omitted. The numbers are of
+// struct tca_verbs_form.
+void dropin_devices_add(struct backend_process *process, uint32_t verbs_chain, uint32_t verbs_completion);

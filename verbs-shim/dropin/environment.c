@@ -224,7 +224,8 @@ void ibverbs_process_begin(struct backend_process *process)
 {
     (void)pthread_mutex_lock(&beginning);
     if (process->libraries[BACKEND_LIBRARY_IBVERBS].state == NULL) {
-        dropin_devices_add(process);
+        const struct attach_environment *environment = attach_environment();
+        dropin_devices_add(process, environment->verbs_chain, environment->verbs_completion);
         attach_poll_function_add((uintptr_t)ibverbs_poll_cq_entry, is_idle);
         ibverbs_outside_set(process, &outside);
         if (begun == NULL) {

@@ -11,11 +11,45 @@ enum { PACKETS = 2, MOVES };
 // The maximum that one descriptor moves: the next part begins at the same low 4 bits.
 #define RUN_BYTES_MAX (PEACH2_DMA_BYTES_MAX & ~0xfu)
 #define RUNS_MAX      (TCAV_MESSAGE_BYTES_MAX / RUN_BYTES_MAX + 1)
-#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 1)
+#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 2)
 
 static volatile uint64_t *status_word(const struct tcav_context *context, unsigned channel)
 {
     return (volatile uint64_t *)context->status.address + channel;
+}
+
+// --- the form of a chain ------------------------------------------------------------------------------------------------
+
+static bool notifies_board(const struct tcav_context *context)
+{
+    return context->device->form.completion != TCA_VERBS_HOST;
+}
+
+bool tcav_channel_looks(const struct tcav_context *context)
+{
+    return context->ready != NULL && notifies_board(context);
+}
+
+static uint32_t ended_offset(const struct tcav_context *context)
+{
+    return context->ended_unit * TCA_BOARD_UNIT_BYTES;
+}
+
+uint32_t tcav_chain_flags(const struct tcav_context *context)
+{
+    return context->device->form.chain == TCA_VERBS_CHAIN_WAITS ? PEACH2_TRANSFER_FENCE : 0;
+}
+
+bool tcav_chain_end(const struct tcav_context *context, struct peach2_transfer *end_out)
+{
+    if (notifies_board(context)) {
+        *end_out = (struct peach2_transfer){
+            .source = context->status.bus_address + (uint64_t)tcaChannels * sizeof(uint64_t),
+            .destination = peach2_board_memory_address(context->board, context->node, ended_offset(context)),
+            .bytes = 8,
+            .flags = tcav_chain_flags(context)};
+    }
+    return notifies_board(context);
 }
 
 // --- life -----------------------------------------------------------------------------------------------------------
@@ -38,7 +72,13 @@ static int notify_prepare(struct tcav_context *context, unsigned channel, const 
 static int chains_make(struct tcav_context *context)
 {
     const struct backend *backend = &context->backend;
-    int error = backend->ops->alloc_pinned(backend->ctx, tcaChannels * sizeof(uint64_t), &context->status);
+    // The word behind those of the channels is what a chain copies as its notification.
+    int error = backend->ops->alloc_pinned(backend->ctx, (tcaChannels + 1) * sizeof(uint64_t), &context->status);
+    if (error == 0) {
+        *status_word(context, tcaChannels) = 1;
+        context->has_unit = notifies_board(context) && tca_board_take(tca_context_current(), 1, &context->ended_unit);
+        error = notifies_board(context) && !context->has_unit ? -ENOSPC : 0;
+    }
     if (error == 0 && backend->ops->event_writes != NULL) {
         backend->ops->event_writes(backend->ctx, context->status.address, context->status.bytes);
     }
@@ -49,7 +89,8 @@ static int chains_make(struct tcav_context *context)
         error = chain_make(context, RUNS_MAX, &context->moves);
     }
     if (error == 0) {
-        error = notify_prepare(context, PACKETS, context->batches[0]);
+        error = notifies_board(context) ? peach2_chain_prepare(context->board, PACKETS, context->batches[0], NULL)
+                                        : notify_prepare(context, PACKETS, context->batches[0]);
     }
     return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
 }
@@ -65,6 +106,10 @@ void tcav_channels_close(struct tcav_context *context)
     context->moves = NULL;
     tca_channel_give(tca_context_current(), PACKETS);
     tca_channel_give(tca_context_current(), MOVES);
+    if (context->has_unit) {
+        tca_board_give(tca_context_current(), context->ended_unit, 1);
+        context->has_unit = false;
+    }
     if (context->status.address != NULL) {
         backend->ops->free_pinned(backend->ctx, &context->status);
         context->status.address = NULL;
@@ -94,7 +139,30 @@ static int status_take(struct tcav_context *context, unsigned channel, unsigned 
     return peach2_wait_status(context->board, status_word(context, channel), 0, NULL, error_out);
 }
 
+// The same of a chain of packets that notifies the board: a load of the board. If it ended with an error there is no
+// notification; after so many loads in vain the channel's state tells.
+static int notification_take(struct tcav_context *context, unsigned *error_out)
+{
+    enum { LOOKS = 64 };
+    uint64_t word;
+    int error = peach2_board_memory_read(context->board, ended_offset(context), &word);
+    if (error == 0 && word != 0) {
+        context->looks = 0;
+        return peach2_board_memory_write(context->board, ended_offset(context), 0);
+    }
+    if (error != 0 || ++context->looks % LOOKS != 0) {
+        return error != 0 ? -EREMOTEIO : -EAGAIN;
+    }
+    error = peach2_dma_poll(context->board, PACKETS, error_out);
+    return error == 0 && *error_out == 0 ? -EAGAIN : error == -EAGAIN ? error : -EREMOTEIO;
+}
+
 // --- packets --------------------------------------------------------------------------------------------------------
+
+static bool is_looked_for(const struct tcav_context *context)
+{
+    return context->device->form.completion != TCA_VERBS_LAZY || context->ready != NULL || context->wants_end;
+}
 
 static void packets_start(struct tcav_context *context)
 {
@@ -107,21 +175,30 @@ static void packets_start(struct tcav_context *context)
 static void packets_step(struct tcav_context *context)
 {
     unsigned dma_error;
+    if (context->sending != NULL && !is_looked_for(context)) {
+        return;
+    }
     if (context->sending != NULL) {
-        int error = status_take(context, PACKETS, &dma_error);
+        int error = notifies_board(context) ? notification_take(context, &dma_error)
+                                            : status_take(context, PACKETS, &dma_error);
         if (error == -EAGAIN) {
             return;
         }
         if (error != 0) {
             context->sending->state = TCAV_PEER_GONE;
         }
-        tcav_pay_lines(context, sizeof(uint64_t));
+        if (!notifies_board(context)) {
+            tcav_pay_lines(context, sizeof(uint64_t));
+        }
         tcav_stir(context);
         context->sending = NULL;
         context->chains_ended++;
     }
     if (context->ready != NULL) {
         packets_start(context);
+        while (context->device->form.completion == TCA_VERBS_AT_ONCE && context->sending != NULL) {
+            packets_step(context);
+        }
     }
 }
 
@@ -138,9 +215,11 @@ bool tcav_channel_drain(struct tcav_context *context)
 {
     uint64_t start_ps = tcav_now_ps(context);
     const uint64_t timeout_ps = PEACH2_DMA_TIMEOUT_NS * TCAV_NS;
+    context->wants_end = true;
     while ((context->sending != NULL || context->ready != NULL) && tcav_now_ps(context) - start_ps < timeout_ps) {
         tcav_channels_step(context);
     }
+    context->wants_end = false;
     return context->sending == NULL && context->ready == NULL;
 }
 
@@ -245,7 +324,8 @@ uint64_t tcav_moves_late_ps(const struct tcav_context *context)
 
 bool tcav_channels_have_ended(const struct tcav_context *context, unsigned *polls)
 {
-    bool sends = context->sending != NULL, moves = context->move != NULL && context->move->running;
+    bool sends = context->sending != NULL && !notifies_board(context),
+         moves = context->move != NULL && context->move->running;
     *polls += sends + moves;
     return (sends && *status_word(context, PACKETS) != 0) || (moves && *status_word(context, MOVES) != 0);
 }

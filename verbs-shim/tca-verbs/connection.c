@@ -17,7 +17,17 @@
 #define PAIRS       (TCAV_SMALL_SLOTS + 3u)
 #define PAIR_ALONE  (TCAV_SMALL_SLOTS + 2u)
 
-#define CHAIN_UNITS (2u * TCAV_SMALL_SLOTS + 1u)
+// Descriptors of a packet's chain, and of all: one fewer for the pair without a packet.
+static uint32_t chain_units(const struct tcav_context *context)
+{
+    struct peach2_transfer end;
+    return 2u + tcav_chain_end(context, &end);
+}
+
+static uint32_t all_units(const struct tcav_context *context)
+{
+    return (TCAV_SMALL_SLOTS + 1u) * chain_units(context) - 1u;
+}
 
 struct memory {
     struct tcav_area receive, send;
@@ -79,20 +89,27 @@ static int chains_build(struct tcav_peer *peer)
     enum peach2_chain_memory memory = peer->has_units ? PEACH2_CHAIN_BOARD : PEACH2_CHAIN_HOST;
     uint64_t pair = tcav_peer_area(peer, offsetof(struct tcav_area, pair));
     for (uint32_t slot = 0; slot < TCAV_SMALL_SLOTS; slot++) {
-        const struct peach2_transfer transfers[] = {
+        struct peach2_transfer transfers[3] = {
             {.source = memory_bus(peer, peer->send->small[slot]),
              .destination = tcav_peer_area(peer, offsetof(struct tcav_area, small) + slot * TCAV_SMALL_BYTES),
              .bytes = TCAV_SMALL_BYTES},
-            {.source = memory_bus(peer, &peer->pairs[slot * PAIR_STRIDE]), .destination = pair, .bytes = 8},
+            {.source = memory_bus(peer, &peer->pairs[slot * PAIR_STRIDE]),
+             .destination = pair,
+             .bytes = 8,
+             .flags = tcav_chain_flags(peer->context)},
         };
-        int error = peach2_chain_create(board, memory, peer->board_unit + 2 * slot, transfers, 2, &peer->small[slot]);
+        uint32_t count = 2 + tcav_chain_end(peer->context, &transfers[2]);
+        int error =
+            peach2_chain_create(board, memory, peer->board_unit + count * slot, transfers, count, &peer->small[slot]);
         if (error != 0) {
             return error;
         }
     }
-    const struct peach2_transfer alone = {
-        .source = memory_bus(peer, &peer->pairs[PAIR_ALONE * PAIR_STRIDE]), .destination = pair, .bytes = 8};
-    return peach2_chain_create(board, memory, peer->board_unit + 2 * TCAV_SMALL_SLOTS, &alone, 1, &peer->pair_alone);
+    struct peach2_transfer alone[2] = {
+        {.source = memory_bus(peer, &peer->pairs[PAIR_ALONE * PAIR_STRIDE]), .destination = pair, .bytes = 8}};
+    uint32_t count = 1 + tcav_chain_end(peer->context, &alone[1]);
+    return peach2_chain_create(board, memory, peer->board_unit + (count + 1) * TCAV_SMALL_SLOTS, alone, count,
+                               &peer->pair_alone);
 }
 
 static void connected(struct tcav_peer *peer, uint64_t remote_area)
@@ -144,7 +161,7 @@ static int peer_start(struct tcav_peer *peer)
     }
     // Allocated here and not when the chains are built: the progress thread must never call libtca, which is the
     // program's.
-    peer->has_units = tca_board_take(tca_context_current(), CHAIN_UNITS, &peer->board_unit);
+    peer->has_units = tca_board_take(tca_context_current(), all_units(context), &peer->board_unit);
     peer->began_ps = tcav_now_ps(context);
     peer->nonce = (uint32_t)(peer->began_ps / TCAV_NS) | 1;
     if (peer->node == context->node) {
@@ -242,7 +259,7 @@ void tcav_peer_free(struct tcav_peer *peer)
         }
         peach2_chain_destroy(peer->pair_alone);
         if (peer->has_units) {
-            tca_board_give(tca_context_current(), peer->board_unit, CHAIN_UNITS);
+            tca_board_give(tca_context_current(), peer->board_unit, all_units(peer->context));
         }
         if (peer->memory != NULL) {
             (void)tcaFree(peer->memory, tcaMemoryCPU);

@@ -26,7 +26,7 @@ static bool peers_have_written(const struct tcav_context *context, unsigned *pol
 // Does a pass do what is not told of here?
 static bool is_special(const struct tcav_context *context)
 {
-    bool special = context->units_due || context->abandoned;
+    bool special = context->units_due || context->abandoned || tcav_channel_looks(context);
     for (unsigned node = 0; node < PEACH2_NODES_MAX; node++) {
         special = special || (context->peers[node] != NULL && context->peers[node]->state == TCAV_PEER_CONNECTING);
     }
@@ -80,6 +80,9 @@ uint64_t tcav_due_ps(void *object, bool events)
     if (event || context->units_due || context->settled != context->stirred) {
         return 0;
     }
+    if (tcav_channel_looks(context)) { // nothing that the board writes in its own memory wakes the program
+        return context->passed_ps + TCAV_PAUSE_NS * TCAV_NS;
+    }
     uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
     timer_ps += timer_ps != UINT64_MAX; // it has run out after its time
     return timer_ps < peer_ps ? timer_ps : peer_ps;
@@ -95,7 +98,8 @@ bool tcav_event_waits(const void *object)
 bool tcav_sends_wait(void *object)
 {
     const struct tcav_context *context = object;
-    bool wait = context->move != NULL || context->sending != NULL || context->ready != NULL;
+    bool lazy = context->device->form.completion == TCA_VERBS_LAZY; // what was started leaves by itself
+    bool wait = context->move != NULL || (context->sending != NULL && !lazy) || context->ready != NULL;
     for (const struct tcav_qp *qp = context->active; qp != NULL; qp = qp->next_active) {
         wait = wait || (qp->state == IBV_QPS_RTS && qp->resume_ps == 0 && qp->count > qp->sent);
     }

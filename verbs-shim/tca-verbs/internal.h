@@ -213,6 +213,10 @@ struct tcav_context {
     struct tcav_event_node *events;
     gdr_t gdr;
     struct backend_buffer status;        // completion words of the channels
+    uint32_t ended_unit;                 // of the board's memory: where channel 2 notifies that its chain has ended
+    bool has_unit;                       // it is ours
+    unsigned looks;                      // for that, in vain
+    bool wants_end;                      // somebody waits for the end of the chain that runs
     struct tcav_peer *sending;           // channel 2 runs a chain for it
     struct tcav_peer *ready_peer;        // peer of the next chain of channel 2
     peach2_chain_t *ready;               // NULL: none
@@ -227,8 +231,8 @@ struct tcav_context {
     // when a pass did nothing.
     uint64_t stirred, settled;
     uint64_t passed_ps; // when the last pass began
-    unsigned overruns; // CQs that overflowed and whose queue pairs have not failed yet
-    unsigned polls;    // polls of words that were not paid for yet
+    unsigned overruns;  // CQs that overflowed and whose queue pairs have not failed yet
+    unsigned polls;     // polls of words that were not paid for yet
     // The only remaining work is to retransmit what a peer is not ready for, or to refuse retransmissions.
     _Atomic bool repeats;
 };
@@ -247,6 +251,12 @@ static inline void tcav_pay(const struct tcav_context *context, enum backend_cos
     }
 }
 uint64_t tcav_now_ps(struct tcav_context *context);
+
+// channel.c: the flags of a chain's later copies; its last copy, after which the sender sees its end. false: it has none.
+uint32_t tcav_chain_flags(const struct tcav_context *context);
+bool tcav_channel_looks(
+    const struct tcav_context *context); // a pass loads the board, as a chain waits for another one's end
+bool tcav_chain_end(const struct tcav_context *context, struct peach2_transfer *end_out);
 
 static inline void tcav_stir(struct tcav_context *context)
 {
@@ -429,7 +439,7 @@ void tcav_channels_step(struct tcav_context *context);
 bool tcav_channel_drain(struct tcav_context *context); // waits until all packets have left; false: timeout
 void tcav_move_queue(struct tcav_context *context, struct tcav_move *move);
 void tcav_move_cancel(struct tcav_context *context, struct tcav_move *move); // waits if the board is moving it
-void tcav_moves_watch(struct tcav_context *context, uint64_t now_ps); // the one that the board has begun
+void tcav_moves_watch(struct tcav_context *context, uint64_t now_ps);        // the one that the board has begun
 // After that time the board has been moving it for longer than it can take: it was reset meanwhile.
 uint64_t tcav_moves_late_ps(const struct tcav_context *context);
 // Has a DMA ended? *polls: counts the words that a pass polls to know that.
@@ -457,9 +467,9 @@ static inline bool tcav_timer_runs(const struct tcav_qp *qp)
 {
     return qp->count != 0 && (qp->state == IBV_QPS_RTS || qp->sent != 0);
 }
-uint64_t tcav_timer_ps(const struct tcav_qp *qp); // when it passes; UINT64_MAX: never
+uint64_t tcav_timer_ps(const struct tcav_qp *qp);                 // when it passes; UINT64_MAX: never
 bool tcav_acked(const struct tcav_qp *qp, uint32_t *message_out); // by a word that the peer has written
-bool tcav_is_idle(const struct tcav_context *context); // only a packet or the program can give it work
+bool tcav_is_idle(const struct tcav_context *context);            // only a packet or the program can give it work
 // Waits, without the lock, until a pass may find something; until_ps 0: forever.
 void tcav_progress_pause(struct tcav_context *context); // for about a microsecond
 void tcav_progress_wait(struct tcav_context *context, uint64_t until_ps);

@@ -156,11 +156,13 @@ static int use_end(struct tcav_mr *mr)
         return 0;
     }
     uint64_t until_ps = tcav_now_ps(context) + DEREGISTER_TIMEOUT_PS;
+    context->wants_end = true;
     while (is_used(mr) && tcav_now_ps(context) < until_ps) {
         if (tcav_progress(context) == 0) {
             tcav_progress_pause(context);
         }
     }
+    context->wants_end = false;
     mr->closing = is_used(mr) ? false : true;
     return mr->closing ? 0 : -EBUSY;
 }

@@ -69,7 +69,7 @@ void tcav_ring_send_pair(struct tcav_peer *peer)
 
 struct batch {
     struct tcav_peer *peer;
-    struct peach2_transfer transfers[2 * TCAV_BATCH_SLOTS + 1];
+    struct peach2_transfer transfers[2 * TCAV_BATCH_SLOTS + 2];
     uint32_t count;
 };
 
@@ -158,8 +158,12 @@ static int send_large(struct tcav_peer *peer, struct tcav_header header, const s
     uint64_t pair_bus =
         peer->memory_bus + (uint64_t)((char *)&peer->pairs[(PAIR_BATCH + which) * PAIR_STRIDE] - (char *)peer->memory);
     pair_write(peer, PAIR_BATCH + which);
-    batch.transfers[batch.count++] = (struct peach2_transfer){
-        .source = pair_bus, .destination = tcav_peer_area(peer, offsetof(struct tcav_area, pair)), .bytes = 8};
+    batch.transfers[batch.count++] =
+        (struct peach2_transfer){.source = pair_bus,
+                                 .destination = tcav_peer_area(peer, offsetof(struct tcav_area, pair)),
+                                 .bytes = 8,
+                                 .flags = tcav_chain_flags(context)};
+    batch.count += tcav_chain_end(context, &batch.transfers[batch.count]);
     (void)peach2_chain_rewrite(context->batches[which], batch.transfers, batch.count);
     context->batch = 1 - which;
     tcav_channel_ready(peer, context->batches[which]);

@@ -44,12 +44,24 @@
 
 #include "verbs-shim/ibverbs/device.h"
 
+// How the library works with the board, of which sato2015 says nothing (docs/decisions/0013-tca-verbs.md).
+// The copies of a chain - packet, PSN pair, notification: each waits until the earlier ones are written, or not.
+enum tca_verbs_chain { TCA_VERBS_CHAIN_WAITS, TCA_VERBS_CHAIN_PIPELINED };
+// How the sender sees the end of a chain of packets, before it starts the next one. LAZY, AT_ONCE: by a notification in the own
+// board's memory, the last copy of the chain, which it loads before the next start or right after the start, until it is
+// there. HOST: by the status that the DMAC writes to host memory.
+enum tca_verbs_completion { TCA_VERBS_LAZY, TCA_VERBS_AT_ONCE, TCA_VERBS_HOST };
+struct tca_verbs_form {
+    uint32_t chain, completion;
+};
+
 // The argument of ibverbs_device_add; must exist longer than the process.
 struct tca_verbs_device {
     struct peach2_board_handle *board; // of the node
-    bool progress_thread;              // contexts have a progress thread; the default is false, see above
-    struct tcav_context *context;      // set by the library: the open context
-    uint64_t datagrams_dropped;        // sent to a node that could not be reached, or received and not accepted
+    struct tca_verbs_form form;
+    bool progress_thread;         // contexts have a progress thread; the default is false, see above
+    struct tcav_context *context; // set by the library: the open context
+    uint64_t datagrams_dropped;   // sent to a node that could not be reached, or received and not accepted
 };
 
 extern const struct ibverbs_device_ops tca_verbs_ops;
