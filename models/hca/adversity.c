@@ -23,21 +23,14 @@ static void arrival_run(void *ctx)
     hca_responder_resume(qp, false);
 }
 
-static void read_run(void *ctx)
-{
-    hca_reader_kick(ctx);
-}
-
 void hca_adversity_init(struct hca_qp *qp)
 {
     sim_event_init(&qp->arrival, arrival_run, qp);
-    sim_event_init(&qp->read, read_run, qp);
 }
 
 void hca_adversity_stop(struct hca_qp *qp)
 {
     sim_event_cancel(qp->hca->sim, &qp->arrival);
-    sim_event_cancel(qp->hca->sim, &qp->read);
 }
 
 bool hca_adversity_holds(struct hca_qp *qp)
@@ -47,13 +40,6 @@ bool hca_adversity_holds(struct hca_qp *qp)
         sim_event_schedule(qp->hca->sim, &qp->arrival, late_ps);
     }
     return late_ps != 0;
-}
-
-void hca_adversity_read(struct hca_qp *qp, uint64_t due_ps)
-{
-    if (!sim_event_pending(&qp->read)) {
-        sim_event_schedule_at(qp->hca->sim, &qp->read, due_ps);
-    }
 }
 
 static bool may_be_damaged(const struct hca_qp *qp, const ib_packet_t *packet)

@@ -48,6 +48,7 @@ struct hca_config {
     uint64_t read_packet_ps;    // the read response engine, for each packet
     uint64_t write_dispatch_ps;          // order at the responder: a packet that writes memory
     uint64_t atomic_ps;         // an atomic, in addition to its read of memory
+    uint64_t atomic_answer_ps;  // from there until it may be answered, while the next one is executed
     // depths
     uint32_t prefetch_requests; // of a send or receive queue, read ahead of use
     uint32_t gather_packets;    // packets being gathered or waiting for the port, requests and responses separately

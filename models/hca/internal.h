@@ -394,7 +394,6 @@ static inline uint64_t hca_late_ps(const hca_t *hca, enum adversary_purpose purp
 }
 void hca_adversity_damage(struct hca_qp *qp, ib_packet_t *packet); // may damage this request packet, or its answer
 bool hca_adversity_holds(struct hca_qp *qp);                       // delays an arrival; then calls hca_responder_resume
-void hca_adversity_read(struct hca_qp *qp, uint64_t due_ps);       // hca_reader_kick follows
 
 // --- multicast.c ----------------------------------------------------------------------------------------------------
 
@@ -416,5 +415,7 @@ void hca_order_pump(hca_t *hca);
 // --- reader.c -------------------------------------------------------------------------------------------------------
 
 void hca_reader_init(hca_t *hca);
+void hca_reader_qp_init(struct hca_qp *qp);
+void hca_reader_qp_stop(struct hca_qp *qp);
 void hca_reader_kick(struct hca_qp *qp);
 void hca_reader_resume(hca_t *hca);

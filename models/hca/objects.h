@@ -176,7 +176,7 @@ struct hca_slot {
     uint32_t psn, packets, sent_packets, rkey, bytes, msn;
     uint32_t pdn;
     uint64_t address, original;
-    uint64_t due_ps;     // reads: earliest time
+    uint64_t due_ps;     // earliest time of the answer
     uint32_t order_mark; // reads: wait for this many ordered accesses of the QP
 };
 
@@ -218,7 +218,8 @@ struct hca_qp {
     bool send_listed, draining, flushing_receives;
     uint32_t shorts; // short messages, each soon after the one before (stream.c)
     uint64_t short_ps;
-    sim_event_t arrival, read;             // with an adversary: until parked packets continue; until the next read
+    sim_event_t arrival;                   // with an adversary: until parked packets continue
+    sim_event_t answer;                    // until the oldest read or atomic may be answered
     uint64_t send_since_ps, read_since_ps; // when it was listed
     struct hca_qp *next_send, *next_ack, *next_reader, *next_waiter, *next_free;
 };

@@ -117,6 +117,7 @@ static void atomic_end(hca_t *hca, struct hca_order *order)
         struct hca_slot *slot = &qp->rsp.slots[order->slot % qp->rsp.slot_count];
         slot->original = order->original;
         slot->state = HCA_SLOT_READY;
+        slot->due_ps = sim_now_ps(hca->sim) + hca->config.atomic_answer_ps;
         if (order->failed) {
             hca_responder_break(qp, IB_NAK_REMOTE_OPERATION, HCA_FAULT_MEMORY, HCA_EVENT_QP_FATAL, slot->psn);
         }

@@ -63,6 +63,7 @@ void hca_qp_unlist(struct hca_qp *qp)
     hca_t *hca = qp->hca;
     sim_event_cancel(hca->sim, &qp->sq.work);
     hca_adversity_stop(qp);
+    hca_reader_qp_stop(qp);
     hca->sending = hca->sending == qp ? NULL : hca->sending;
     hca->reading = hca->reading == qp ? NULL : hca->reading;
     if (qp->send_listed) {
@@ -134,6 +135,7 @@ static void queues_init(hca_t *hca, struct hca_qp *qp)
     hca_retry_init(qp);
     sim_event_init(&qp->sq.work, hca_sender_worked, qp);
     hca_adversity_init(qp);
+    hca_reader_qp_init(qp);
     qp->own_rq.base = init->receive_base;
     qp->own_rq.record = init->receive_record;
     qp->own_rq.entries = init->receive_entries;

@@ -10,6 +10,24 @@ void hca_reader_init(hca_t *hca)
     sim_event_init(&hca->read_event, read_run, hca);
 }
 
+static void answer_run(void *ctx)
+{
+    static const struct sim_work waiting = {"HCA", "answer of an atomic", false};
+    struct hca_qp *qp = ctx;
+    sim_cause_label(qp->hca->sim, qp->hca->name, &waiting);
+    hca_reader_kick(qp);
+}
+
+void hca_reader_qp_init(struct hca_qp *qp)
+{
+    sim_event_init(&qp->answer, answer_run, qp);
+}
+
+void hca_reader_qp_stop(struct hca_qp *qp)
+{
+    sim_event_cancel(qp->hca->sim, &qp->answer);
+}
+
 // The oldest slot not answered yet, if it can be answered now: an executed atomic, or a read whose turn has come after
 // earlier writes and atomics (9.5: a read sees what earlier requests wrote).
 static struct hca_slot *slot_ready(struct hca_qp *qp)
@@ -23,7 +41,9 @@ static struct hca_slot *slot_ready(struct hca_qp *qp)
         if (slot->state != HCA_SLOT_SENT) {
             bool in_order = slot->atomic || (int32_t)(rsp->order_done - slot->order_mark) >= 0;
             if (slot->due_ps > sim_now_ps(qp->hca->sim)) {
-                hca_adversity_read(qp, slot->due_ps);
+                if (!sim_event_pending(&qp->answer)) {
+                    sim_event_schedule_at(qp->hca->sim, &qp->answer, slot->due_ps);
+                }
                 return NULL;
             }
             return slot->state == HCA_SLOT_READY && in_order ? slot : NULL;

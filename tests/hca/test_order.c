@@ -71,6 +71,38 @@ TEST(Order, AMessageThatCameBeforeAnErrorCompletesBeforeTheFlushedReceives)
     hca_fixture_fini(&fixture.base);
 }
 
+// --- answers of atomics ----------------------------------------------------------------------------------------------
+
+enum { ATOMICS = 8 };
+
+static void add_one_after_the_other(void *arg)
+{
+    uint64_t begun_ps = sim_now_ps(fixture.base.sim);
+    (void)arg;
+    for (unsigned i = 0; i < ATOMICS; i++) {
+        EXPECT_EQ(hca_fixture_send(&fixture.a, HCA_OP_FETCH_ADD, 64 * i, 8, fixture.far, 0), 0);
+    }
+    for (unsigned i = 0; i < ATOMICS; i++) {
+        EXPECT_EQ(hca_fixture_completion(&fixture.a).status, HCA_OK);
+    }
+    took_ps = sim_now_ps(fixture.base.sim) - begun_ps;
+}
+
+// Each answer is late by as much, and the atomics after it are executed meanwhile: all of them end that much later.
+TEST(Order, AnAtomicIsAnsweredLateWhileTheNextOnesAreExecuted)
+{
+    struct hca_config config = preset_hca("connectx-qdr");
+    uint64_t times_ps[2];
+    for (unsigned late = 0; late < 2; late++) {
+        config.atomic_answer_ps = late * 3 * US;
+        fixture_init_with(&config, HCA_RC);
+        fixture_run(add_one_after_the_other, NULL);
+        hca_fixture_fini(&fixture.base);
+        times_ps[late] = took_ps;
+    }
+    EXPECT_BETWEEN(times_ps[1] - times_ps[0], 3 * US - 50 * NS, 3 * US + 50 * NS);
+}
+
 // --- fences ----------------------------------------------------------------------------------------------------------
 
 static uint64_t word_at_the_end;

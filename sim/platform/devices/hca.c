@@ -59,6 +59,7 @@ struct hca_config plat_hca_config(const struct scn_hca *hca, const struct scn_ho
         .read_packet_ps = hca->read_packet_ps,
         .write_dispatch_ps = hca->write_dispatch_ps,
         .atomic_ps = hca->atomic_ps,
+        .atomic_answer_ps = hca->atomic_answer_ps,
         .prefetch_requests = hca->prefetch_requests,
         .gather_packets = hca->gather_packets,
         .order_entries = hca->order_entries,
