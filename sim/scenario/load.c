@@ -61,7 +61,8 @@ static void apply_sets(struct scn_loader *loader, const struct scn_load_options 
 {
     static const char fidelity[] = "fidelity=";
     for (size_t i = 0; i < options->set_count; i++) {
-        if (!scn_set_is_early(options->sets[i]) && scn_set_is_preset(options->sets[i]) == presets) {
+        bool late = !scn_set_is_early(options->sets[i]) && !scn_set_is_of_presets(options->sets[i]);
+        if (late && scn_set_is_preset(options->sets[i]) == presets) {
             scn_set_apply(loader, options->sets[i], (unsigned)i);
             if (strncmp(options->sets[i], fidelity, sizeof fidelity - 1) == 0) {
                 boards_follow(loader, true);
@@ -89,6 +90,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     apply_sets(loader, options, true);
     boards_follow(loader, false);
     apply_sets(loader, options, false);
+    scn_set_of_presets_check(loader);
     loader->scenario->directory = directory_of(loader->arena, path);
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
@@ -172,6 +174,11 @@ enum sim_status scn_load(const char *path, const struct scn_load_options *option
         .set_count = options->set_count,
         .without_sweep = options->without_sweep,
     };
+    for (size_t i = 0; i < options->set_count && loader.sets_of_presets == NULL; i++) {
+        if (scn_set_is_of_presets(options->sets[i])) {
+            loader.sets_of_presets = scn_arena_alloc(&loaded->arena, options->set_count * sizeof(bool));
+        }
+    }
     bool readable = false;
     struct scn_tree *tree = scn_tree_read(loader.arena, &loader.mistakes, file, &readable);
     if (tree != NULL) {

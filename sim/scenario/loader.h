@@ -37,6 +37,7 @@ struct scn_loader {
     const struct scn_file *file;
     const char *const *sets; // of the options
     size_t set_count;
+    bool *sets_of_presets; // which of them gave a value of a preset; NULL: none is of that kind
     bool without_sweep, sweep_is_bad, sweep_collapsed; // --set has left one value of a swept key
     struct scn_location sweep_location;
     bool sourced; // loading a preset's own keys, where every value must name its source
@@ -89,6 +90,13 @@ bool scn_set_is_early(const char *text);
 bool scn_set_is_preset(const char *text);
 void scn_set_apply_early(struct scn_loader *loader, struct scn_tree *tree, const char *text, unsigned number);
 void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number);
+// "presets.KIND.NAME.KEY=VALUE" stands in place of what configs/KIND/NAME.yaml says of the key, for all that use it and
+// do not override it.
+bool scn_set_is_of_presets(const char *text);
+// The last value given for the key at that location of a preset's file; NULL: none.
+const struct scn_tree *scn_set_of_presets_find(struct scn_loader *loader, const struct scn_key *key,
+                                               const struct scn_location *location);
+void scn_set_of_presets_check(struct scn_loader *loader); // each of them gave a value
 
 // check.c, check_routes.c (called by check.c, for good cables), check_faults.c, check_run.c and check_results.c
 void scn_check_hardware(struct scn_loader *loader);

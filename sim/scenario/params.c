@@ -80,11 +80,15 @@ static bool value_make(const struct preset_text *presets, const struct preset_te
     if (value == NULL || value->kind != SCN_TREE_SCALAR) {
         return false;
     }
+    const struct scn_tree *range = scn_tree_find(entry, "range");
+    bool ranged = range != NULL && range->kind == SCN_TREE_SEQUENCE && range->count == 2;
     *value_out = (struct params_value){.preset = preset->name,
                                        .text = value->text,
                                        .owner = owner != preset ? owner->name : NULL,
                                        .source = text_of(entry, "source"),
-                                       .assumption = text_of(entry, "assumption")};
+                                       .assumption = text_of(entry, "assumption"),
+                                       .least = ranged ? range->first->text : NULL,
+                                       .most = ranged ? range->last->text : NULL};
     return true;
 }
 

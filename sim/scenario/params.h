@@ -11,6 +11,7 @@ struct params_value {
     const char *preset, *text;
     const char *owner;               // the preset that it is built on and that gives the value; NULL: itself
     const char *source, *assumption; // NULL: none is given
+    const char *least, *most;        // its range; NULL: it has none
 };
 
 struct params_key {

@@ -17,6 +17,14 @@ static const char *value_origin(const struct params_value *value)
     return value->owner != NULL ? value->owner : value->source != NULL ? value->source : value->assumption;
 }
 
+// The range that the preset gives for its value.
+static void value_range_print(FILE *out, const struct params_value *value)
+{
+    if (value->least != NULL && value->owner == NULL) {
+        fprintf(out, "range %s to %s; ", value->least, value->most);
+    }
+}
+
 // --- text -----------------------------------------------------------------------------------------------------------
 
 static void text_heading_print(FILE *out, const struct scn_kind *kind)
@@ -67,7 +75,9 @@ static void text_kind_print(FILE *out, const struct params_kind *kind)
             const struct params_value *value = &key->values[k];
             fprintf(out, "      %-24s %-14s", value->preset, value->text);
             if (value_origin(value) != NULL) {
-                fprintf(out, " %s %s", value_head(value), value_origin(value));
+                fputc(' ', out);
+                value_range_print(out, value);
+                fprintf(out, "%s %s", value_head(value), value_origin(value));
             }
             fputc('\n', out);
         }
@@ -100,6 +110,7 @@ static void markdown_values_print(FILE *out, const struct params_kind *kind)
             fputs(any ? "" : "\n| key | preset | value | source |\n|---|---|---|---|\n", out);
             fprintf(out, "| `%s` | `%s` | ", kind->keys[i].key->name, value->preset);
             cell_print(out, value->text);
+            value_range_print(out, value);
             if (value_origin(value) != NULL) {
                 fprintf(out, "%s ", value_head(value));
             }
@@ -160,6 +171,8 @@ static void json_key_print(FILE *out, const struct params_key *key)
         fputs(i > 0 ? ",{\"preset\":" : "{\"preset\":", out);
         sim_text_quote(out, value->preset);
         member_print(out, "value", value->text);
+        member_print(out, "least", value->owner == NULL ? value->least : NULL);
+        member_print(out, "most", value->owner == NULL ? value->most : NULL);
         member_print(out, "as", value->owner);
         member_print(out, "source", value->owner == NULL ? value->source : NULL);
         member_print(out, "assumption", value->owner == NULL ? value->assumption : NULL);

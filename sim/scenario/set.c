@@ -289,6 +289,72 @@ void scn_set_apply(struct scn_loader *loader, const char *text, unsigned number)
     }
 }
 
+// --- values of presets ----------------------------------------------------------------------------------------------
+
+#define PRESETS "presets."
+
+bool scn_set_is_of_presets(const char *text)
+{
+    return strncmp(text, PRESETS, sizeof PRESETS - 1) == 0;
+}
+
+// Is "presets.KIND.NAME.KEY=..." a setting of that key in the preset's file, ".../KIND/NAME.yaml"?
+static bool names_value(const char *text, const char *file, const char *key)
+{
+    const char *name = strrchr(file, '/'), *kind = name;
+    while (kind != NULL && kind > file && kind[-1] != '/') {
+        kind--;
+    }
+    const char *end = name != NULL ? strrchr(name, '.') : NULL, *equals = strchr(text, '=');
+    if (end == NULL || equals == NULL) {
+        return false;
+    }
+    const struct {
+        const char *text;
+        size_t length;
+    } parts[] = {{kind, (size_t)(name - kind)}, {name + 1, (size_t)(end - name - 1)}, {key, strlen(key)}};
+    text += sizeof PRESETS - 1;
+    for (unsigned i = 0; i < 3; i++) {
+        char after = i == 2 ? '=' : '.';
+        if ((size_t)(equals - text) < parts[i].length || strncmp(text, parts[i].text, parts[i].length) != 0 ||
+            text[parts[i].length] != after) {
+            return false;
+        }
+        text += parts[i].length + 1;
+    }
+    return true;
+}
+
+const struct scn_tree *scn_set_of_presets_find(struct scn_loader *loader, const struct scn_key *key,
+                                               const struct scn_location *location)
+{
+    const struct scn_tree *found = NULL;
+    for (size_t i = 0; i < loader->set_count; i++) {
+        const char *text = loader->sets[i];
+        if (!scn_set_is_of_presets(text) || !names_value(text, location->file->name, key->name)) {
+            continue;
+        }
+        struct setting setting;
+        (void)start(loader, &setting, text, (unsigned)i);
+        found = setting.failed ? NULL
+                               : scn_tree_parse(loader->arena, &loader->mistakes, setting.location.file, setting.value,
+                                                strlen(setting.value));
+        loader->sets_of_presets[i] = true;
+    }
+    return found;
+}
+
+void scn_set_of_presets_check(struct scn_loader *loader)
+{
+    for (size_t i = 0; i < loader->set_count; i++) {
+        struct setting setting;
+        if (scn_set_is_of_presets(loader->sets[i]) && !loader->sets_of_presets[i] &&
+            start(loader, &setting, loader->sets[i], (unsigned)i) != NULL) {
+            complain(loader, &setting, "no preset of the scenario gives that value; expected presets.KIND.NAME.KEY=VALUE");
+        }
+    }
+}
+
 bool scn_set_gives(const char *set, const char *key)
 {
     const char *equals = strchr(set, '=');

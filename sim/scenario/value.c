@@ -264,12 +264,43 @@ static bool load_scalar(struct scn_loader *loader, const struct scn_key *key, co
     return true;
 }
 
+// false: reported. The range of a value in a preset: [least, most], which has the value in it.
+static bool range_holds(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *range,
+                        const struct scn_tree *value)
+{
+    const struct scn_tree *texts[] = {range->first, value, range->last};
+    uint64_t numbers[3] = {0};
+    char why[SCN_WHY_MAX] = "expected [LEAST, MOST]";
+    for (unsigned i = 0; i < 3; i++) {
+        if (range->kind != SCN_TREE_SEQUENCE || range->count != 2 || texts[i]->kind != SCN_TREE_SCALAR ||
+            !scn_number_parse(key, texts[i]->text, &numbers[i], why)) {
+            scn_mistakes_add(&loader->mistakes, range->location, "%s: range: %s", key->name, why);
+            return false;
+        }
+    }
+    if (numbers[0] > numbers[1] || numbers[1] > numbers[2]) {
+        scn_mistakes_add(&loader->mistakes, value->location, "%s: %s is outside of its range, %s to %s", key->name,
+                         texts[1]->text, texts[0]->text, texts[2]->text);
+        return false;
+    }
+    return true;
+}
+
+static const char *note_text(struct scn_loader *loader, const struct scn_tree *source, const struct scn_tree *assumption,
+                             const struct scn_tree *range)
+{
+    const char *head = source != NULL ? "" : "assumption: ", *text = source != NULL ? source->text : assumption->text;
+    return range == NULL ? scn_arena_format(loader->arena, "%s%s", head, text)
+                         : scn_arena_format(loader->arena, "%s%s; range %s to %s", head, text, range->first->text,
+                                            range->last->text);
+}
+
 // Returns the value of {value: ..., source: ...}, with its source as the note; NULL: reported. The note is NULL if
 // there is none.
 static const struct scn_tree *unwrap(struct scn_loader *loader, const struct scn_key *key, const struct scn_tree *tree,
                                      const char **note_out)
 {
-    static const char form[] = "{value: ..., source: ...} or {value: ..., assumption: ...}";
+    static const char form[] = "{value: ..., source: ...} or {value: ..., assumption: ...}, with range: [LEAST, MOST]";
     const struct scn_tree *value = scn_tree_find(tree, "value");
     *note_out = NULL;
     if (value == NULL) {
@@ -283,11 +314,15 @@ static const struct scn_tree *unwrap(struct scn_loader *loader, const struct scn
     const struct scn_tree *source = scn_tree_find(tree, "source");
     const struct scn_tree *assumption = scn_tree_find(tree, "assumption");
     const struct scn_tree *note = source != NULL ? source : assumption;
-    if (tree->count != 2 || note == NULL || note->kind != SCN_TREE_SCALAR || note->text[0] == '\0') {
+    const struct scn_tree *range = scn_tree_find(tree, "range");
+    if (tree->count != 2u + (range != NULL) || note == NULL || note->kind != SCN_TREE_SCALAR || note->text[0] == '\0') {
         scn_mistakes_add(&loader->mistakes, tree->location, "%s: expected %s", key->name, form);
         return NULL;
     }
-    *note_out = source != NULL ? source->text : scn_arena_format(loader->arena, "assumption: %s", assumption->text);
+    if (range != NULL && !range_holds(loader, key, range, value)) {
+        return NULL;
+    }
+    *note_out = note_text(loader, source, assumption, range);
     return value;
 }
 
@@ -325,6 +360,13 @@ void scn_value_load(struct scn_loader *loader, const struct scn_key *key, const 
     const char *field = (const char *)base + key->offset;
     bool list = key->unit == SCN_UNIT_SIZES || key->unit == SCN_UNIT_INTEGERS;
     const struct scn_tree *value = unwrap(loader, key, tree, &note);
+    const struct scn_tree *set = value != NULL && loader->sourced && loader->sets_of_presets != NULL
+                                     ? scn_set_of_presets_find(loader, key, &value->location)
+                                     : NULL;
+    if (set != NULL) {
+        value = set;
+        note = NULL;
+    }
     if (value == NULL || !(list ? load_list(loader, key, value, base) : load_single(loader, key, value, base))) {
         scn_loader_note_bad(loader, field, false, tree->location);
         return;

@@ -35,7 +35,8 @@ static void preset_write(const struct presets *presets, const char *kind, const 
 
 // Loads a scenario whose only presets are those of the cable and of `more`; the nodes are complete, from a resolved
 // scenario.
-static void load(struct fixture *fixture, const struct presets *presets, const char *cable, const char *more)
+static void load_with(struct fixture *fixture, const struct presets *presets, const char *cable, const char *more,
+                      const char *set)
 {
     char path[128];
     struct fixture full;
@@ -50,7 +51,12 @@ static void load(struct fixture *fixture, const struct presets *presets, const c
             more, rest);
     fclose(out);
     free(text);
-    fixture_load_file(fixture, path, presets->folder, NULL);
+    fixture_load_file(fixture, path, presets->folder, set);
+}
+
+static void load(struct fixture *fixture, const struct presets *presets, const char *cable, const char *more)
+{
+    load_with(fixture, presets, cable, more, NULL);
 }
 
 static const char good_link[] = "generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}\n"
@@ -68,6 +74,45 @@ static void expect_line(const char *preset, const char *cable, const char *line)
     EXPECT_EQ(fixture.messages.count, line[0] != '\0');
     fixture_fini(&fixture);
     fixture_folder_remove(presets.folder);
+}
+
+// One cable has the preset, another one over a value of its own; a second preset builds on it.
+TEST(Preset, IsSetForAllThatUseIt)
+{
+    static const struct {
+        const char *cable, *set;
+        uint64_t flight_ps;
+        const char *message;
+    } cases[] = {
+        {"preset: good", "presets.link.good.flight=5 ns", 5000, ""},
+        {"preset: good, with: {flight: 3 ns}", "presets.link.good.flight=5 ns", 3000, ""},
+        {"preset: case", "presets.link.good.flight=5 ns", 5000, ""},
+        {"preset: case", "presets.link.case.lanes=x1", 1000, ""},
+        {"preset: good", "presets.link.good.flight=5 B", 0, "--set presets.link.good.flight=5 B: flight: "},
+        {"preset: good", "presets.link.goo.flight=5 ns", 0,
+         "--set presets.link.goo.flight=5 ns: no preset of the scenario gives that value; expected "
+         "presets.KIND.NAME.KEY=VALUE"},
+        {"preset: good", "presets.link.good.flights=5 ns", 0, "--set presets.link.good.flights=5 ns: no preset of "},
+        {"preset: good", "presets.ib_switch.good.flight=5 ns", 0, "--set presets.ib_switch.good.flight=5 ns: no "},
+        {"preset: good", "presets.link=5 ns", 0, "--set presets.link=5 ns: no preset of the scenario "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct presets presets;
+        struct fixture fixture;
+        TEST_TRACE("%s, %s", cases[i].cable, cases[i].set);
+        presets_create(&presets);
+        preset_write(&presets, "link", "good", good_link);
+        preset_write(&presets, "link", "case", "preset: good\nwith: {lanes: {value: x4, source: s}}");
+        load_with(&fixture, &presets, cases[i].cable, "", cases[i].set);
+        const char *message = fixture_message(&fixture);
+        EXPECT_EQ(strncmp(message, cases[i].message, strlen(cases[i].message)), 0);
+        EXPECT_EQ(message[0] == '\0', cases[i].message[0] == '\0');
+        if (fixture.status == SIM_OK) {
+            EXPECT_EQ(fixture.scenario->cables[0].link.flight_ps, cases[i].flight_ps);
+        }
+        fixture_fini(&fixture);
+        fixture_folder_remove(presets.folder);
+    }
 }
 
 TEST(Preset, GivesItsValues)
@@ -106,9 +151,32 @@ TEST(Preset, MustNotGoInCircles)
 TEST(Preset, NamesASourceForEveryValue)
 {
     expect_line("generation: {value: Gen1, source: s}\nlanes: x2\nflight: {value: 1 ns, source: s}", "preset: case",
-                "lanes: a preset names its sources: write {value: ..., source: ...} or {value: ..., assumption: ...}");
+                "lanes: a preset names its sources: write {value: ..., source: ...} or {value: ..., assumption: ...}, with range: [LEAST, MOST]");
     expect_line("generation: {value: Gen1, source: s}\nlanes: {value: x2}\nflight: {value: 1 ns, source: s}",
-                "preset: case", "lanes: expected {value: ..., source: ...} or {value: ..., assumption: ...}");
+                "preset: case", "lanes: expected {value: ..., source: ...} or {value: ..., assumption: ...}, with range: [LEAST, MOST]");
+}
+
+TEST(Preset, HoldsAValueWithinItsRange)
+{
+    static const char head[] = "generation: {value: Gen1, source: s}\nlanes: {value: x2, source: s}\n";
+    static const struct {
+        const char *flight, *message;
+    } cases[] = {
+        {"{value: 1 ns, range: [500 ps, 2 ns], assumption: a}", ""},
+        {"{value: 1 ns, range: [1 ns, 1 ns], source: s}", ""},
+        {"{value: 3 ns, range: [1 ns, 2 ns], source: s}", "flight: 3 ns is outside of its range, 1 ns to 2 ns"},
+        {"{value: 0.9 ns, range: [1 ns, 2 ns], source: s}", "flight: 0.9 ns is outside of its range, 1 ns to 2 ns"},
+        {"{value: 1 ns, range: [1 ns, 2 B], source: s}", "flight: range: "},
+        {"{value: 1 ns, range: [1 ns], source: s}", "flight: range: expected [LEAST, MOST]"},
+        {"{value: 1 ns, range: 1 ns, source: s}", "flight: range: expected [LEAST, MOST]"},
+        {"{value: 1 ns, range: [1 ns, 2 ns]}", "flight: expected {value: ..., source: ...} or "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%sflight: %s", head, cases[i].flight);
+        TEST_TRACE("%s", cases[i].flight);
+        expect_line(text, "preset: case", cases[i].message);
+    }
 }
 
 TEST(Preset, ThatLacksAKeyIsReportedWhereItIsUsed)
