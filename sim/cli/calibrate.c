@@ -279,7 +279,7 @@ static bool names_check(const struct work *work, const char *path)
             compared = compared || work->rows[k].reference == reference;
         }
         const char *why = reference == NULL                          ? "there is no such published row"
-                          : strcmp(reference->use, "calibrate") != 0 ? "its use is `predict`: it never decides"
+                          : strcmp(reference->use, "calibrate") != 0 ? "its use is not `calibrate`: it never decides"
                           : reference->published.kind == REPORT_PUBLISHED_TEXT ? "it is no number"
                           : !compared                                          ? "no scenario compares with it"
                                                                                : NULL;

@@ -1,6 +1,7 @@
 #include "sim/report/compare.h"
 
 #include <math.h>
+#include <string.h>
 
 bool report_comparison_make(const report_t *report, const struct scn_check *check,
                             struct report_comparison *comparison_out)
@@ -35,7 +36,7 @@ bool report_comparison_point(const report_t *report, const struct scn_check *che
 
 const char *report_comparison_mark(const struct report_comparison *comparison)
 {
-    if (!comparison->has_error) {
+    if (!comparison->has_error || strcmp(comparison->reference->use, "disputed") == 0) {
         return "";
     }
     double size = fabs(comparison->error_percent);

@@ -23,5 +23,6 @@ bool report_comparison_point(const report_t *report, const struct scn_check *che
 
 #define REPORT_OK_PERCENT   5.0
 #define REPORT_NEAR_PERCENT 15.0
-// The agreement in a word: "ok" or "near" within these limits, "off" beyond, "" if there is no error to judge.
+// The agreement in a word: "ok" or "near" within these limits, "off" beyond, "" if there is no error to judge, or the
+// published value is disputed.
 const char *report_comparison_mark(const struct report_comparison *comparison);

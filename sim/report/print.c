@@ -260,6 +260,21 @@ static void comparison_add(grid_t *grid, const struct report_comparison *compari
     grid_cell_add(grid, "%s", reference->use);
 }
 
+// What speaks against published values that are compared, each once.
+static void doubts_print(const report_t *report, const struct scn_check *compares, uint32_t count, FILE *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct report_reference *reference = report_references_find(&report->references, compares[i].id);
+        bool first = reference != NULL && reference->doubt[0] != '\0';
+        for (uint32_t k = 0; k < i && first; k++) {
+            first = strcmp(compares[k].id, compares[i].id) != 0;
+        }
+        if (first) {
+            fprintf(out, "%s: %s.\n", reference->id, reference->doubt);
+        }
+    }
+}
+
 static void comparisons_print(const report_t *report, FILE *out)
 {
     static const char *const heads[] = {"id", "what", "simulated", "published", "unit", "error", "", "use"};
@@ -281,13 +296,14 @@ static void comparisons_print(const report_t *report, FILE *out)
             comparison_add(grid, &comparison);
         }
     }
-    free(compares);
     fputs("\nSimulated against published\n", out);
     grid_print(grid, out);
     grid_destroy(grid);
     fputs("ok: within 5 % of the published value; near: within 15 %; off: farther. Inside a published range or bound\n"
           "(2-8, <1, >3) the error is +0.0 %; outside it is the distance to the nearest end.\n",
           out);
+    doubts_print(report, compares, count, out);
+    free(compares);
 }
 
 void report_print(const report_t *report, FILE *out)

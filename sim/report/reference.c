@@ -7,7 +7,7 @@
 
 #include "sim/report/csv.h"
 
-enum field { ID, PAPER, WHERE, PLATFORM, WHAT, CONFIG, VALUE, UNIT, KIND, USE, FIELD_COUNT };
+enum field { ID, PAPER, WHERE, PLATFORM, WHAT, CONFIG, VALUE, UNIT, KIND, USE, DOUBT, FIELD_COUNT };
 
 static enum sim_status text_read(const char *path, char **text_out)
 {
@@ -44,6 +44,7 @@ static enum sim_status row_add(struct report_references *references, char *const
         .value = fields[VALUE],
         .unit = fields[UNIT],
         .use = fields[USE],
+        .doubt = fields[DOUBT],
         .published = report_published_parse(fields[VALUE]),
     };
     return SIM_OK;

@@ -23,7 +23,9 @@ struct report_published {
 };
 
 struct report_reference {
-    const char *id, *paper, *where, *what, *config, *value, *unit, *use;
+    const char *id, *paper, *where, *what, *config, *value, *unit;
+    const char *use;   // calibrate, predict, or disputed: shown, but no measure of anything
+    const char *doubt; // what speaks against the published value; empty: nothing
     struct report_published published;
 };
 

@@ -116,12 +116,14 @@ static void comparison_write(const struct report_comparison *comparison, FILE *o
     }
     fputc(',', out);
     csv_text_write(out, comparison->reference->use);
+    fputc(',', out);
+    csv_text_write(out, comparison->reference->doubt);
     fputc('\n', out);
 }
 
 static void comparisons_write(const report_t *report, FILE *out)
 {
-    fputs("id,what,simulated,published,unit,error_percent,use\n", out);
+    fputs("id,what,simulated,published,unit,error_percent,use,doubt\n", out);
     uint32_t count = 0;
     struct scn_check *compares =
         report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);

@@ -93,7 +93,7 @@ static void slow_home_make(struct process *process)
         folder_make(process, folders[i]);
     }
     process_file_write(process, "results/reference/papers.csv",
-                       "id,paper,where,platform,what,config,value,unit,kind,use\n");
+                       "id,paper,where,platform,what,config,value,unit,kind,use,doubt\n");
     process_run(process, "run " TCASIM_SOURCE_DIR
                          "/scenarios/smoke/thousand-pingpongs.yaml --quiet --set runs.0.iterations=400 --out once");
     char *resolved = process_file_read(process, "once/resolved.yaml");

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sim/report/compare.h"
@@ -79,8 +80,12 @@ TEST(Comparison, IsMarkedByItsErrorInEitherDirection)
                  {15, "near"}, {-15, "near"}, {16, "off"}, {-16, "off"}, {-50, "off"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         TEST_TRACE("%g %%", cases[i].percent);
-        const struct report_comparison comparison = {.has_error = true, .error_percent = cases[i].percent};
+        struct report_reference reference = {.use = "predict"};
+        const struct report_comparison comparison = {
+            .reference = &reference, .has_error = true, .error_percent = cases[i].percent};
         EXPECT_STREQ(report_comparison_mark(&comparison), cases[i].mark);
+        reference.use = "disputed";
+        EXPECT_STREQ(report_comparison_mark(&comparison), "");
     }
 }
 
@@ -93,8 +98,16 @@ TEST(References, TheProjectsTableIsReadWhole)
     EXPECT_STREQ(found->value, "0.9");
     EXPECT_STREQ(found->unit, "us");
     EXPECT_STREQ(found->use, "calibrate");
+    EXPECT_STREQ(found->doubt, "");
     EXPECT_NULL(report_references_find(&references, "H00"));
     EXPECT_NOT_NULL(report_references_find(&references, "K11"));
+    for (size_t i = 0; i < references.count; i++) {
+        const struct report_reference *row = &references.rows[i];
+        TEST_TRACE("%s", row->id);
+        bool disputed = strcmp(row->use, "disputed") == 0;
+        EXPECT_TRUE(disputed || strcmp(row->use, "predict") == 0 || strcmp(row->use, "calibrate") == 0);
+        EXPECT_TRUE(!disputed || row->doubt[0] != '\0'); // a published value is doubted for a reason
+    }
     report_references_free(&references);
 }
 

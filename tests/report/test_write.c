@@ -90,10 +90,10 @@ TEST(Files, CompareHasALineForEveryId)
     struct scn_check *order = fixture_compare_add(&fixture, "H16", fixture_value("pio", "latency_us", SCN_TAKE_MIN));
     order->value.bytes_max = 0;
     written_is(&fixture, "compare.csv",
-               "id,what,simulated,published,unit,error_percent,use\n"
-               "H08,pingpong_latency_pio_cpu_cpu,1.000000,0.9,us,11.11,calibrate\n"
-               "H15,\"half of the peak, reached\",4.000000,2-8,KB,0.00,predict\n"
-               "H16,latency_order_gpu_gpu,,order,-,,predict\n");
+               "id,what,simulated,published,unit,error_percent,use,doubt\n"
+               "H08,pingpong_latency_pio_cpu_cpu,1.000000,0.9,us,11.11,calibrate,\n"
+               "H15,\"half of the peak, reached\",4.000000,2-8,KB,0.00,predict,\n"
+               "H16,latency_order_gpu_gpu,,order,-,,predict,\n");
     fixture_destroy(&fixture);
 }
 

@@ -63,17 +63,18 @@ function publishedSection() {
     {name: "scenario", title: "Scenario"},
     {name: "simulated", title: "Simulated", number: true},
     {name: "published", title: "Published", number: true, cell: row => `${row.published} ${row.unit}`, sort: row => leading(String(row.published).replace(/^[<>=]+/, ""))},
-    {name: "error_percent", title: "Error", number: true, mark: row => mark(row.error_percent),
+    {name: "error_percent", title: "Error", number: true, mark: row => row.use === "disputed" ? "" : mark(row.error_percent),
      cell: row => typeof row.error_percent !== "number" ? "" : `${row.error_percent > 0 ? "+" : ""}${row.error_percent.toFixed(1)} %`,
      sort: row => typeof row.error_percent === "number" ? Math.abs(row.error_percent) : -1},
     {name: "use", title: "Use"},
+    {name: "doubt", title: "In doubt", cell: row => row.doubt || ""},
   ], {count, note: row => (results.notes || {})[row.id] || []});
   const words = element("input", {type: "search", placeholder: "filter: words of a row", id: "rows-filter", oninput: update});
-  const use = element("select", {onchange: update, id: "rows-use"}, ...["any use", "calibrate", "predict"].map(text => element("option", {}, text)));
+  const use = element("select", {onchange: update, id: "rows-use"}, ...["any use", "calibrate", "predict", "disputed"].map(text => element("option", {}, text)));
   const far = element("input", {type: "checkbox", onchange: update, id: "rows-off"});
   function update() {
     const has = wordsFilter(words.value);
-    table.filter(row => has(row) && (use.selectedIndex === 0 || row.use === use.value) && (!far.checked || mark(row.error_percent) === "off"));
+    table.filter(row => has(row) && (use.selectedIndex === 0 || row.use === use.value) && (!far.checked || row.use !== "disputed" && mark(row.error_percent) === "off"));
   }
   return element("section", {id: "published"}, element("h2", {}, "Published rows"),
     element("div", {class: "tools"}, words, use, element("label", {}, far, ` only beyond ${results.near_percent} %`), count), table.node);
