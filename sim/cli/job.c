@@ -6,6 +6,7 @@
 
 #include "sim/cli/expectations.h"
 #include "sim/cli/interrupt.h"
+#include "sim/cli/interval.h"
 #include "sim/cli/page.h"
 #include "sim/cli/printing.h"
 #include "sim/cli/progress.h"
@@ -109,7 +110,11 @@ static enum cli_exit report_run(struct running *running)
         sweep ? cli_sweep_run(running->job, running->report, &running->progress, running->junit, &merged)
               : all_measure(running);
     cli_progress_fini(&running->progress);
-    if (sweep ? merged : result < CLI_EXIT_INPUT) {
+    if (running->job->draws > 0 && (sweep ? merged : result < CLI_EXIT_INPUT)) {
+        result = cli_exit_worse(result, cli_interval_measure(running->job, running->report, &running->progress));
+        merged = true;
+    }
+    if (sweep ? merged : merged || result < CLI_EXIT_INPUT) {
         result = cli_exit_worse(result, results_publish(running, result));
     } else if (result != CLI_EXIT_OK) {
         const struct cli_judging judging = judging_make(running, result);

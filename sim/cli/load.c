@@ -74,7 +74,7 @@ struct scn_scenario *cli_point_load(const char *path, const struct cli_paths *pa
                                     const struct scn_sweep_point *point)
 {
     const struct scn_load_options options = {
-        .configs_dir = paths->configs, .sets = sets->items, .set_count = sets->count};
+        .configs_dir = paths->configs, .sets = sets->items, .set_count = sets->count, .presets_may_be_unused = true};
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     enum sim_status status = scn_load_point(path, &options, point, &scenario, &messages);

@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "sim/cli/interrupt.h"
+#include "sim/cli/interval.h"
 #include "sim/cli/load.h"
 #include "sim/cli/printing.h"
 
-bool cli_sweep_init(struct cli_sweep *sweep, const struct cli_job *job)
+bool cli_sweep_init(struct cli_sweep *sweep, const struct cli_job *job, const struct scn_sweep *asked,
+                    const char *folder)
 {
-    *sweep = (struct cli_sweep){.job = job, .asked = job->scenario->sweep};
+    *sweep = (struct cli_sweep){.job = job, .asked = asked};
     sweep->anew = job->fresh || cli_printing_is_asked(job->scenario); // the point's name leaves out programs
-    if ((size_t)snprintf(sweep->directory, sizeof sweep->directory, "%s/points", job->directory) >=
+    if ((size_t)snprintf(sweep->directory, sizeof sweep->directory, "%s/%s", job->directory, folder) >=
         sizeof sweep->directory) {
         cli_error("%s: the name of the directory is too long", job->directory);
         return false;
@@ -134,7 +136,9 @@ enum cli_exit cli_point_run(const struct cli_job *job, const char *given)
     const char *name = NULL;
     enum cli_exit result = CLI_EXIT_INPUT;
     cli_interrupt_loss_set("the point is not measured");
-    if (cli_sweep_init(&sweep, job) && given_read(&sweep, given, &i, &name) && cli_sweep_point_name(&sweep, i)) {
+    struct cli_draws *draws = job->draws > 0 ? cli_draws_read(job) : NULL;
+    const struct scn_sweep *asked = job->draws > 0 ? cli_draws_asked(draws) : job->scenario->sweep;
+    if (asked != NULL && cli_sweep_init(&sweep, job, asked, draws != NULL ? CLI_DRAWS_FOLDER : "points") && given_read(&sweep, given, &i, &name) && cli_sweep_point_name(&sweep, i)) {
         if (name != NULL && strcmp(name, sweep.points[i].name) != 0) {
             cli_error("%s: the program or a file that it reads was changed since the point was named %.12s...",
                       cli_sweep_point_title(&sweep, i), name);
@@ -142,7 +146,10 @@ enum cli_exit cli_point_run(const struct cli_job *job, const char *given)
             result = missing_measure(&sweep, i);
         }
     }
-    cli_sweep_fini(&sweep);
+    if (asked != NULL) {
+        cli_sweep_fini(&sweep);
+    }
+    cli_draws_free(draws);
     cli_interrupt_loss_set(NULL);
     return result;
 }

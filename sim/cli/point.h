@@ -3,8 +3,12 @@
 
 #include "sim/cli/engine.h"
 
-// Begins a sweep without names and results of its points. false: printed why.
-bool cli_sweep_init(struct cli_sweep *sweep, const struct cli_job *job);
+// Begins a sweep without names and results of its points, which are measured into that folder of the results. asked: of
+// the job's scenario, or draws of it. false: printed why.
+bool cli_sweep_init(struct cli_sweep *sweep, const struct cli_job *job, const struct scn_sweep *asked,
+                    const char *folder);
+// sweep.c: names its points and measures what is missing. Files of other points in the folder are removed.
+enum cli_engine_end cli_sweep_measure(struct cli_sweep *sweep, struct cli_progress *progress);
 void cli_sweep_fini(struct cli_sweep *sweep);
 
 // i: from 0. NULL: printed why.

@@ -7,6 +7,7 @@
 
 #include "sim/cli/engine.h"
 #include "sim/cli/interrupt.h"
+#include "sim/cli/interval.h"
 #include "sim/cli/job.h"
 #include "sim/cli/pool.h"
 #include "sim/cli/load.h"
@@ -27,6 +28,8 @@ struct run_options {
     uint32_t job_count; // of --jobs
     struct cli_engine_settings engine;
     const struct cli_engine *engine_chosen; // of --engine
+    const char *interval;
+    uint32_t draws; // of --interval
     const char *point;
     const char *junit;
     bool quiet, json, trace_rtl, fresh, update_baseline;
@@ -53,6 +56,10 @@ static const struct cli_option options[] = {
      CLI_OPTION_FLAG, offsetof(struct run_options, engine.resume)},
     {"point", "K[:NAME]", "measure only point K of a sweep (from 1) into DIR/points, without results; jobs use this",
      CLI_OPTION_TEXT, offsetof(struct run_options, point)},
+    {"interval", "N",
+     "say how far each result can be trusted: run N draws (default: 200) from the ranges of the presets, and give the values\n"
+     "                         that 5 and 95 % of them are below",
+     CLI_OPTION_MAYBE, offsetof(struct run_options, interval)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
     {"json", NULL, "print the tables of each scenario as one JSON object, and no text", CLI_OPTION_FLAG,
@@ -70,12 +77,18 @@ static const struct cli_option options[] = {
      offsetof(struct run_options, trace_rtl)},
 };
 
+// Whether a word behind --interval is its number, and no file.
+static bool is_number(const char *word)
+{
+    return word[0] != '\0' && strspn(word, "0123456789") == strlen(word);
+}
+
 static const char *const exclusive[] = {"quiet", "json", NULL};
 
 static const struct cli_syntax syntax = {
     .exclusive = exclusive,
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet | --json]\n"
-             "                  [--jobs N] [--fresh] [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...]\n"
+             "                  [--jobs N] [--interval [N]] [--fresh] [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...]\n"
              "                  [--trace-rtl] [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
              "                  [--engine local|slurm [--partition P] [--array-size N] [--time T]\n"
              "                   [--detach|--resume]]",
@@ -83,6 +96,7 @@ static const struct cli_syntax syntax = {
            "hanawa2013, figures 7 and 8. With several files and --out, each one has its own directory in DIR.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
+    .is_value = is_number,
     .operands_max = SIZE_MAX,
     .operand = "a scenario file",
 };
@@ -111,6 +125,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .sets = &given->sets,
                             .paths = paths,
                             .jobs = given->job_count,
+                            .draws = given->draws,
                             .fresh = given->fresh,
                             .engine = given->engine_chosen,
                             .engine_settings = &given->engine,
@@ -130,7 +145,7 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
     const char *needs = given->point != NULL                        ? "--point"
                         : given->engine_chosen != &cli_engine_local ? "--engine slurm"
                                                                     : NULL;
-    if (job->scenario->sweep == NULL && needs != NULL) {
+    if (job->scenario->sweep == NULL && given->draws == 0 && needs != NULL) {
         cli_error("%s: %s takes a scenario with a sweep, and this one has none", path, needs);
         return false;
     }
@@ -223,6 +238,10 @@ static bool options_right(struct run_options *given, size_t files)
         return false;
     }
     if (!cli_jobs_read(given->jobs, &given->job_count)) {
+        return false;
+    }
+    given->draws = given->interval != NULL ? cli_interval_count(given->interval) : 0;
+    if (given->interval != NULL && given->draws == 0) {
         return false;
     }
     if (given->trace == NULL && given->trace_only.count > 0) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/cli/interval.h"
 #include "sim/cli/tool.h"
 #include "sim/report/files.h"
 
@@ -63,11 +64,15 @@ static void cases_write(const struct cli_slurm_record *record, const struct cli_
     fputs("' ;;\nesac\n", out);
 }
 
-static void command_write(const struct cli_job *job, const char *program, FILE *out)
+static void command_write(const struct cli_sweep *sweep, const char *program, FILE *out)
 {
+    const struct cli_job *job = sweep->job;
     word_write(out, "    ", program);
     fputs(" run --quiet --point=\"$point\"", out);
     fputs(job->fresh ? " --fresh" : "", out);
+    if (strcmp(strrchr(sweep->directory, '/') + 1, CLI_DRAWS_FOLDER) == 0) {
+        fprintf(out, " --interval=%" PRIu32, job->draws);
+    }
     word_write(out, " --out=", job->directory);
     for (size_t i = 0; i < job->sets->count; i++) {
         word_write(out, " --set=", job->sets->items[i]);
@@ -100,7 +105,7 @@ static void script_write(const struct cli_slurm_record *record, const struct cli
           "    log=$name.log\n"
           "    status=0\n",
           out);
-    command_write(sweep->job, program, out);
+    command_write(sweep, program, out);
     fputs("    echo $status >\"$name.status.tmp\" && mv \"$name.status.tmp\" \"$name.status\"\n"
           "    [ $status -le $worst ] || worst=$status\n"
           "done\nexit $worst\n",

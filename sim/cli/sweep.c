@@ -110,20 +110,29 @@ static bool any_measured(const struct cli_sweep *sweep)
     return any;
 }
 
+enum cli_engine_end cli_sweep_measure(struct cli_sweep *sweep, struct cli_progress *progress)
+{
+    enum cli_engine_end end = CLI_ENGINE_REFUSED;
+    if (folder_is_possible(sweep) && points_name(sweep)) {
+        sweep->progress = progress;
+        end = sweep->job->engine->measure(sweep);
+        cli_progress_fini(progress);
+    }
+    if (end == CLI_ENGINE_MEASURED) {
+        strangers_remove(sweep);
+    }
+    return end;
+}
+
 enum cli_exit cli_sweep_run(const struct cli_job *job, report_t *report, struct cli_progress *progress, junit_t *junit,
                             bool *merged_out)
 {
     struct cli_sweep sweep;
-    enum cli_engine_end end = CLI_ENGINE_REFUSED;
+    bool begun = cli_sweep_init(&sweep, job, job->scenario->sweep, "points");
+    enum cli_engine_end end = begun ? cli_sweep_measure(&sweep, progress) : CLI_ENGINE_REFUSED;
     *merged_out = false;
-    if (cli_sweep_init(&sweep, job) && folder_is_possible(&sweep) && points_name(&sweep)) {
-        sweep.progress = progress;
-        end = job->engine->measure(&sweep);
-        cli_progress_fini(progress);
-    }
     enum cli_exit result = end == CLI_ENGINE_REFUSED ? CLI_EXIT_INPUT : CLI_EXIT_OK;
     if (end == CLI_ENGINE_MEASURED) {
-        strangers_remove(&sweep);
         result = points_merge(&sweep, report);
         points_add(&sweep, junit);
         *merged_out = any_measured(&sweep); // else earlier results stay

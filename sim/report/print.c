@@ -1,8 +1,10 @@
 // Prints the report to the terminal.
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/bands.h"
 #include "sim/report/compare.h"
 #include "sim/report/grid.h"
 
@@ -238,7 +240,22 @@ static enum sim_colour mark_colour(const char *mark)
                                        : SIM_COLOUR_PLAIN;
 }
 
-static void comparison_add(grid_t *grid, const struct report_comparison *comparison)
+// Its interval, and whether the published value is inside.
+static void band_add(grid_t *grid, const struct report_comparison *comparison, const struct report_band *band)
+{
+    const struct report_published *published = &comparison->reference->published;
+    bool judged = isfinite(band->low) && published->kind != REPORT_PUBLISHED_TEXT, holds = report_band_holds(band, published);
+    if (isfinite(band->low)) {
+        grid_cell_add(grid, "%.3f-%.3f", band->low, band->high);
+    } else {
+        grid_cell_add(grid, "%s", "");
+    }
+    grid_cell_add(grid, "%s", !judged ? "" : holds ? "inside" : "outside");
+    grid_cell_colour(grid, !judged ? SIM_COLOUR_PLAIN : holds ? SIM_COLOUR_GREEN : SIM_COLOUR_RED);
+}
+
+// band: NULL without intervals.
+static void comparison_add(grid_t *grid, const struct report_comparison *comparison, const struct report_band *band)
 {
     const struct report_reference *reference = comparison->reference;
     grid_cell_add(grid, "%s", reference->id);
@@ -258,6 +275,9 @@ static void comparison_add(grid_t *grid, const struct report_comparison *compari
     grid_cell_add(grid, "%s", report_comparison_mark(comparison));
     grid_cell_colour(grid, mark_colour(report_comparison_mark(comparison)));
     grid_cell_add(grid, "%s", reference->use);
+    if (band != NULL) {
+        band_add(grid, comparison, band);
+    }
 }
 
 // What speaks against published values that are compared, each once.
@@ -277,9 +297,10 @@ static void doubts_print(const report_t *report, const struct scn_check *compare
 
 static void comparisons_print(const report_t *report, FILE *out)
 {
-    static const char *const heads[] = {"id", "what", "simulated", "published", "unit", "error", "", "use"};
-    static const bool left[] = {true, true, false, false, true, false, true, true};
-    const size_t columns = sizeof heads / sizeof heads[0];
+    static const char *const heads[] = {"id", "what", "simulated", "published", "unit", "error", "", "use", "5-95 %", ""};
+    static const bool left[] = {true, true, false, false, true, false, true, true, false, true};
+    const struct report_bands *bands = report->bands;
+    const size_t columns = sizeof heads / sizeof heads[0] - (bands == NULL ? 2 : 0);
     grid_t *grid = grid_create(columns);
     for (size_t i = 0; i < columns; i++) {
         grid_cell_add(grid, "%s", heads[i]);
@@ -293,7 +314,7 @@ static void comparisons_print(const report_t *report, FILE *out)
     for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
         if (report_comparison_make(report, &compares[i], &comparison)) {
-            comparison_add(grid, &comparison);
+            comparison_add(grid, &comparison, bands != NULL && i < bands->compare_count ? &bands->compares[i] : NULL);
         }
     }
     fputs("\nSimulated against published\n", out);
@@ -322,6 +343,9 @@ void report_print(const report_t *report, FILE *out)
     }
     if (scenario->compare_count > 0) {
         comparisons_print(report, out);
+    }
+    if (report->bands != NULL) {
+        report_bands_print(report, out);
     }
     report_faults_print(report, out);
 }

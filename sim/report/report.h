@@ -19,6 +19,7 @@ struct report_point {
     uint64_t total_ps, min_ps, max_ps;
     uint32_t sweep;               // number of the swept value, from 1; 0: no sweep
     uint64_t ranks, memory_bytes; // 0: not given
+    uint64_t low_ps, high_ps;     // interval of the latency (interval.h); 0: not given
 };
 
 // scenario must outlive the report. reference_csv: the project's copy of the published values.

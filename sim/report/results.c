@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/bands.h"
 #include "sim/report/grow.h"
 
 // numerator / divisor, rounded half up; 0 if nothing was measured (report_column_has distinguishes the two).
@@ -65,6 +66,16 @@ static uint64_t memory(const struct report_point *point)
     return quotient((unsigned __int128)point->memory_bytes * REPORT_MICRO, UINT64_C(1) << 20);
 }
 
+static uint64_t interval_low(const struct report_point *point)
+{
+    return point->low_ps;
+}
+
+static uint64_t interval_high(const struct report_point *point)
+{
+    return point->high_ps;
+}
+
 static uint64_t sweep(const struct report_point *point)
 {
     return point->sweep * REPORT_MICRO;
@@ -81,6 +92,10 @@ const struct report_column report_columns[REPORT_COLUMN_COUNT] = {
     {"max_latency_us", "Longest latency [µs]", REPORT_KIND_TIME, .fraction = true, .timed = true, .micro = max_latency},
     {"ranks", "Ranks", REPORT_KIND_COUNT, .optional = true, .micro = ranks},
     {"memory_MB", "Memory [MB]", REPORT_KIND_MEMORY, .fraction = true, .optional = true, .micro = memory},
+    {"interval_low_us", "Lower end of the interval of the latency [µs]", REPORT_KIND_TIME, .fraction = true,
+     .optional = true, .micro = interval_low},
+    {"interval_high_us", "Upper end of the interval of the latency [µs]", REPORT_KIND_TIME, .fraction = true,
+     .optional = true, .micro = interval_high},
     {REPORT_COLUMN_SWEEP, "Swept value", REPORT_KIND_COUNT, .micro = sweep},
 };
 
@@ -334,6 +349,7 @@ void report_destroy(report_t *report)
     if (report == NULL) {
         return;
     }
+    report_bands_free(report->bands);
     for (size_t i = 0; i < report->point_count; i++) {
         free((char *)report->points[i].series);
     }

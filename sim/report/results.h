@@ -36,6 +36,8 @@ struct report_failure {
     char *series, *text;
 };
 
+struct report_bands;
+
 struct report {
     const struct scn_scenario *scenario;
     struct report_references references;
@@ -55,6 +57,7 @@ struct report {
     char *programs;                                 // the series of their counters; NULL: no programs ran
     char **sets;
     size_t set_count, set_room;
+    struct report_bands *bands; // NULL: no intervals
     char **hashes; // of the points of a sweep, in their order; "" for a point that failed
     size_t hash_count, hash_room;
 };
@@ -84,7 +87,7 @@ struct report_column {
 
 // The number of the swept value, from 1; only in the data.csv of a sweep.
 #define REPORT_COLUMN_SWEEP "sweep"
-#define REPORT_COLUMN_COUNT 10
+#define REPORT_COLUMN_COUNT 12
 extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
 
 // NULL if no numeric column has that name.

@@ -2,11 +2,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sim/kernel/status.h"
+#include "sim/report/bands.h"
 #include "sim/report/by_value.h"
 #include "sim/report/compare.h"
 #include "sim/report/csv.h"
@@ -97,7 +99,8 @@ void report_texts_write(const report_t *report, FILE *out)
     }
 }
 
-static void comparison_write(const struct report_comparison *comparison, FILE *out)
+// band: NULL without intervals.
+static void comparison_write(const struct report_comparison *comparison, const struct report_band *band, FILE *out)
 {
     csv_text_write(out, comparison->reference->id);
     fputc(',', out);
@@ -118,19 +121,29 @@ static void comparison_write(const struct report_comparison *comparison, FILE *o
     csv_text_write(out, comparison->reference->use);
     fputc(',', out);
     csv_text_write(out, comparison->reference->doubt);
+    if (band != NULL && isfinite(band->low)) {
+        fprintf(out, ",%.6f,%.6f,%s", band->low, band->high,
+                comparison->reference->published.kind == REPORT_PUBLISHED_TEXT        ? ""
+                : report_band_holds(band, &comparison->reference->published) ? "yes"
+                                                                             : "no");
+    } else if (band != NULL) {
+        fputs(",,,", out);
+    }
     fputc('\n', out);
 }
 
 static void comparisons_write(const report_t *report, FILE *out)
 {
-    fputs("id,what,simulated,published,unit,error_percent,use,doubt\n", out);
+    const struct report_bands *bands = report->bands;
+    fprintf(out, "id,what,simulated,published,unit,error_percent,use,doubt%s\n",
+            bands != NULL ? ",interval_low,interval_high,inside" : "");
     uint32_t count = 0;
     struct scn_check *compares =
         report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
     for (uint32_t i = 0; i < count; i++) {
         struct report_comparison comparison;
         if (report_comparison_make(report, &compares[i], &comparison)) {
-            comparison_write(&comparison, out);
+            comparison_write(&comparison, bands != NULL && i < bands->compare_count ? &bands->compares[i] : NULL, out);
         }
     }
     free(compares);
@@ -159,15 +172,12 @@ static void file_write(const report_t *report, struct files *files, const char *
     }
 }
 
-// A picture of an earlier run with other panels could be mistaken for one of these results.
-static void old_plot_remove(const char *directory)
+// What an earlier run wrote and this one does not could be mistaken for one of these results.
+static void old_remove(const char *directory, const char *name)
 {
-    static const char *const names[] = {"plot.gp", "plot.svg"};
-    for (size_t i = 0; i < 2; i++) {
-        char path[PATH_MAX];
-        if (files_path(directory, names[i], path, sizeof path) == SIM_OK) {
-            (void)unlink(path);
-        }
+    char path[PATH_MAX];
+    if (files_path(directory, name, path, sizeof path) == SIM_OK) {
+        (void)unlink(path);
     }
 }
 
@@ -198,6 +208,9 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     file_write(report, &files, "counters.csv", counters_write);
     file_write(report, &files, "compare.csv", comparisons_write);
     file_write(report, &files, "figure.yaml", report_figure_write);
+    if (report->bands != NULL) {
+        file_write(report, &files, "interval.csv", report_bands_write);
+    }
     if (report->text_count > 0) {
         file_write(report, &files, "programs.txt", report_texts_write);
     }
@@ -214,7 +227,11 @@ enum sim_status report_write(const report_t *report, const char *directory, cons
     report_manifest_write(report, &files, scenario_path, drawn ? gnuplot : NULL);
     enum sim_status status = files_commit(&files);
     if (status == SIM_OK && !drawn) {
-        old_plot_remove(directory);
+        old_remove(directory, "plot.gp");
+        old_remove(directory, "plot.svg");
+    }
+    if (status == SIM_OK && report->bands == NULL) {
+        old_remove(directory, "interval.csv");
     }
     if (status == SIM_OK) {
         status = report_by_value_write(report, directory, error, error_size);

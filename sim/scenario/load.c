@@ -90,7 +90,9 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     apply_sets(loader, options, true);
     boards_follow(loader, false);
     apply_sets(loader, options, false);
-    scn_set_of_presets_check(loader);
+    if (!options->presets_may_be_unused) {
+        scn_set_of_presets_check(loader);
+    }
     loader->scenario->directory = directory_of(loader->arena, path);
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
@@ -145,6 +147,7 @@ enum sim_status scn_load_point(const char *path, const struct scn_load_options *
     const struct scn_load_options inner = {.configs_dir = options->configs_dir,
                                            .presets = options->presets,
                                            .sets = sets,
+                                           .presets_may_be_unused = options->presets_may_be_unused,
                                            .set_count = options->set_count + point->set_count,
                                            .without_sweep = true};
     enum sim_status status = scn_load(path, &inner, scenario_out, messages);

@@ -420,6 +420,7 @@ struct scn_load_options {
     // fields that could not be read are empty.
     void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
     void *check_ctx;
+    bool presets_may_be_unused; // a setting presets.KIND.NAME.KEY=VALUE of a preset that nothing uses is no mistake
     bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
 };
 

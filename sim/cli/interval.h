@@ -1,0 +1,25 @@
+// `tcasim run --interval`: the scenario again with other values of the presets, as points of a sweep that --jobs, Slurm and an
+// interrupted run treat alike; and what that says of each result.
+//
+// The values are those of configs/draws.csv: of each draw every value with a range, and what the published rows then set
+// (scenarios/calibrate/draws.py). Values that a scenario or --set gives itself stay.
+#pragma once
+
+#include "sim/cli/job.h"
+#include "sim/cli/progress.h"
+
+#define CLI_DRAWS_FOLDER  "draws" // of the results: their points
+#define CLI_DRAWS_DEFAULT 200
+
+// "" (the default) or a number; 0: printed why.
+uint32_t cli_interval_count(const char *given);
+
+struct cli_draws;
+// The first job->draws draws. NULL: printed why.
+struct cli_draws *cli_draws_read(const struct cli_job *job);
+void cli_draws_free(struct cli_draws *draws); // NULL is allowed
+// Their points: each of the scenario's in each draw. NULL for NULL.
+const struct scn_sweep *cli_draws_asked(const struct cli_draws *draws);
+
+// Measures the draws and gives the report, which has the scenario's own results, its intervals.
+enum cli_exit cli_interval_measure(const struct cli_job *job, report_t *report, struct cli_progress *progress);

@@ -1,0 +1,81 @@
+#include "sim/report/bands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/report/compare.h"
+#include "sim/report/csv.h"
+
+void report_bands_free(struct report_bands *bands)
+{
+    if (bands != NULL) {
+        for (size_t i = 0; i < bands->key_count; i++) {
+            free(bands->keys[i]);
+        }
+        free(bands->keys);
+        free(bands->points);
+        free(bands->compares);
+        free(bands);
+    }
+}
+
+bool report_band_holds(const struct report_band *band, const struct report_published *published)
+{
+    return published->kind != REPORT_PUBLISHED_TEXT && isfinite(band->low) && band->low <= published->high &&
+           published->low <= band->high;
+}
+
+static void widest_write(const struct report_band *band, FILE *out)
+{
+    for (unsigned i = 0; i < BAND_KEYS_MAX; i++) {
+        fputc(',', out);
+        if (i < band->key_count) {
+            csv_text_write(out, band->widest[i].key);
+            fprintf(out, ",%.3f", band->widest[i].share);
+        } else {
+            fputc(',', out);
+        }
+    }
+    fputc('\n', out);
+}
+
+void report_bands_write(const report_t *report, FILE *out)
+{
+    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,key_1,share_1,key_2,share_2,key_3,share_3\n",
+          out);
+    for (size_t i = 0; i < report->point_count; i++) {
+        const struct report_point *point = &report->points[i];
+        const struct report_band *band = &report->bands->points[i];
+        if (isfinite(band->low)) {
+            csv_text_write(out, point->series);
+            fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%.6f,%.6f", point->bytes, point->descriptors,
+                    point->sweep, band->low, band->high);
+            widest_write(band, out);
+        }
+    }
+}
+
+void report_bands_print(const report_t *report, FILE *out)
+{
+    uint32_t count = 0;
+    struct scn_check *compares =
+        report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
+    fprintf(out,
+            "\nIntervals: 5 to 95 %% of %zu draws from the ranges of the presets, all of which meet the rows that set"
+            " parameters.\n",
+            report->bands->draws);
+    for (uint32_t i = 0; i < count && i < report->bands->compare_count; i++) {
+        const struct report_band *band = &report->bands->compares[i];
+        struct report_comparison comparison;
+        if (band->key_count == 0 || !report_comparison_make(report, &compares[i], &comparison)) {
+            continue;
+        }
+        fprintf(out, "%s, %s: ", comparison.reference->id, comparison.what);
+        for (unsigned k = 0; k < band->key_count; k++) {
+            fprintf(out, "%s%s %.0f %%", k > 0 ? ", " : "", band->widest[k].key, 100 * band->widest[k].share);
+        }
+        fputs(" of its width\n", out);
+    }
+    free(compares);
+}

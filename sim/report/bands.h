@@ -1,0 +1,36 @@
+// Intervals of a report: as data, and as files and text. Private to the room.
+#pragma once
+
+#include <stdio.h>
+
+#include "sim/report/results.h"
+
+#define BAND_KEYS_MAX 3
+
+struct report_band {
+    double low, high; // 5 and 95 % of the draws are below; in the unit of the column or of the published value
+    struct {
+        const char *key;
+        double share; // of the variance, 0 to 1: the square of the correlation of ranks
+    } widest[BAND_KEYS_MAX];
+    unsigned key_count;
+};
+
+struct report_bands {
+    size_t draws;
+    char **keys; // the names in widest point to these
+    size_t key_count;
+    struct report_band *points;   // of latencies, by the report's points
+    struct report_band *compares; // by its expanded comparisons
+    size_t compare_count;
+};
+
+void report_bands_free(struct report_bands *bands); // NULL is allowed
+
+// Is a published value in the interval of the comparison of that number? false: it is not, or there is none.
+bool report_band_holds(const struct report_band *band, const struct report_published *published);
+
+// interval.csv.
+void report_bands_write(const report_t *report, FILE *out);
+// Which keys widen the comparisons.
+void report_bands_print(const report_t *report, FILE *out);
