@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""draws.py TCASIM [--draws N] [--seed K] [--jobs N]: writes configs/draws.csv, from which
+"""draws.py TCASIM [--draws N] [--seed K] [--jobs N] [--check N]: writes configs/draws.csv, from which
 `tcasim run --interval` takes other values for the presets.
 
 A draw gives every value of a preset that has a range another one within it: a Latin hypercube, so that N draws cover each
@@ -7,6 +7,8 @@ range evenly; on a logarithmic scale where the ends differ by a factor of four o
 ends are some. What the published rows with the use `calibrate` set (CALIBRATED) is then solved again, by the change of a row
 for a change of its key, until each row has the value that it has with the presets as they are. A draw whose rows do not
 come within 5 % of the published values is left out, or whose keys would leave their bounds.
+
+--check N: writes nothing. The table has every value with a range, within it, and in the first N draws the rows hold.
 """
 import argparse
 import collections
@@ -199,14 +201,40 @@ def solve(tcasim, draw, values, nominal, slope):
     return draw
 
 
+def check(tcasim, count, ranges, values):
+    """What is wrong with the table."""
+    with open(TABLE, newline="") as table:
+        draws = list(csv.DictReader(table))
+    calibrated = {key for entries in CALIBRATED.values() for keys, *_ in entries for key in keys}
+    wanted = {one.path for one in ranges} | calibrated
+    for path in sorted(wanted ^ set(draws[0])):
+        yield f"{path}: {'is no column' if path in wanted else 'has no range'}"
+    for number, draw in enumerate(draws, 1):
+        for one in ranges:
+            at = amount(draw.get(one.path, "0"))[0]
+            if one.path not in calibrated and not one.least * 0.999 <= at <= one.most * 1.001:
+                yield f"draw {number}: {one.path} is {draw.get(one.path)}"
+    for number, draw in enumerate(draws[:count], 1):
+        for scenario in CALIBRATED:
+            nominal, rows = rows_of(tcasim, scenario, {}), rows_of(tcasim, scenario, draw)
+            for row, (_, error) in rows.items():
+                if error > max(HOLDS, nominal[row][1]):
+                    yield f"draw {number}: {row} is {error:.1f} % from the published value"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tcasim")
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--check", type=int)
     options = parser.parse_args()
     ranges, values = presets(options.tcasim)
+    if options.check is not None:
+        wrong = list(check(options.tcasim, options.check, ranges, values))
+        print("\n".join(wrong))
+        return 1 if wrong else 0
     nominal, slope = slopes(options.tcasim, values)
     drawn = hypercube(ranges, options.draws, options.seed)
     kept, lost = [], collections.Counter()

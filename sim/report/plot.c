@@ -172,11 +172,35 @@ static void x_make(const report_t *report, const struct scn_panel *panel, char *
     }
 }
 
+static unsigned position(const report_t *report, const char *column)
+{
+    return report_column_position(report, report_column_find(column));
+}
+
+// The intervals of a panel of latencies, or of bandwidths, which are longest where latencies are shortest.
+static void bands_write(const report_t *report, const struct scn_panel *panel, const struct plot_curves *curves,
+                        const char *x, FILE *out)
+{
+    bool latency = strcmp(panel->y, "latency_us") == 0, rate = strcmp(panel->y, "bandwidth_GBps") == 0;
+    unsigned low = position(report, "interval_low_us"), high = position(report, "interval_high_us");
+    for (unsigned i = 0; i < curves->count && report->bands != NULL && (latency || rate); i++) {
+        fputs(", \\\n     data skip 1 ", out);
+        rows_write(curves, i, x, out);
+        if (latency) {
+            fprintf(out, ":%u:%u", low, high);
+        } else {
+            unsigned of = position(report, panel->y), us = position(report, "latency_us");
+            fprintf(out, ":($%u*$%u/$%u):($%u*$%u/$%u)", of, us, high, of, us, low);
+        }
+        fprintf(out, " with filledcurves linetype %u fillstyle transparent solid 0.2 noborder notitle", i + 1);
+    }
+}
+
 static void curves_write(const report_t *report, const struct scn_panel *panel, FILE *out)
 {
     char x[96];
     x_make(report, panel, x, sizeof x);
-    unsigned y = report_column_position(report, report_column_find(panel->y));
+    unsigned y = position(report, panel->y);
     struct plot_curves curves;
     plot_curves_init(&curves, report, panel);
     for (unsigned i = 0; i < curves.count; i++) {
@@ -186,6 +210,7 @@ static void curves_write(const report_t *report, const struct scn_panel *panel, 
         plot_string_write(out, curves.items[i].title);
     }
     fputs(curves.count == 0 ? "plot NaN" : "", out);
+    bands_write(report, panel, &curves, x, out);
     plot_curves_fini(&curves);
 }
 
