@@ -26,6 +26,11 @@ bool report_band_holds(const struct report_band *band, const struct report_publi
            published->low <= band->high;
 }
 
+bool report_band_is_open(const struct report_band *band)
+{
+    return isfinite(band->over_low) && band->over_low <= 1 && band->over_high >= 1;
+}
+
 static void widest_write(const struct report_band *band, FILE *out)
 {
     for (unsigned i = 0; i < BAND_KEYS_MAX; i++) {
@@ -42,7 +47,8 @@ static void widest_write(const struct report_band *band, FILE *out)
 
 void report_bands_write(const report_t *report, FILE *out)
 {
-    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,key_1,share_1,key_2,share_2,key_3,share_3\n",
+    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,over_first_low,over_first_high,key_1,share_1,key_2,"
+          "share_2,key_3,share_3\n",
           out);
     for (size_t i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->points[i];
@@ -51,8 +57,42 @@ void report_bands_write(const report_t *report, FILE *out)
             csv_text_write(out, point->series);
             fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%.6f,%.6f", point->bytes, point->descriptors,
                     point->sweep, band->low, band->high);
+            if (isfinite(band->over_low)) {
+                fprintf(out, ",%.6f,%.6f", band->over_low, band->over_high);
+            } else {
+                fputs(",,", out);
+            }
             widest_write(band, out);
         }
+    }
+}
+
+#define OPEN_MAX_PRINTED 10
+
+// Of a sweep: which rows cannot be told from those of the first value.
+static void open_print(const report_t *report, FILE *out)
+{
+    size_t all = 0, open = 0;
+    for (size_t i = 0; i < report->point_count; i++) {
+        all += isfinite(report->bands->points[i].over_low);
+        open += report_band_is_open(&report->bands->points[i]);
+    }
+    if (all == 0) {
+        return;
+    }
+    fprintf(out, "Latencies against those of the first swept value, in the same draw: %zu of %zu are not told apart by the"
+                 " interval%s\n", open, all, open > 0 ? ":" : ".");
+    for (size_t i = 0, printed = 0; i < report->point_count && printed < OPEN_MAX_PRINTED; i++) {
+        const struct report_band *band = &report->bands->points[i];
+        if (report_band_is_open(band)) {
+            char bytes[REPORT_LABEL_MAX];
+            report_bytes_label(report->points[i].bytes, bytes);
+            fprintf(out, "  %s, %s: %.3f to %.3f times\n", report->points[i].series, bytes, band->over_low, band->over_high);
+            printed++;
+        }
+    }
+    if (open > OPEN_MAX_PRINTED) {
+        fprintf(out, "  and %zu more (interval.csv)\n", open - OPEN_MAX_PRINTED);
     }
 }
 
@@ -78,4 +118,5 @@ void report_bands_print(const report_t *report, FILE *out)
         fputs(" of its width\n", out);
     }
     free(compares);
+    open_print(report, out);
 }

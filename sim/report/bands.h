@@ -9,6 +9,8 @@
 
 struct report_band {
     double low, high; // 5 and 95 % of the draws are below; in the unit of the column or of the published value
+    // Rows of a sweep: the same of the ratio to the row of the first swept value, each in the same draw; NAN: there is none.
+    double over_low, over_high;
     struct {
         const char *key;
         double share; // of the variance, 0 to 1: the square of the correlation of ranks
@@ -26,6 +28,9 @@ struct report_bands {
 };
 
 void report_bands_free(struct report_bands *bands); // NULL is allowed
+
+// Does the interval leave open whether the row differs from that of the first swept value?
+bool report_band_is_open(const struct report_band *band);
 
 // Is a published value in the interval of the comparison of that number? false: it is not, or there is none.
 bool report_band_holds(const struct report_band *band, const struct report_published *published);

@@ -173,7 +173,7 @@ static void band_make(const report_interval_t *interval, const struct report_ban
         sorted[i] = values[i];
         whole = whole && isfinite(values[i]);
     }
-    *band = (struct report_band){.low = NAN, .high = NAN};
+    *band = (struct report_band){.low = NAN, .high = NAN, .over_low = NAN, .over_high = NAN};
     if (whole) {
         qsort(sorted, count, sizeof *sorted, compare_numbers);
         ranks_make(values, count, own);
@@ -185,6 +185,48 @@ static void band_make(const report_interval_t *interval, const struct report_ban
     }
     free(sorted);
     free(own);
+}
+
+// The row of the first swept value that differs from this one in nothing else; point_count: there is none.
+static size_t first_row(const report_t *report, size_t row)
+{
+    const struct report_point *point = &report->points[row];
+    char own[SCN_NAME_MAX], other[SCN_NAME_MAX];
+    size_t i = report->scenario->sweep == NULL || point->sweep < 2 ? report->point_count : 0;
+    snprintf(own, sizeof own, "%s", point->series);
+    if (i == 0) {
+        scn_sweep_series_cut(report->scenario->sweep, point->sweep, own);
+    }
+    for (; i < report->point_count; i++) {
+        const struct report_point *first = &report->points[i];
+        if (first->sweep != 1 || first->bytes != point->bytes || first->descriptors != point->descriptors ||
+            first->ranks != point->ranks) {
+            continue;
+        }
+        snprintf(other, sizeof other, "%s", first->series);
+        scn_sweep_series_cut(report->scenario->sweep, 1, other);
+        if (strcmp(own, other) == 0) {
+            break;
+        }
+    }
+    return i;
+}
+
+static void over_make(const report_interval_t *interval, size_t row, struct report_band *band)
+{
+    size_t first = first_row(interval->report, row), count = interval->draws;
+    double *ratios = take(count, sizeof *ratios);
+    bool whole = first < interval->point_count && count > 0;
+    for (size_t i = 0; i < count && whole; i++) {
+        ratios[i] = interval->points[row * interval->room + i] / interval->points[first * interval->room + i];
+        whole = isfinite(ratios[i]);
+    }
+    if (whole) {
+        qsort(ratios, count, sizeof *ratios, compare_numbers);
+        band->over_low = quantile(ratios, count, LOW_PERCENT);
+        band->over_high = quantile(ratios, count, HIGH_PERCENT);
+    }
+    free(ratios);
 }
 
 void report_interval_end(report_interval_t *interval)
@@ -210,6 +252,7 @@ void report_interval_end(report_interval_t *interval)
     for (size_t i = 0; i < interval->point_count; i++) {
         struct report_band *band = &bands->points[i];
         band_make(interval, bands, interval->points + i * interval->room, ranks, band);
+        over_make(interval, i, band);
         report->points[i].low_ps = isfinite(band->low) ? (uint64_t)(band->low * 1e6 + 0.5) : 0;
         report->points[i].high_ps = isfinite(band->high) ? (uint64_t)(band->high * 1e6 + 0.5) : 0;
     }
