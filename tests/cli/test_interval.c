@@ -1,0 +1,100 @@
+// Intervals: draws are points like those of a sweep, and say how far a result can be trusted.
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+#include "tests/shim/test.h"
+
+#define HEAD                                                                                                           \
+    "# Question: how far can a latency be trusted?\n"                                                                  \
+    "title: A ping-pong\n"                                                                                             \
+    "topology: {kind: pair, preset: ha-pacs-tca-2013, with: {board: {fidelity: twin}}, cable: pearl-gen2-x8}\n"
+#define RUNS                                                                                                           \
+    "runs:\n"                                                                                                          \
+    "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"                              \
+    "     bytes: [8 B, 4 KiB], iterations: 2, warmup: 1}\n"
+#define COMPARE "compare:\n  - {id: H09, value: {series: dma, column: latency_us, take: min}}\n"
+#define PLOT                                                                                                           \
+    "plot:\n  - {title: a, x: bytes, y: latency_us}\n  - {title: b, x: bytes, y: bandwidth_GBps}\n"
+
+static void run(struct process *process, const char *text, const char *words)
+{
+    process_init(process);
+    process_file_write(process, "s.yaml", text);
+    process_run(process, words);
+}
+
+TEST(IntervalRun, GivesEveryRowAndEveryComparisonAnInterval)
+{
+    struct process process;
+    run(&process, HEAD RUNS COMPARE PLOT, "run s.yaml --interval 20 --out out");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_STREQ(process.errors, "");
+    EXPECT_CONTAINS(process.output, "Intervals: 5 to 95 % of 20 draws");
+    EXPECT_CONTAINS(process.output, "inside"); // H09 sets a parameter in each draw
+    char *data = process_file_read(&process, "out/data.csv"), *table = process_file_read(&process, "out/interval.csv"),
+         *compare = process_file_read(&process, "out/compare.csv"), *plot = process_file_read(&process, "out/plot.gp");
+    EXPECT_CONTAINS(data, ",interval_low_us,interval_high_us\n");
+    EXPECT_CONTAINS(table, "\ndma,8,1,0,");
+    EXPECT_CONTAINS(table, "\ndma,4096,1,0,");
+    EXPECT_CONTAINS(compare, ",interval_low,interval_high,inside\n");
+    EXPECT_CONTAINS(compare, ",yes\n");
+    EXPECT_CONTAINS(plot, "with filledcurves");
+    free(data);
+    free(table);
+    free(compare);
+    free(plot);
+    process_fini(&process);
+}
+
+TEST(IntervalRun, HasTheSameBytesHoweverManyRunBesideEachOther)
+{
+    struct process process;
+    run(&process, HEAD RUNS, "run s.yaml --interval 6 --jobs 1 --quiet --out one");
+    EXPECT_EQ(process.status, 0);
+    process_run(&process, "run s.yaml --interval 6 --jobs 3 --quiet --out three");
+    EXPECT_EQ(process.status, 0);
+    process_run(&process, "run s.yaml --interval 6 --quiet --out three"); // from what was kept
+    EXPECT_EQ(process.status, 0);
+    char *one = process_file_read(&process, "one/interval.csv"), *three = process_file_read(&process, "three/interval.csv");
+    EXPECT_STREQ(one, three);
+    free(one);
+    free(three);
+    process_run(&process, "run s.yaml --quiet --out one"); // without intervals
+    EXPECT_NULL(process_file_read(&process, "one/interval.csv"));
+    process_fini(&process);
+}
+
+// A value that the scenario gives itself is not drawn: with all of a cable's, and one more than the ends of its range.
+TEST(IntervalRun, OfASweepComparesInTheSameDraw)
+{
+    struct process process;
+    run(&process, HEAD "sweep: {nodes.*.board.clock: [125 MHz, 250 MHz]}\n" RUNS,
+        "run s.yaml --interval 10 --out out");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "Latencies against those of the first swept value, in the same draw: 0 of 2 are not told "
+                                    "apart by the interval.");
+    process_fini(&process);
+    run(&process, HEAD "sweep: {nodes.*.board.dmac_finish_cycles: [20, 20]}\n" RUNS,
+        "run s.yaml --interval 5 --out out");
+    EXPECT_EQ(process.status, 0);
+    EXPECT_CONTAINS(process.output, "2 of 2 are not told apart by the interval:");
+    process_fini(&process);
+}
+
+TEST(IntervalRun, TakesANumberOfDrawsThatThereAre)
+{
+    static const struct {
+        const char *words, *error;
+    } cases[] = {{"run s.yaml --interval 1", "--interval 1: expected a number of draws, 2 to 10000"},
+                 {"run s.yaml --interval=x", "--interval x: expected a number of draws, 2 to 10000"},
+                 {"run s.yaml --interval 9999", "draws; --interval 9999 takes more"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct process process;
+        TEST_TRACE("%s", cases[i].words);
+        run(&process, HEAD RUNS, cases[i].words);
+        EXPECT_EQ(process.status, 2);
+        EXPECT_CONTAINS(process.errors, cases[i].error);
+        process_fini(&process);
+    }
+}
