@@ -80,9 +80,6 @@ uint64_t tcav_due_ps(void *object, bool events)
     if (event || context->units_due || context->settled != context->stirred) {
         return 0;
     }
-    if (tcav_channel_looks(context)) { // nothing that the board writes in its own memory wakes the program
-        return context->passed_ps + TCAV_PAUSE_NS * TCAV_NS;
-    }
     uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
     timer_ps += timer_ps != UINT64_MAX; // it has run out after its time
     return timer_ps < peer_ps ? timer_ps : peer_ps;
