@@ -381,7 +381,7 @@ static const struct scn_key board_keys[] = {
     {.name = "verbs_chain",
      .unit = SCN_UNIT_CHOICE,
      .choices = verbs_chains,
-     .fallback = "waits",
+     .fallback = "pipelined",
      SCN_FIELD(struct scn_board, verbs_chain),
      .doc =
          "the copies of a chain of TCA Verbs, packet, PSN pair and notification. waits: each begins when the earlier "
@@ -389,7 +389,7 @@ static const struct scn_key board_keys[] = {
     {.name = "verbs_completion",
      .unit = SCN_UNIT_CHOICE,
      .choices = verbs_completions,
-     .fallback = "lazy",
+     .fallback = "host",
      SCN_FIELD(struct scn_board, verbs_completion),
      .doc =
          "how a sender of TCA Verbs sees the end of its chain. lazy: by a notification in its board's memory, which it "
