@@ -11,7 +11,7 @@ enum { PACKETS = 2, MOVES };
 // The maximum that one descriptor moves: the next part begins at the same low 4 bits.
 #define RUN_BYTES_MAX (PEACH2_DMA_BYTES_MAX & ~0xfu)
 #define RUNS_MAX      (TCAV_MESSAGE_BYTES_MAX / RUN_BYTES_MAX + 1)
-#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 2)
+#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 1) // and one for the notification
 
 static volatile uint64_t *status_word(const struct tcav_context *context, unsigned channel)
 {
@@ -61,7 +61,7 @@ static int chain_make(struct tcav_context *context, uint32_t count, peach2_chain
     return peach2_chain_create(context->board, PEACH2_CHAIN_HOST, 0, transfers, count, chain_out);
 }
 
-_Static_assert(BATCH_RUNS <= RUNS_MAX, "a batch fits the transfers of chain_make");
+_Static_assert(BATCH_RUNS < RUNS_MAX, "a batch fits the transfers of chain_make");
 
 static int notify_prepare(struct tcav_context *context, unsigned channel, const peach2_chain_t *chain)
 {
@@ -83,7 +83,7 @@ static int chains_make(struct tcav_context *context)
         backend->ops->event_writes(backend->ctx, context->status.address, context->status.bytes);
     }
     for (unsigned i = 0; error == 0 && i < 2; i++) {
-        error = chain_make(context, BATCH_RUNS, &context->batches[i]);
+        error = chain_make(context, BATCH_RUNS + notifies_board(context), &context->batches[i]);
     }
     if (error == 0) {
         error = chain_make(context, RUNS_MAX, &context->moves);

@@ -80,6 +80,9 @@ uint64_t tcav_due_ps(void *object, bool events)
     if (event || context->units_due || context->settled != context->stirred) {
         return 0;
     }
+    if (tcav_channel_looks(context)) { // its word in the board's memory wakes nobody
+        return context->passed_ps + TCAV_PAUSE_NS * TCAV_NS;
+    }
     uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);
     timer_ps += timer_ps != UINT64_MAX; // it has run out after its time
     return timer_ps < peer_ps ? timer_ps : peer_ps;
