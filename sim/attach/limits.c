@@ -324,10 +324,11 @@ static bool is_beside_a_poll(const struct attach_thread *thread, const struct at
            (request->op == ATTACH_OP_READ && thread->asks.repeats);
 }
 
-// Does the request only wait, poll or read clocks? What a library repeats while it polls counts as polling.
-static bool is_still(struct attach_thread *thread, const struct attach_request *request)
+// Does the request only wait, poll or read clocks? What a library repeats while it polls counts as polling. beside:
+// is_beside_a_poll.
+static bool is_still(struct attach_thread *thread, const struct attach_request *request, bool beside)
 {
-    bool polls = request->op == ATTACH_OP_POLL, beside = is_beside_a_poll(thread, request);
+    bool polls = request->op == ATTACH_OP_POLL;
     thread->asks.repeats = polls                                 ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0
                            : request->op == ATTACH_OP_WAIT       ? request->args.wait.repeats != 0
                            : request->op == ATTACH_OP_FUTEX_WAIT ? request->args.futex_wait.repeats != 0
@@ -348,7 +349,7 @@ static bool spins(const struct attach_request *request)
 void attach_call_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool beside = is_beside_a_poll(thread, request), still = is_still(thread, request);
+    bool beside = is_beside_a_poll(thread, request), still = is_still(thread, request, beside);
     bool counts_as_poll = still && beside; // of a thread that polls, and its library's repetitions
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
