@@ -12,7 +12,7 @@ void hca_reader_init(hca_t *hca)
 
 static void answer_run(void *ctx)
 {
-    static const struct sim_work waiting = {"HCA", "answer of an atomic", false};
+    static const struct sim_work waiting = {"HCA", "answer that is due later", false};
     struct hca_qp *qp = ctx;
     sim_cause_label(qp->hca->sim, qp->hca->name, &waiting);
     hca_reader_kick(qp);

@@ -317,22 +317,24 @@ static bool is_notification(const struct attach_request *request)
     return found || yields || request->op == ATTACH_OP_FUTEX_WAKE || request->op == ATTACH_OP_FUTEX_REQUEUE;
 }
 
-// A clock read after a store, or a full list.
-static bool only_replays(const struct attach_request *request)
+// A clock read after a store, a full list; a load from a device by a library that only repeats what it did before.
+static bool is_beside_a_poll(const struct attach_thread *thread, const struct attach_request *request)
 {
-    return request->op == ATTACH_OP_NOTHING || request->op == ATTACH_OP_FLUSH;
+    return request->op == ATTACH_OP_NOTHING || request->op == ATTACH_OP_FLUSH ||
+           (request->op == ATTACH_OP_READ && thread->asks.repeats);
 }
 
-// Does the request only wait, poll or read clocks? What a library repeats while it polls counts as polling.
-static bool is_still(struct attach_thread *thread, const struct attach_request *request)
+// Does the request only wait, poll or read clocks? What a library repeats while it polls counts as polling. beside:
+// is_beside_a_poll.
+static bool is_still(struct attach_thread *thread, const struct attach_request *request, bool beside)
 {
-    bool polls = request->op == ATTACH_OP_POLL, reads_clock = only_replays(request);
+    bool polls = request->op == ATTACH_OP_POLL;
     thread->asks.repeats = polls                                 ? (request->args.poll.what & ATTACH_POLL_REPEATS) != 0
                            : request->op == ATTACH_OP_WAIT       ? request->args.wait.repeats != 0
                            : request->op == ATTACH_OP_FUTEX_WAIT ? request->args.futex_wait.repeats != 0
-                                                                 : reads_clock && thread->asks.repeats;
+                                                                 : beside && thread->asks.repeats;
     return (!stores(thread, request) || thread->asks.repeats) &&
-           (polls || reads_clock || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
+           (polls || beside || request->op == ATTACH_OP_WAIT || request->op == ATTACH_OP_WAIT_WORD ||
             request->op == ATTACH_OP_FUTEX_WAIT || request->op == ATTACH_OP_FUTEX_WAKE ||
             request->op == ATTACH_OP_FUTEX_REQUEUE);
 }
@@ -347,13 +349,13 @@ static bool spins(const struct attach_request *request)
 void attach_call_note(struct attach_thread *thread, const struct attach_request *request)
 {
     struct attach_server *server = thread->process->server;
-    bool still = is_still(thread, request), reads_clock = still && only_replays(request);
+    bool beside = is_beside_a_poll(thread, request), still = is_still(thread, request, beside);
+    bool counts_as_poll = still && beside; // of a thread that polls, and its library's repetitions
     bool waits_outside = (request->op == ATTACH_OP_WAIT &&
                           (request->args.wait.flags & (ATTACH_WAIT_OUTSIDE | ATTACH_WAIT_DESCRIPTORS)) != 0) ||
                          request->op == ATTACH_OP_FUTEX_WAIT || spins(request);
     bool polled = thread->asks.endless && (thread->asks.polls || thread->asks.repeats);
-    if (!reads_clock ||
-        !polled) { // a thread that polls and reads a clock counts as polling, and its library's repetitions
+    if (!counts_as_poll || !polled) {
         thread->asks.polls = polls_empty(request);
         thread->asks.endless = is_endless(request);
         thread->asks.what = asked(request);

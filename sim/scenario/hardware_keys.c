@@ -381,7 +381,7 @@ static const struct scn_key board_keys[] = {
     {.name = "verbs_chain",
      .unit = SCN_UNIT_CHOICE,
      .choices = verbs_chains,
-     .fallback = "waits",
+     .fallback = "pipelined",
      SCN_FIELD(struct scn_board, verbs_chain),
      .doc =
          "the copies of a chain of TCA Verbs, packet, PSN pair and notification. waits: each begins when the earlier "
@@ -389,12 +389,12 @@ static const struct scn_key board_keys[] = {
     {.name = "verbs_completion",
      .unit = SCN_UNIT_CHOICE,
      .choices = verbs_completions,
-     .fallback = "lazy",
+     .fallback = "host",
      SCN_FIELD(struct scn_board, verbs_completion),
      .doc =
          "how a sender of TCA Verbs sees the end of its chain. lazy: by a notification in its board's memory, which it "
          "loads before the next start, as in public code of 2014 to 2016; at-once: which it loads right after the "
-         "start, until it is there; host: by the DMAC's status in host memory"},
+         "start, until it is there; host: by the DMAC's status in host memory. Programs under exec may time out with lazy and at-once"},
 };
 static void board_loaded(void *object, const struct scn_tree *tree)
 {

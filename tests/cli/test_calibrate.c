@@ -124,7 +124,7 @@ TEST(CalibrateCommand, APointThatFailsIsNamedAndTheOthersCount)
 TEST(CalibrateCommand, RefusesBeforeAnythingRuns)
 {
     expect_refused(SCENARIO COMPARE, "scenarios: [small.yaml]\nrows: [H10]\nkeys:\n" FLUSH, "",
-                   "row H10: its use is `predict`: it never decides");
+                   "row H10: its use is not `calibrate`: it never decides");
     expect_refused(SCENARIO COMPARE, "scenarios: [small.yaml]\nrows: [H01]\nkeys:\n" FLUSH, "",
                    "row H01: no scenario compares with it");
     expect_refused(SCENARIO COMPARE, "scenarios: [small.yaml]\nrows: [H99]\nkeys:\n" FLUSH, "",

@@ -64,19 +64,27 @@ static void memory_make_pinned(struct side *side)
     memory_fill(side, buffer.address);
 }
 
+void fixture_register(struct side *side)
+{
+    side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
+    if (side->mr != NULL) {
+        side->rkey = side->mr->rkey;
+    }
+}
+
 static void memory_register(struct side *side)
 {
     if (side->fixture->pageable) {
         side->pages = aligned_alloc(FIXTURE_GUARD, FIXTURE_BYTES + 2 * FIXTURE_GUARD);
         memory_fill(side, side->pages);
-        side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
+        fixture_register(side);
         if (side->mr == NULL) {
             EXPECT_EQ(errno, EFAULT);
         }
     }
     if (side->mr == NULL) {
         memory_make_pinned(side);
-        side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
+        fixture_register(side);
     }
 }
 
@@ -315,10 +323,10 @@ struct ibv_send_wr fixture_wr(const struct side *side, uint64_t id, enum ibv_wr_
         wr.wr.ud.remote_qkey = FIXTURE_QKEY;
     } else if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
         wr.wr.atomic.remote_addr = address;
-        wr.wr.atomic.rkey = side->peer->mr->rkey;
+        wr.wr.atomic.rkey = side->peer->rkey;
     } else {
         wr.wr.rdma.remote_addr = address;
-        wr.wr.rdma.rkey = side->peer->mr->rkey;
+        wr.wr.rdma.rkey = side->peer->rkey;
     }
     return wr;
 }

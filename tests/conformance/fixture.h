@@ -58,6 +58,7 @@ struct side {
     struct ibv_qp *qp;           // to the peer, in RTS when the program runs
     struct ibv_qp *qps[FIXTURE_NODES_MAX];
     struct ibv_mr *mr; // all rights on the memory
+    uint32_t rkey;     // of the last registration of the memory, which may be gone
     uint8_t *memory;   // FIXTURE_BYTES; side 0's holds a pattern, the others' zeros
     void *pages;       // pageable memory
     uint16_t lid;
@@ -107,6 +108,8 @@ void fixture_sleep(struct side *side, uint64_t ps);
 void fixture_barrier(struct side *side);
 
 struct ibv_qp *fixture_qp(struct side *side);
+// The memory with all rights; side->mr may have been deregistered, which leaves side->rkey as it was.
+void fixture_register(struct side *side);
 // The transition with every attribute that it needs, from side->attr; returns the device's result.
 int fixture_modify(struct side *side, struct ibv_qp *qp, enum ibv_qp_state to, const struct side *peer,
                    uint32_t number);

@@ -83,7 +83,7 @@ static void request(struct side *side, const struct range *range)
     struct ibv_sge sge = fixture_sge(side, begin_of(range, AT_REQUESTER), range->bytes);
     struct ibv_send_wr wr = fixture_wr(side, 1, operation->opcode, &sge, begin_of(range, AT_TARGET));
     sge.lkey = operation->end == AT_REQUESTER ? (uint32_t)side->value[0] : sge.lkey;
-    uint32_t rkey = operation->end == AT_TARGET ? (uint32_t)side->peer->value[1] : side->peer->mr->rkey;
+    uint32_t rkey = operation->end == AT_TARGET ? (uint32_t)side->peer->value[1] : side->peer->rkey;
     if (is_atomic()) {
         wr.wr.atomic.rkey = rkey;
         wr.wr.atomic.compare_add = ADDED;

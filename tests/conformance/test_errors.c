@@ -173,7 +173,7 @@ RULE(Errors, ReadsBeforeTheBadRequestAreAnswered)
 
 static void write_to_freed(struct side *side)
 {
-    uint32_t rkey = side->peer->mr->rkey;
+    uint32_t rkey = side->peer->rkey;
     fixture_barrier(side);
     fixture_barrier(side);
     struct ibv_sge sge = fixture_sge(side, 0, 65536);
@@ -189,7 +189,7 @@ static void free_and_register_again(struct side *side)
 {
     fixture_barrier(side);
     EXPECT_EQ(ibv_dereg_mr(side->mr), 0);
-    side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL); // another key
+    fixture_register(side); // another key
     fixture_barrier(side);
     fixture_expect_event(side, IBV_EVENT_QP_ACCESS_ERR, side->qp);
     fixture_expect_only(side, 0, side->peer, 0, 0);

@@ -317,7 +317,7 @@ static void deregister_and_use(struct side *side)
         fixture_sleep(side, 500 * NS * (i + 1));
         EXPECT_EQ(ibv_dereg_mr(side->mr), 0);
         memset(side->memory, 0x77, FIXTURE_BYTES); // the program may use it again
-        side->mr = ibv_reg_mr(side->pd, side->memory, FIXTURE_BYTES, FIXTURE_ALL);
+        fixture_register(side);
         fixture_barrier(side);
         EXPECT_MEMEQ(side->memory, expected, FIXTURE_BYTES);
         EXPECT_EQ(fixture_modify(side, side->qp, IBV_QPS_RESET, side->peer, 0), 0);

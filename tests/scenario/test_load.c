@@ -162,7 +162,7 @@ TEST(Load, RemembersWhereAValueCameFrom)
     ASSERT_NOT_NULL(fixture.scenario);
     const struct scn_scenario *scenario = fixture.scenario;
     EXPECT_CONTAINS(scn_source(scenario, &scenario->nodes[0].host.mps_bytes), "hanawa2013 table 2");
-    EXPECT_CONTAINS(scn_source(scenario, &scenario->nodes[0].host.memory_read_ps), "assumption: range");
+    EXPECT_CONTAINS(scn_source(scenario, &scenario->nodes[0].host.memory_read_ps), "; range 100 ns to 200 ns");
     EXPECT_CONTAINS(scn_source(scenario, &scenario->nodes[1].host.poll_ps), "full.yaml:7:");
     EXPECT_STREQ(scn_source(scenario, &scenario->silence_limit_ps), "default");
     fixture_fini(&fixture);

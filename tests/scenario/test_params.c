@@ -60,7 +60,7 @@ TEST(Params, ShowsValueAndSourceOfEachPreset)
     EXPECT_CONTAINS(text, "xeon-e5-2670");
     EXPECT_CONTAINS(text, "256 B");
     EXPECT_CONTAINS(text, "source: hanawa2013 table 2");
-    EXPECT_CONTAINS(text, "assumption: range 100-200 ns");
+    EXPECT_CONTAINS(text, "range 100 ns to 200 ns; assumption: what is left");
     EXPECT_LACKS(text, "dmac_read");
     free(text);
 }

@@ -153,6 +153,8 @@ void attach_token_await(struct attach_slot *slot); // with signals blocked
 unsigned attach_progress_flags(void); // of waits that end when there may be work
 bool attach_progress_repeats(void);   // as of struct attach_progress; false: there is no library
 void attach_progress_seen(void *ctx); // event_writes_seen of backend.h
+// A device has written for the library since its last pass began: during it, if that took time.
+bool attach_progress_is_behind(void);
 // Around a wait. own: the thread waits for what the library raises (events). Before: true, there was work, and the caller
 // looks again; *work_ps_out: when there will be some, 0: that is not known.
 bool attach_work_before(bool own, uint64_t *work_ps_out);

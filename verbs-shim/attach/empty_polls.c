@@ -302,6 +302,9 @@ enum attach_woken attach_poll_again(const struct loop_poll *poll, unsigned flags
 static enum attach_woken poll_memory(struct attach_slot *slot, unsigned words, const struct loop_pages *pages)
 {
     struct attach_polled *polled = &slot->args.poll.polled;
+    if (attach_progress_is_behind()) {
+        return ATTACH_WOKEN_MEMORY;
+    }
     polled->poll_count = 0;
     polled->word_count = words;
     polled->any_pinned = attach_progress_on_writes();
@@ -365,6 +368,9 @@ API bool attach_poll_clock(uint64_t site, uint64_t cost_ps, const struct attach_
     bool told = timed() && caller != NULL && attach_clocks_poll();
     if (!others && !told) {
         return false;
+    }
+    if (attach_progress_is_behind()) {
+        attach_progress();
     }
     uint64_t before_ps = attach_own.tail_ps;
     attach_spend_ps(cost_ps);

@@ -28,6 +28,11 @@ static uint64_t events_written(void)
                : 0;
 }
 
+bool attach_progress_is_behind(void)
+{
+    return attach_progress_on_writes() && !passing && events_written() != seen_writes;
+}
+
 void attach_progress_seen(void *ctx)
 {
     (void)ctx;

@@ -11,7 +11,7 @@ enum { PACKETS = 2, MOVES };
 // The maximum that one descriptor moves: the next part begins at the same low 4 bits.
 #define RUN_BYTES_MAX (PEACH2_DMA_BYTES_MAX & ~0xfu)
 #define RUNS_MAX      (TCAV_MESSAGE_BYTES_MAX / RUN_BYTES_MAX + 1)
-#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 2)
+#define BATCH_RUNS    (2 * TCAV_BATCH_SLOTS + 1) // and one for the notification
 
 static volatile uint64_t *status_word(const struct tcav_context *context, unsigned channel)
 {
@@ -27,7 +27,7 @@ static bool notifies_board(const struct tcav_context *context)
 
 bool tcav_channel_looks(const struct tcav_context *context)
 {
-    return context->ready != NULL && notifies_board(context);
+    return context->ready != NULL && notifies_board(context) && !context->notified;
 }
 
 static uint32_t ended_offset(const struct tcav_context *context)
@@ -61,7 +61,7 @@ static int chain_make(struct tcav_context *context, uint32_t count, peach2_chain
     return peach2_chain_create(context->board, PEACH2_CHAIN_HOST, 0, transfers, count, chain_out);
 }
 
-_Static_assert(BATCH_RUNS <= RUNS_MAX, "a batch fits the transfers of chain_make");
+_Static_assert(BATCH_RUNS < RUNS_MAX, "a batch fits the transfers of chain_make");
 
 static int notify_prepare(struct tcav_context *context, unsigned channel, const peach2_chain_t *chain)
 {
@@ -83,14 +83,13 @@ static int chains_make(struct tcav_context *context)
         backend->ops->event_writes(backend->ctx, context->status.address, context->status.bytes);
     }
     for (unsigned i = 0; error == 0 && i < 2; i++) {
-        error = chain_make(context, BATCH_RUNS, &context->batches[i]);
+        error = chain_make(context, BATCH_RUNS + notifies_board(context), &context->batches[i]);
     }
     if (error == 0) {
         error = chain_make(context, RUNS_MAX, &context->moves);
     }
     if (error == 0) {
-        error = notifies_board(context) ? peach2_chain_prepare(context->board, PACKETS, context->batches[0], NULL)
-                                        : notify_prepare(context, PACKETS, context->batches[0]);
+        error = notify_prepare(context, PACKETS, context->batches[0]);
     }
     return error == 0 ? notify_prepare(context, MOVES, context->moves) : error;
 }
@@ -139,22 +138,25 @@ static int status_take(struct tcav_context *context, unsigned channel, unsigned 
     return peach2_wait_status(context->board, status_word(context, channel), 0, NULL, error_out);
 }
 
-// The same of a chain of packets that notifies the board: a load of the board. If it ended with an error there is no
-// notification; after so many loads in vain the channel's state tells.
-static int notification_take(struct tcav_context *context, unsigned *error_out)
+// The same of a chain of packets. One that notifies the board has also ended when its word is there, which costs a load of
+// the board; the status says whether it ended well, and wakes who sleeps.
+static int end_take(struct tcav_context *context, unsigned *error_out)
 {
-    enum { LOOKS = 64 };
-    uint64_t word;
-    int error = peach2_board_memory_read(context->board, ended_offset(context), &word);
-    if (error == 0 && word != 0) {
-        context->looks = 0;
-        return peach2_board_memory_write(context->board, ended_offset(context), 0);
+    int error = context->ended ? 0 : status_take(context, PACKETS, error_out);
+    context->ended = error == 0;
+    if (error == -EREMOTEIO) {
+        return error;
     }
-    if (error != 0 || ++context->looks % LOOKS != 0) {
-        return error != 0 ? -EREMOTEIO : -EAGAIN;
+    if (notifies_board(context) && !context->notified) {
+        uint64_t word;
+        int refused = peach2_board_memory_read(context->board, ended_offset(context), &word);
+        if (refused != 0 || word == 0) {
+            return refused != 0 ? -EREMOTEIO : -EAGAIN;
+        }
+        context->notified = true;
+        (void)peach2_board_memory_write(context->board, ended_offset(context), 0);
     }
-    error = peach2_dma_poll(context->board, PACKETS, error_out);
-    return error == 0 && *error_out == 0 ? -EAGAIN : error == -EAGAIN ? error : -EREMOTEIO;
+    return context->ended ? 0 : -EAGAIN;
 }
 
 // --- packets --------------------------------------------------------------------------------------------------------
@@ -179,19 +181,17 @@ static void packets_step(struct tcav_context *context)
         return;
     }
     if (context->sending != NULL) {
-        int error = notifies_board(context) ? notification_take(context, &dma_error)
-                                            : status_take(context, PACKETS, &dma_error);
+        int error = end_take(context, &dma_error);
         if (error == -EAGAIN) {
             return;
         }
         if (error != 0) {
             context->sending->state = TCAV_PEER_GONE;
         }
-        if (!notifies_board(context)) {
-            tcav_pay_lines(context, sizeof(uint64_t));
-        }
+        tcav_pay_lines(context, sizeof(uint64_t));
         tcav_stir(context);
         context->sending = NULL;
+        context->ended = context->notified = false;
         context->chains_ended++;
     }
     if (context->ready != NULL) {
@@ -324,7 +324,7 @@ uint64_t tcav_moves_late_ps(const struct tcav_context *context)
 
 bool tcav_channels_have_ended(const struct tcav_context *context, unsigned *polls)
 {
-    bool sends = context->sending != NULL && !notifies_board(context),
+    bool sends = context->sending != NULL && !context->ended && is_looked_for(context),
          moves = context->move != NULL && context->move->running;
     *polls += sends + moves;
     return (sends && *status_word(context, PACKETS) != 0) || (moves && *status_word(context, MOVES) != 0);

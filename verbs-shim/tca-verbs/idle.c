@@ -80,7 +80,7 @@ uint64_t tcav_due_ps(void *object, bool events)
     if (event || context->units_due || context->settled != context->stirred) {
         return 0;
     }
-    if (tcav_channel_looks(context)) { // nothing that the board writes in its own memory wakes the program
+    if (tcav_channel_looks(context)) { // its word in the board's memory wakes nobody
         return context->passed_ps + TCAV_PAUSE_NS * TCAV_NS;
     }
     uint64_t timer_ps = timers_due_ps(context), peer_ps = introductions_due_ps(context);

@@ -215,7 +215,7 @@ struct tcav_context {
     struct backend_buffer status;        // completion words of the channels
     uint32_t ended_unit;                 // of the board's memory: where channel 2 notifies that its chain has ended
     bool has_unit;                       // it is ours
-    unsigned looks;                      // for that, in vain
+    bool notified, ended;                // that came; the DMAC's status, too
     bool wants_end;                      // somebody waits for the end of the chain that runs
     struct tcav_peer *sending;           // channel 2 runs a chain for it
     struct tcav_peer *ready_peer;        // peer of the next chain of channel 2
