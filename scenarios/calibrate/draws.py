@@ -2,11 +2,12 @@
 """draws.py TCASIM [--draws N] [--seed K] [--jobs N] [--check N]: writes configs/draws.csv, from which
 `tcasim run --interval` takes other values for the presets.
 
-A draw gives every value of a preset that has a range another one within it: a Latin hypercube, so that N draws cover each
-range evenly; on a logarithmic scale where the ends differ by a factor of four or more, and powers of two where value and
-ends are some. What the published rows with the use `calibrate` set (CALIBRATED) is then solved again, by the change of a row
-for a change of its key, until each row has the value that it has with the presets as they are. A draw whose rows do not
-come within 5 % of the published values is left out, or whose keys would leave their bounds.
+A draw gives every value of a preset that has a range another one within it: a Latin hypercube, which covers each range
+evenly; on a logarithmic scale where the ends differ by a factor of four or more, and powers of two where
+value and ends are some. What the published rows with the use `calibrate` set (CALIBRATED) is then solved again, by the
+change of a row for a change of its key, until each row has the value that it has with the presets as they are. Kept are
+the first N draws all of whose rows are within 5 % of what rounds to the published value. Most are not: candidates whose
+rows would be further off if what each value alone changes could be added are not tried.
 
 --check N: writes nothing. The table has every value with a range, within it, and in the first N draws the rows hold.
 """
@@ -15,6 +16,7 @@ import collections
 import concurrent.futures
 import csv
 import functools
+import itertools
 import json
 import math
 import pathlib
@@ -27,9 +29,13 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TABLE = ROOT / "configs/draws.csv"
-ROUNDS = 6
+ROUNDS = 8
+CANDIDATES = 4000 # of a hypercube; as many hypercubes as are needed
 CLOSE = 0.002   # of a row's value, at which it is solved
-HOLDS = 5       # per cent of the published value
+HOLDS = 5       # per cent of what rounds to the published value
+SLACK = 2       # times HOLDS, for the sum of what single values change
+UNMOVED = {"H01", "H02", "S03"} # rows that no calibrated key moves
+COUNTS = {"H03", "S04"}         # rows whose key is a small integer
 
 # Which rows set what, one scenario after the other: several keys share what one row leaves for them.
 # {scenario: [(keys, row, least, most)]}
@@ -95,11 +101,28 @@ class Range:
         ends = (self.value, self.least, self.most)
         self.powers = self.unit in ("", "B") and all(is_power(end) for end in ends)
 
+    def part(self, value):
+        """The part of the range below a value, on the range's scale."""
+        if self.powers or (self.least > 0 and self.most >= 4 * self.least):
+            return math.log(value / self.least) / math.log(self.most / self.least)
+        return (value - self.least) / (self.most - self.least)
+
+    def grid(self):
+        """Values of the range at which its effects are measured."""
+        if not self.powers:
+            return [self.least, self.most]
+        return [self.least * 2 ** i for i in range(int(math.log2(self.most / self.least) + 0.5) + 1)]
+
     def at(self, part):
         """The value at a part of the range, 0 to 1."""
         if self.powers:
             steps = int(math.log2(self.most / self.least) + 0.5) + 1
             return self.least * 2 ** min(int(part * steps), steps - 1)
+        value = self.between(part)
+        pages = self.unit == "B" and self.least % 4096 == 0 and self.value % 4096 == 0
+        return int(value / 4096 + 0.5) * 4096 if pages else value
+
+    def between(self, part):
         if self.least > 0 and self.most >= 4 * self.least:
             return self.least * (self.most / self.least) ** part
         return self.least + part * (self.most - self.least)
@@ -140,14 +163,31 @@ def hypercube(ranges, draws, seed):
 def used_by(tcasim, scenario):
     """The values of presets that a scenario uses."""
     _, values = presets(tcasim)
-    words = [word for path, value in values.items() for word in ("--set", f"presets.{path}={value}")]
-    said = subprocess.run([tcasim, "check", HERE / scenario, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
-    unused = set(re.findall(r"--set presets\.(\S+?)=.*: no preset of the scenario", said))
-    return set(values) - unused
+    used = set(values)
+    while True: # `check` says some mistakes at a time
+        words = [word for path in used for word in ("--set", f"presets.{path}={values[path]}")]
+        said = subprocess.run([tcasim, "check", HERE / scenario, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+        unused = set(re.findall(r"--set presets\.(\S+?)=.*: no preset of the scenario", said))
+        if not unused:
+            return used
+        used -= unused
+
+
+Row = collections.namedtuple("Row", "simulated published error excess")
+
+
+def row_of(simulated, published):
+    """published: as written, half a unit of its last digit is rounding. error: in per cent, less what rounding may hide;
+    excess: what the simulated value is too much, or too little (negative), to hold."""
+    decimals, number = len(published.partition(".")[2]), float(published)
+    half = 0.5 / 10 ** decimals
+    room = number * HOLDS / 100 + half
+    excess = simulated - min(max(simulated, number - room), number + room)
+    return Row(simulated, published, max(0, 100 * (abs(simulated - number) - half) / number), excess)
 
 
 def rows_of(tcasim, scenario, values):
-    """{row: (simulated, error in per cent)} with these values of presets; the first of a row's values, the largest error."""
+    """{name: Row} with these values of presets; the second value of a row is named like H01', and so on. {}: no run."""
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
         words = [tcasim, "run", HERE / scenario, "--quiet", "--jobs", "1", "--out", folder]
@@ -156,76 +196,162 @@ def rows_of(tcasim, scenario, values):
         for path, value in values.items():
             if path in used_by(tcasim, scenario):
                 words += ["--set", f"presets.{path}={value}"]
-        if subprocess.run(words, stderr=subprocess.DEVNULL).returncode != 0:
-            return None
+        if subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            return {}
         with open(pathlib.Path(folder) / "compare.csv", newline="") as table:
-            for row in csv.DictReader(table):
-                simulated, error = rows.get(row["id"], (float(row["simulated"]), 0))
-                rows[row["id"]] = simulated, max(abs(error), abs(float(row["error_percent"])))
+            for line in csv.DictReader(table):
+                name = line["id"]
+                while name in rows:
+                    name += "'"
+                rows[name] = row_of(float(line["simulated"]), line["published"])
     return rows
 
 
-def slopes(tcasim, values):
-    """The rows with the presets as they are, and what each calibrated row changes for a unit of its keys."""
-    nominal, found = {}, {}
-    for scenario, calibrated in CALIBRATED.items():
-        nominal |= (as_is := rows_of(tcasim, scenario, {}))
-        for keys, row, *_ in calibrated:
-            value, unit = amount(values[keys[0]])
-            step = 1.0 if row in ("H03", "S04") else max(4.0, 0.1 * value)
-            changed = {key: written(value + step, unit) for key in keys}
-            found[row] = (rows_of(tcasim, scenario, changed)[row][0] - as_is[row][0]) / step
-    return nominal, found
+def all_rows(tcasim, values):
+    rows = {}
+    for scenario in CALIBRATED:
+        if not values or set(values) & used_by(tcasim, scenario):
+            rows |= rows_of(tcasim, scenario, values)
+    return rows
 
 
-def solve(tcasim, draw, values, nominal, slope):
-    """The draw with its calibrated keys; else the row that does not hold."""
-    for scenario, calibrated in CALIBRATED.items():
-        solved = {key: amount(values[key]) for keys, *_ in calibrated for key in keys}
-        for left in reversed(range(ROUNDS)):
-            given = {**draw, **{key: written(*value) for key, value in solved.items()}}
-            rows = rows_of(tcasim, scenario, given)
-            if rows is None:
-                return scenario
-            if left == 0 or all(abs(rows[row][0] / nominal[row][0] - 1) < CLOSE for _, row, *_ in calibrated):
-                break
-            for keys, row, least, most in calibrated:
-                by = (nominal[row][0] - rows[row][0]) / slope[row]
-                for key in keys:
-                    value, unit = solved[key]
-                    solved[key] = (min(max(value + by, least), most), unit)
-        for row, (_, error) in rows.items():
-            if error > max(HOLDS, nominal[row][1]):
-                return row
-        draw = given
-    return draw
+def calibrated():
+    return [entry for entries in CALIBRATED.values() for entry in entries]
+
+
+def changes(nominal, rows, step=1.0):
+    return {name: (row.simulated - nominal[name].simulated) / step for name, row in rows.items()}
+
+
+def wanted(row, nominal):
+    """What a row is solved to: no count gives exactly the value that it has with the presets as they are."""
+    return float(nominal[row].published) if row in COUNTS else nominal[row].simulated
+
+
+def slopes(tcasim, values, nominal):
+    """{row that sets keys: {row: what it changes for a unit of these keys}}."""
+    found = {}
+    for keys, row, *_ in calibrated():
+        value, unit = amount(values[keys[0]])
+        step = 1.0 if row in COUNTS else max(4.0, 0.1 * value)
+        changed = {key: written(value + step, unit) for key in keys}
+        found[row] = changes(nominal, all_rows(tcasim, changed), step)
+    return found
+
+
+class Effects:
+    """What each value alone changes: a first look at a draw."""
+
+    def __init__(self, tcasim, ranges, values, nominal, slope, pool):
+        self.values, self.nominal, self.slope = values, nominal, slope
+        solved = {key for keys, *_ in calibrated() for key in keys}
+        self.ranges = [one for one in ranges if one.path not in solved]
+        asked = [(one, value) for one in self.ranges for value in one.grid() if value != one.value]
+        rows = pool.map(lambda ask: all_rows(tcasim, {ask[0].path: written(ask[1], ask[0].unit)}), asked)
+        self.known = {one.path: [(one.part(one.value), {})] for one in self.ranges}
+        for (one, value), changed in zip(asked, rows):
+            self.known[one.path].append((one.part(value), changes(nominal, changed)))
+        for known in self.known.values():
+            known.sort(key=lambda at: at[0])
+
+    def may_hold(self, draw):
+        rows = {name: row.simulated for name, row in self.nominal.items()}
+        for one in self.ranges:
+            part = one.part(amount(draw[one.path])[0])
+            for (below, less), (above, more) in itertools.pairwise(self.known[one.path]):
+                if below <= part <= above:
+                    share = (part - below) / (above - below)
+                    for name in less.keys() | more.keys():
+                        rows[name] += (1 - share) * less.get(name, 0) + share * more.get(name, 0)
+                    break
+        for keys, row, least, most in calibrated():
+            value = amount(self.values[keys[0]])[0]
+            by = (wanted(row, self.nominal) - rows[row]) / self.slope[row][row]
+            by = min(max(by, least - value), most - value)
+            for name, change in self.slope[row].items():
+                rows[name] += by * change
+        return all(row_of(rows[name], row.published).error <= SLACK * HOLDS for name, row in self.nominal.items())
+
+
+def secant(before, now, slope):
+    """The slope between two points of a row, if it is like the one with the presets as they are."""
+    if before is None or before[0] == now[0]:
+        return slope
+    between = (now[1] - before[1]) / (now[0] - before[0])
+    return between if 0.1 < between / slope < 10 else slope
+
+
+def shift(of, rows, slope):
+    """By how much a row that is solved must be less, so that all that its keys move hold; 0 if nothing helps."""
+    moved = [row.excess for name, row in rows.items() if slope[of].get(name, 0) / slope[of][of] > 0.3]
+    high, low = max(moved), min(moved)
+    return 1.1 * (high if low >= 0 else low if high <= 0 else 0)
+
+
+def solve(tcasim, scenario, draw, values, nominal, slope):
+    """({key: value} of the scenario's calibrated keys, None), or (None, a row that does not hold)."""
+    entries = CALIBRATED[scenario]
+    solved = {key: amount(values[key]) for keys, *_ in entries for key in keys}
+    target = {row: wanted(row, nominal) for _, row, *_ in entries}
+    held, wrong, before, points = None, None, [], dict.fromkeys(target)
+    for _ in range(ROUNDS):
+        given = {key: written(*value) for key, value in solved.items()}
+        rows = rows_of(tcasim, scenario, draw | given) if given not in before else {}
+        before.append(given)
+        wrong = [name for name, row in rows.items() if row.error > HOLDS]
+        held = held if wrong or not rows else given
+        if not rows or UNMOVED & set(wrong):
+            break
+        close = all(row in COUNTS or abs(rows[row].simulated - target[row]) < CLOSE * target[row] for row in target)
+        if close and not wrong:
+            break
+        for keys, row, least, most in entries:
+            if row in COUNTS and rows[row].excess == 0:
+                continue
+            target[row] -= shift(row, rows, slope) if close and row not in COUNTS else 0
+            value = solved[keys[0]][0]
+            steep = secant(points[row], (value, rows[row].simulated), slope[row][row])
+            points[row] = (value, rows[row].simulated)
+            by = (target[row] - rows[row].simulated) / steep
+            for key in keys:
+                solved[key] = (min(max(solved[key][0] + by, least), most), solved[key][1])
+    return (held, None) if held else (None, (wrong or [scenario])[0])
+
+
+def complete(tcasim, draw, values, nominal, slope):
+    """(the draw with its calibrated keys, None), or (None, the row that does not hold)."""
+    for scenario in CALIBRATED:
+        solved, row = solve(tcasim, scenario, draw, values, nominal, slope)
+        if solved is None:
+            return None, row
+        draw = draw | solved
+    return draw, None
 
 
 def check(tcasim, count, ranges, values):
     """What is wrong with the table."""
     with open(TABLE, newline="") as table:
         draws = list(csv.DictReader(table))
-    calibrated = {key for entries in CALIBRATED.values() for keys, *_ in entries for key in keys}
-    wanted = {one.path for one in ranges} | calibrated
-    for path in sorted(wanted ^ set(draws[0])):
-        yield f"{path}: {'is no column' if path in wanted else 'has no range'}"
+    solved = {key for keys, *_ in calibrated() for key in keys}
+    paths = {one.path for one in ranges} | solved
+    for path in sorted(paths ^ set(draws[0])):
+        yield f"{path}: {'is no column' if path in paths else 'has no range'}"
     for number, draw in enumerate(draws, 1):
         for one in ranges:
             at = amount(draw.get(one.path, "0"))[0]
-            if one.path not in calibrated and not one.least * 0.999 <= at <= one.most * 1.001:
+            if one.path not in solved and not one.least * 0.999 <= at <= one.most * 1.001:
                 yield f"draw {number}: {one.path} is {draw.get(one.path)}"
     for number, draw in enumerate(draws[:count], 1):
         for scenario in CALIBRATED:
-            nominal, rows = rows_of(tcasim, scenario, {}), rows_of(tcasim, scenario, draw)
-            for row, (_, error) in rows.items():
-                if error > max(HOLDS, nominal[row][1]):
-                    yield f"draw {number}: {row} is {error:.1f} % from the published value"
+            for name, row in rows_of(tcasim, scenario, draw).items():
+                if row.error > HOLDS:
+                    yield f"draw {number}: {name} is {row.error:.1f} % from what rounds to the published value"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tcasim")
-    parser.add_argument("--draws", type=int, default=300)
+    parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--check", type=int)
@@ -235,21 +361,28 @@ def main():
         wrong = list(check(options.tcasim, options.check, ranges, values))
         print("\n".join(wrong))
         return 1 if wrong else 0
-    nominal, slope = slopes(options.tcasim, values)
-    drawn = hypercube(ranges, options.draws, options.seed)
-    kept, lost = [], collections.Counter()
+    nominal = all_rows(options.tcasim, {})
+    slope = slopes(options.tcasim, values, nominal)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for draw in pool.map(lambda draw: solve(options.tcasim, draw, values, nominal, slope), drawn):
-            if isinstance(draw, dict):
-                kept.append(draw)
-            else:
-                lost[draw] += 1
-            print(f"\r{len(kept)} of {len(kept) + lost.total()} draws hold", end="", file=sys.stderr, flush=True)
-    with open(TABLE, "w", newline="") as out:
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow(kept[0])
-        table.writerows(draw.values() for draw in kept)
-    print(f"\n{len(kept)} of {len(drawn)} draws hold; the others miss " + ", ".join(f"{row} {n}" for row, n in lost.most_common()))
+        effects = Effects(options.tcasim, ranges, values, nominal, slope, pool)
+        kept, missed, tried = [], collections.Counter(), 0
+        for cube in itertools.count(options.seed):
+            drawn = [draw for draw in hypercube(ranges, CANDIDATES, cube) if effects.may_hold(draw)]
+            for draw, row in pool.map(lambda draw: complete(options.tcasim, draw, values, nominal, slope), drawn):
+                tried += 1
+                missed[row] += 1
+                kept += [draw] if draw is not None and len(kept) < options.draws else []
+                print(f"\r{len(kept)} of {tried} draws hold", end="", file=sys.stderr, flush=True)
+            with open(TABLE, "w", newline="") as out:
+                table = csv.writer(out, lineterminator="\n")
+                table.writerow(kept[0])
+                table.writerows(draw.values() for draw in kept)
+            if len(kept) == options.draws:
+                break
+    del missed[None]
+    print(f"\n{len(kept)} of {tried} draws hold; the others miss " +
+          ", ".join(f"{row} {count}" for row, count in missed.most_common()))
+    return 0
 
 
 if __name__ == "__main__":
