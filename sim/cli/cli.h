@@ -25,6 +25,7 @@ struct cli_command {
 
 enum cli_exit cli_new(int argc, char **argv);
 enum cli_exit cli_run(int argc, char **argv);
+enum cli_exit cli_predict(int argc, char **argv);
 enum cli_exit cli_watch(int argc, char **argv); // ends by a signal, if at all
 enum cli_exit cli_exec(int argc, char **argv); // or the status of a program
 enum cli_exit cli_compare(int argc, char **argv);

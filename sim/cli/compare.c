@@ -1,4 +1,4 @@
-// `tcasim compare`: compares two directories of results.
+// `tcasim compare`: compares two directories of results, or a prediction with measurements.
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "sim/cli/output.h"
 #include "sim/kernel/text.h"
 #include "sim/report/difference.h"
+#include "sim/report/prediction.h"
 
 enum { LINES_MAX = 40 }; // of a table on the terminal
 
@@ -27,16 +28,19 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_syntax syntax = {
-    .usage = "tcasim compare DIR1 DIR2 [--within PERCENT] [--out DIR] [--json]",
+    .usage = "tcasim compare DIR1 DIR2 [--within PERCENT] [--out DIR] [--json]\n"
+             "       tcasim compare PREDICTION MEASURED.csv",
     .doc = "Compares two directories that `tcasim run` or `tcasim exec --out` wrote: keys of the scenario, rows, "
            "counters.\n"
            "Exit status 1 if a number differs by more than --within, or only one directory has it. Keys do not\n"
-           "count.",
+           "count.\n"
+           "Or compares a file of `tcasim predict` with a CSV file of measurements: latency_us or bandwidth_GBps, and columns\n"
+           "of data.csv that tell its rows apart. Exit status 1 if one is outside its interval.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 2,
     .operands_max = 2,
-    .operand = "a directory of results",
+    .operand = "a directory of results, or a prediction and a CSV file",
 };
 
 static bool is_one_of(const char *directory, const struct cli_list *directories)
@@ -98,6 +102,21 @@ static enum cli_exit directories_compare(const struct compare_options *given, co
     return result;
 }
 
+static enum cli_exit measurements_compare(const struct compare_options *given, const struct cli_list *files)
+{
+    char error[2 * PATH_MAX];
+    struct prediction_count count = {0};
+    if (given->within != NULL || given->out != NULL || given->json) {
+        cli_error("a prediction is compared without --within, --out and --json");
+        return CLI_EXIT_INPUT;
+    }
+    if (prediction_compare(files->items[0], files->items[1], stdout, &count, error, sizeof error) != SIM_OK) {
+        cli_error("%s", error);
+        return CLI_EXIT_INPUT;
+    }
+    return count.inside < count.measured ? CLI_EXIT_EXPECT : CLI_EXIT_OK;
+}
+
 enum cli_exit cli_compare(int argc, char **argv)
 {
     struct compare_options given = {0};
@@ -105,7 +124,8 @@ enum cli_exit cli_compare(int argc, char **argv)
     enum cli_exit result = CLI_EXIT_OK;
     enum cli_parsed parsed = cli_options_parse(&syntax, argc, argv, &given, &directories);
     if (parsed == CLI_PARSED_RUN) {
-        result = directories_compare(&given, &directories);
+        result = prediction_is(directories.items[0]) ? measurements_compare(&given, &directories)
+                                                     : directories_compare(&given, &directories);
     }
     cli_list_free(&directories);
     return parsed == CLI_PARSED_WRONG ? CLI_EXIT_INPUT : result;

@@ -16,6 +16,7 @@ static const struct cli_command commands[] = {
     {"run", "run scenarios and write their results", cli_run},
     {"explain", "split a latency into the pieces of its critical path", cli_explain},
     {"exec", "run programs of the machine on simulated nodes", cli_exec},
+    {"predict", "run with intervals, into one file that can be published", cli_predict},
     {"compare", "compare two directories of results", cli_compare},
     {"watch", "run a scenario again whenever its file changes", cli_watch},
     {"report", "make one page of results, to open in a browser", cli_report},

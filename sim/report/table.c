@@ -77,21 +77,17 @@ static bool records_read(struct table *table, const char *path, const char *copy
     return table->rows > 0;
 }
 
-enum sim_status table_read(const char *path, struct table *table_out, char *error, size_t error_size)
+enum sim_status table_parse(const char *path, char *text, size_t length, struct table *table_out, char *error,
+                            size_t error_size)
 {
-    struct table table = {0};
-    size_t length = 0;
+    struct table table = {.bytes = text};
     enum sim_status status = SIM_ERR_INVALID;
-    if (lines_file_read(path, &table.bytes, &length) != SIM_OK) {
-        snprintf(error, error_size, "%s cannot be read: %s", path, strerror(errno));
-        return errno == ENOENT ? SIM_ERR_NOT_FOUND : SIM_ERR_IO;
-    }
-    char *copy = strdup(table.bytes);
+    char *copy = strdup(text);
     if (copy == NULL) {
         sim_panic("report", "out of memory for %s", path);
     }
     size_t quote = line_of_open_quote(copy);
-    if (strlen(table.bytes) != length) {
+    if (strlen(text) != length) {
         snprintf(error, error_size, "%s:%zu: a zero byte: this is no table", path,
                  lines_between(copy, copy + strlen(copy)) + 1);
     } else if (quote > 0) {
@@ -106,6 +102,17 @@ enum sim_status table_read(const char *path, struct table *table_out, char *erro
         table_free(&table);
     }
     return status;
+}
+
+enum sim_status table_read(const char *path, struct table *table_out, char *error, size_t error_size)
+{
+    char *text = NULL;
+    size_t length = 0;
+    if (lines_file_read(path, &text, &length) != SIM_OK) {
+        snprintf(error, error_size, "%s cannot be read: %s", path, strerror(errno));
+        return errno == ENOENT ? SIM_ERR_NOT_FOUND : SIM_ERR_IO;
+    }
+    return table_parse(path, text, length, table_out, error, error_size);
 }
 
 void table_free(struct table *table)

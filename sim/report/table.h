@@ -18,6 +18,9 @@ struct table {
 // Checks that the head names no column twice and that all rows have as many fields. SIM_ERR_NOT_FOUND: the file does
 // not exist. For every other code, too, the reason is in error. To be freed after SIM_OK.
 enum sim_status table_read(const char *path, struct table *table_out, char *error, size_t error_size);
+// The same of a text that is the table's from now on, also after an error; path: what errors call it.
+enum sim_status table_parse(const char *path, char *text, size_t length, struct table *table_out, char *error,
+                            size_t error_size);
 void table_free(struct table *table);
 
 // The number of the column; table->columns: there is no such column.
