@@ -65,7 +65,7 @@ static void bells_wait(struct attach_server *server)
 // Programs that run freely may do so for ever, unless the user sets a limit.
 static void silence_note(struct attach_server *server)
 {
-    uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_real_ms();
+    uint64_t limit_ms = server->options->silence_limit_ms, now_ms = attach_silence_ms(server);
     if (server->functional.last_calls != server->result->calls || server->functional.last_call_ms == 0) {
         server->functional.last_calls = server->result->calls;
         server->functional.last_call_ms = now_ms;

@@ -193,6 +193,7 @@ struct attach_server {
     uint64_t futex_order;                                     // of the waiter that came last
     struct attach_settling settling;
     struct attach_functional functional;
+    struct attach_silence clock; // attach_silence_ms
     struct attach_still still;
     struct attach_watchdog *watchdog; // NULL: nobody watches
     struct attach_ends ends;
@@ -204,6 +205,11 @@ struct attach_server {
 };
 
 uint64_t attach_real_ms(void);
+// The clock of everything that may keep silent for some time: the real time in which the simulator looks. A step that is
+// longer counts as a step: the machine was suspended, or had no processor for the simulator, and maybe none for the
+// programs.
+uint64_t attach_silence_ms(struct attach_server *server);
+uint64_t attach_silence_of(struct attach_silence *clock, uint64_t step_ms);
 // Ends the run; the user reads the text. Only the first text is kept.
 __attribute__((format(printf, 2, 3))) void attach_fail(struct attach_server *server, const char *format, ...);
 bool attach_stopped(struct attach_server *server);

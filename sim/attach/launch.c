@@ -212,7 +212,7 @@ enum awaited { AWAITED_HERE, AWAITED_OVER, AWAITED_MISSING };
 
 static enum awaited await(struct attach_server *server, pid_t pid, bool is_child)
 {
-    struct arrival arrival = {.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .since_ms = attach_real_ms()};
+    struct arrival arrival = {.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .since_ms = attach_silence_ms(server)};
     bool over = arrival.pidfd < 0, missing = false;
     arrival.awake_ms = arrival.since_ms;
     attach_accept(server);
@@ -220,7 +220,7 @@ static enum awaited await(struct attach_server *server, pid_t pid, bool is_child
         struct pollfd ready[] = {{.fd = server->listener.fd, .events = POLLIN},
                                  {.fd = arrival.pidfd, .events = POLLIN}};
         (void)poll(ready, 2, (int)attach_real_time(server->real_percent, ATTACH_REAL_START_LOOK_MS));
-        uint64_t now_ms = attach_real_ms();
+        uint64_t now_ms = attach_silence_ms(server);
         over = ready[1].revents != 0;
         missing = now_ms - arrival.since_ms > server->options->wall_limit_ms ||
                   (is_child && is_stranger(server, &arrival, now_ms));

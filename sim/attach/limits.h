@@ -23,8 +23,14 @@ struct attach_asks {
     bool polled;  // its last call was a poll, perhaps with stores before it
 };
 
+// The real time in which somebody looked (attach_silence_of).
+struct attach_silence {
+    uint64_t looked_ms, passed_ms;
+};
+
 // Calls of programs that only wait, poll, sleep and read clocks.
 struct attach_still {
+    struct attach_silence clock;
     uint64_t calls, sleeps, since_ps; // since anything else happened; sleeps: waits with a deadline
     // silent: also since a program last notified another one. since_ms: real time of the first few such calls.
     uint64_t silent, since_ms;

@@ -170,11 +170,12 @@ static bool strike(struct attach_watchdog *dog, int pidfd, uint64_t call, char *
 static void *watchdog_main(void *arg)
 {
     struct attach_watchdog *dog = arg;
-    uint64_t since_ms = attach_real_ms(), killed_ms = 0, killed = 0; // the call of the process that was killed last
+    struct attach_silence clock = {0};
+    uint64_t since_ms = 0, killed_ms = 0, killed = 0; // the call of the process that was killed last
     char name[48];
     while (!rest(dog)) {
         int pidfd = atomic_load(&dog->pidfd);
-        uint64_t call = atomic_load(&dog->calls), now_ms = attach_real_ms();
+        uint64_t call = atomic_load(&dog->calls), now_ms = attach_silence_of(&clock, 2 * ATTACH_REAL_WATCHDOG_LOOK_MS);
         if (pidfd == -1) {
             since_ms = now_ms;
         } else if (killed_ms != 0 && killed == call) {

@@ -358,13 +358,13 @@ int64_t attach_serve_thread(struct attach_thread *thread, const struct attach_ar
     struct attach_server *server = process->server;
     const uint64_t silent_ms = attach_real_time(server->real_percent, ATTACH_REAL_THREAD_STARTS_MS);
     unsigned before = process->thread_count;
-    uint64_t since_ms = attach_real_ms(), began_ms = since_ms;
+    uint64_t since_ms = attach_silence_ms(server), began_ms = since_ms;
     while (process->thread_count == before) {
         attach_threads_find(server, true);
         (void)attach_process_check(process);
-        bool late = attach_real_ms() - since_ms > silent_ms;
+        bool late = attach_silence_ms(server) - since_ms > silent_ms;
         if (late && new_thread_runs(process)) {
-            since_ms = attach_real_ms();
+            since_ms = attach_silence_ms(server);
             late = false;
         }
         if (!process->ended && (late || since_ms - began_ms > server->options->wall_limit_ms)) {

@@ -29,6 +29,19 @@ uint64_t attach_real_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t attach_silence_of(struct attach_silence *clock, uint64_t step_ms)
+{
+    uint64_t now_ms = attach_real_ms(), since_ms = clock->looked_ms != 0 ? now_ms - clock->looked_ms : 1;
+    clock->looked_ms = now_ms;
+    clock->passed_ms += since_ms < step_ms ? since_ms : step_ms;
+    return clock->passed_ms;
+}
+
+uint64_t attach_silence_ms(struct attach_server *server)
+{
+    return attach_silence_of(&server->clock, attach_real_time(server->real_percent, ATTACH_REAL_STEP_MS));
+}
+
 void attach_fail(struct attach_server *server, const char *format, ...)
 {
     struct attach_run_result *result = server->result;

@@ -259,7 +259,7 @@ static bool check_aside(struct attach_thread *thread, uint64_t *since_ms)
 {
     struct attach_process *process = thread->process;
     struct attach_server *server = process->server;
-    uint64_t now_ms = attach_real_ms();
+    uint64_t now_ms = attach_silence_ms(server);
     *since_ms = *since_ms == 0 ? now_ms : *since_ms;
     children_check(thread, now_ms);
     (void)attach_process_check(process);

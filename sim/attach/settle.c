@@ -96,7 +96,7 @@ static unsigned outside_waiters(const struct attach_server *server)
 
 bool attach_idle(struct attach_server *server)
 {
-    uint64_t now_ms = attach_real_ms();
+    uint64_t now_ms = attach_silence_ms(server);
     server->settling.idle_since_ms = server->settling.idle_since_ms == 0 ? now_ms : server->settling.idle_since_ms;
     uint64_t idle_ms = now_ms - server->settling.idle_since_ms, before = server->settling.wakes;
     if (idle_ms > attach_idle_limit_ms(server)) {

@@ -242,13 +242,13 @@ static bool end_await(struct attach_thread *thread, bool last)
                                           last ? ATTACH_REAL_PROCESS_END_LOOK_NS : ATTACH_REAL_THREAD_END_LOOK_NS)};
     const uint64_t sleeps_ms = attach_real_time(server->real_percent, ATTACH_REAL_END_SLEEPS_MS);
     struct pollfd end = {.fd = process->reach.pidfd, .events = POLLIN};
-    uint64_t since_ms = attach_real_ms(), awake_ms = since_ms, now_ms = since_ms;
+    uint64_t since_ms = attach_silence_ms(server), awake_ms = since_ms, now_ms = since_ms;
     bool over = false, patient = true;
     attach_token_release(thread);
     while (!over && patient && !attach_stopped(server)) {
         bool process_over = ppoll(&end, 1, &interval, NULL) == 1;
         char state = attach_state(process->reach.pid, (pid_t)thread->slot->tid);
-        now_ms = attach_real_ms();
+        now_ms = attach_silence_ms(server);
         // Z: the first thread, whose number stays with the process
         over = process_over || (!last && (state == 'Z' || state == 'X'));
         awake_ms = attach_state_runs(state) ? now_ms : awake_ms;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "sim/attach/internal.h"
 #include "tests/support/attach_fixture.h"
 
 #define KILLED (128 + 9)
@@ -79,4 +80,13 @@ TEST(AttachedLimits, ALimitOfSilenceHoldsWhereItIsSet)
     EXPECT_BETWEEN(limited.simulated_ps, 1000 * SIM_PS_PER_MS, 1001 * SIM_PS_PER_MS);
     EXPECT_EQ(limited_twice.outcome, SIM_RUN_STUCK);
     EXPECT_EQ(limited_twice.simulated_ps, limited.simulated_ps);
+}
+
+TEST(AttachedLimits, AMachineThatStandsStillKeepsNobodySilent)
+{
+    struct attach_silence patient = {0}, usual = {0};
+    uint64_t began = attach_silence_of(&patient, 20), usual_began = attach_silence_of(&usual, 1000);
+    usleep(150000); // as long as a machine that is suspended
+    EXPECT_EQ(attach_silence_of(&patient, 20) - began, 20);
+    EXPECT_GE(attach_silence_of(&usual, 1000) - usual_began, 149); // what is seen counts
 }
