@@ -27,7 +27,7 @@ struct cli_draws {
 uint32_t cli_interval_count(const char *given)
 {
     char *end = NULL;
-    uint64_t number = CLI_DRAWS_DEFAULT;
+    uint64_t number = CLI_DRAWS_ALL;
     if (given[0] != '\0' && (!cli_number_read(given, &end, &number) || *end != '\0' || number < 2 || number > DRAWS_MAX)) {
         cli_error("--interval %s: expected a number of draws, 2 to %d", given, DRAWS_MAX);
         return 0;
@@ -66,16 +66,29 @@ static void draw_add(struct cli_draws *draws, char *const *fields)
     draws->count++;
 }
 
+static size_t lines_count(const char *text)
+{
+    size_t lines = 0;
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n';
+    }
+    return lines;
+}
+
 static bool table_read(struct cli_draws *draws, const char *path, uint32_t wanted)
 {
     char *cursor = draws->text, *fields[KEYS_MAX];
+    size_t lines = lines_count(draws->text);
     draws->key_count = csv_record_read(&cursor, draws->keys, KEYS_MAX);
     bool right = draws->key_count > 0 && draws->key_count <= KEYS_MAX;
-    draws->sets = calloc(right ? wanted * draws->key_count : 1, sizeof *draws->sets);
-    draws->values = calloc(right ? wanted * draws->key_count : 1, sizeof *draws->values);
+    draws->sets = calloc(right ? lines * draws->key_count : 1, sizeof *draws->sets);
+    draws->values = calloc(right ? lines * draws->key_count : 1, sizeof *draws->values);
     right = right && draws->sets != NULL && draws->values != NULL;
     while (right && draws->count < wanted) {
         size_t count = csv_record_read(&cursor, fields, KEYS_MAX);
+        if (count == 0 && wanted == CLI_DRAWS_ALL) {
+            break;
+        }
         if (count == 0) {
             cli_error("%s has %" PRIu32 " draws; --interval %" PRIu32 " takes more", path, draws->count, wanted);
             return false;
@@ -135,7 +148,7 @@ static bool points_make(struct cli_draws *draws, const struct scn_sweep *own)
 
 struct cli_draws *cli_draws_read(const struct cli_job *job)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX + 16];
     struct cli_draws *draws = calloc(1, sizeof *draws);
     snprintf(path, sizeof path, "%s/draws.csv", job->paths->configs);
     bool right = draws != NULL && (draws->text = file_read(path)) != NULL && table_read(draws, path, job->draws) &&

@@ -8,10 +8,10 @@
 #include "sim/cli/job.h"
 #include "sim/cli/progress.h"
 
-#define CLI_DRAWS_FOLDER  "draws" // of the results: their points
-#define CLI_DRAWS_DEFAULT 200
+#define CLI_DRAWS_FOLDER "draws" // of the results: their points
+#define CLI_DRAWS_ALL    UINT32_MAX
 
-// "" (the default) or a number; 0: printed why.
+// A number, or "": CLI_DRAWS_ALL; 0: printed why.
 uint32_t cli_interval_count(const char *given);
 
 struct cli_draws;

@@ -18,7 +18,7 @@ struct predict_options {
 static const struct cli_option options[] = {
     {"out", "FILE", "write the prediction to FILE (default: results/<scenario name>/prediction.txt)", CLI_OPTION_TEXT,
      offsetof(struct predict_options, out)},
-    {"draws", "N", "take N draws from the ranges of the presets (default: 200)", CLI_OPTION_TEXT,
+    {"draws", "N", "take N draws from the ranges of the presets (default: all 200)", CLI_OPTION_TEXT,
      offsetof(struct predict_options, draws)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct predict_options, sets)},

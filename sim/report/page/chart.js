@@ -26,7 +26,7 @@ function extent(values, log) {
   return log ? [low / 1.08, high * 1.08] : [low >= 0 && low < 0.5 * high ? 0 : low - pad, high + pad];
 }
 
-// curves: [{name, colour, dashed, points: [{x, y}]}]
+// curves: [{name, colour, dashed, points: [{x, y, low, high}]}]; low and high of an interval, if there is one
 function chartMake(options) {
   const {title, xTitle, yTitle, curves, marks = []} = options;
   const state = {xLog: options.xLog, yLog: options.yLog, hidden: new Set(), zoom: null};
@@ -42,7 +42,7 @@ function chartMake(options) {
     if (state.zoom) return state.zoom;
     const points = shown().flatMap(curve => curve.points), own = marks.filter(cross => !state.hidden.has(cross.series));
     return {x: extent(points.map(point => point.x), state.xLog),
-            y: extent([...points.map(point => point.y), ...own.flatMap(cross => [cross.low, cross.high])], state.yLog)};
+            y: extent([...points.map(point => point.y), ...points.flatMap(point => [point.low, point.high]), ...own.flatMap(cross => [cross.low, cross.high])], state.yLog)};
   }
   function ticks(scale, log, bytes) {
     if (!bytes || !log) return d3.axisBottom(scale).ticks(7, log ? "~s" : undefined);
@@ -62,7 +62,9 @@ function chartMake(options) {
     inside.selectAll("*").remove();
     const fits = point => isFinite(point.x) && isFinite(point.y) && (!state.xLog || point.x > 0) && (!state.yLog || point.y > 0);
     const line = d3.line().defined(fits).x(point => x(point.x)).y(point => y(point.y));
+    const band = d3.area().defined(point => fits(point) && (state.yLog ? point.low > 0 : isFinite(point.low))).x(point => x(point.x)).y0(point => y(point.low)).y1(point => y(point.high));
     for (const curve of shown()) {
+      if (curve.points.some(point => isFinite(point.low))) inside.append("path").attr("class", "band").attr("fill", curve.colour).attr("fill-opacity", 0.18).attr("stroke", "none").attr("d", band(curve.points));
       inside.append("path").attr("fill", "none").attr("stroke", curve.colour).attr("stroke-width", 1.8).attr("stroke-dasharray", curve.dashed ? "6 4" : null).attr("d", line(curve.points));
       inside.append("g").selectAll("circle").data(curve.points.filter(fits)).join("circle").attr("class", "point").attr("r", 3).attr("fill", curve.dashed ? "none" : curve.colour).attr("stroke", curve.colour)
         .attr("cx", point => x(point.x)).attr("cy", point => y(point.y)).attr("data-series", curve.name).attr("data-x", point => point.x).attr("data-y", point => point.y);
@@ -96,7 +98,7 @@ function chartMake(options) {
     if (d3.event.target.closest && d3.event.target.closest(".published")) return;
     const [px, py] = d3.mouse(this), found = nearest(px, py);
     if (found.length === 0) { tipHide(); return; }
-    tipShow(d3.event, found.map(({curve, point}) => `${curve.name}\n${xTitle}: ${options.xBytes ? size(point.x) : point.label || number(point.x)}\n${yTitle}: ${number(point.y, 6)}`).join("\n"));
+    tipShow(d3.event, found.map(({curve, point}) => `${curve.name}\n${xTitle}: ${options.xBytes ? size(point.x) : point.label || number(point.x)}\n${yTitle}: ${number(point.y, 6)}${isFinite(point.low) ? ` (${number(point.low)} to ${number(point.high)} in 90 % of the draws)` : ""}`).join("\n"));
   }).on("mouseleave", tipHide);
   svg.call(d3.drag().filter(() => !d3.event.button).on("start", function () { state.from = d3.mouse(this); })
     .on("drag", function () { rubber(state.from, d3.mouse(this)); })
@@ -147,11 +149,19 @@ function barsMake({title, yTitle, curves, marks = []}) {
   return element("figure", {class: "interactive"}, element("figcaption", {}, title), svg.node());
 }
 
+// What 90 % of the draws of `--interval` have; a bandwidth is bytes over the latency.
+function intervalOf(row, y) {
+  const {interval_low_us: low, interval_high_us: high} = row;
+  if (typeof low !== "number" || typeof high !== "number") return {};
+  if (y === "latency_us") return {low, high};
+  return y === "bandwidth_GBps" && low > 0 ? {low: row[y] * row.latency_us / high, high: row[y] * row.latency_us / low} : {};
+}
+
 function curvesOf(rows, x, y, dashed, suffix, colours) {
   const groups = d3.nest().key(row => row.series).entries(rows);
   return groups.map(({key: name, values}) => {
     if (!colours.has(name)) colours.set(name, COLOURS[colours.size % COLOURS.length]);
     return {name: name + suffix, colour: colours.get(name), dashed,
-            points: values.filter(row => typeof row[y] === "number").map(row => ({x: leading(row[x]), y: row[y], label: String(row[x])})).filter(point => isFinite(point.x))};
+            points: values.filter(row => typeof row[y] === "number").map(row => ({x: leading(row[x]), y: row[y], label: String(row[x]), ...intervalOf(row, y)})).filter(point => isFinite(point.x))};
   }).filter(curve => curve.points.length > 0);
 }

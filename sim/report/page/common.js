@@ -1,7 +1,7 @@
 // What all parts of the page use: elements, numbers, tables as objects, the tip beside the pointer.
 
 const results = JSON.parse(document.getElementById("results").textContent);
-const FIXED = ["series", "bytes", "latency_us", "bandwidth_GBps", "descriptors", "operations", "min_latency_us", "max_latency_us", "sweep", "ranks", "memory_MB"];
+const FIXED = ["series", "bytes", "latency_us", "bandwidth_GBps", "descriptors", "operations", "min_latency_us", "max_latency_us", "sweep", "ranks", "memory_MB", "interval_low_us", "interval_high_us"];
 const AXES = {bytes: "Size [bytes]", latency_us: "Latency [µs]", bandwidth_GBps: "Bandwidth [GB/s]", descriptors: "Descriptors", ranks: "Ranks", memory_MB: "Memory [MB]"};
 const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8a8a8a", "#882255", "#44AA99", "#999933"];
 
