@@ -104,6 +104,79 @@ static bool table_read(struct cli_draws *draws, const char *path, uint32_t wante
     return right;
 }
 
+// --- keys -----------------------------------------------------------------------------------------------------------
+
+// --set gives it.
+static bool is_given(const struct cli_job *job, const char *key)
+{
+    bool given = false;
+    for (size_t i = 0; i < job->sets->count; i++) {
+        const char *set = job->sets->items[i];
+        size_t length = strlen(key);
+        given = given || (strncmp(set, "presets.", 8) == 0 && strncmp(set + 8, key, length) == 0 && set[8 + length] == '=');
+    }
+    return given;
+}
+
+// Which keys give the scenario, or this point of it (NULL: it has no sweep), a value.
+static void used_add(const struct cli_draws *draws, const struct cli_job *job, const struct scn_sweep_point *own, bool *used)
+{
+    size_t own_count = own != NULL ? own->set_count : 0, count = draws->key_count + own_count, given = job->sets->count;
+    const char **sets = calloc(count + 1, sizeof *sets);
+    bool *flags = calloc(given + count + 1, sizeof *flags);
+    struct scn_scenario *scenario = NULL;
+    struct scn_messages messages = {0};
+    const struct scn_load_options options = {.configs_dir = job->paths->configs,
+                                             .sets = job->sets->items,
+                                             .set_count = given,
+                                             .presets_may_be_unused = true,
+                                             .sets_used = flags};
+    for (size_t i = 0; i < count && sets != NULL; i++) {
+        sets[i] = i < draws->key_count ? draws->sets[i] : own->sets[i - draws->key_count];
+    }
+    const struct scn_sweep_point point = {
+        .label = "", .curve = "", .axis = "", .others = "", .sets = sets, .set_count = count};
+    if (sets != NULL && flags != NULL && scn_load_point(job->path, &options, &point, &scenario, &messages) == SIM_OK) {
+        scn_free(scenario);
+        for (size_t i = 0; i < draws->key_count; i++) {
+            used[i] = used[i] || (flags[given + i] && !is_given(job, draws->keys[i]));
+        }
+    }
+    scn_messages_free(&messages);
+    free(sets);
+    free(flags);
+}
+
+// Leaves out the keys that give no point of the scenario a value. false: none is left.
+static bool keys_choose(struct cli_draws *draws, const struct cli_job *job)
+{
+    const struct scn_sweep *own = job->scenario->sweep;
+    bool used[KEYS_MAX] = {false};
+    for (uint32_t i = 0; i < (own != NULL ? own->point_count : 1); i++) {
+        used_add(draws, job, own != NULL ? &own->points[i] : NULL, used);
+    }
+    size_t from = 0, to = 0, keys = 0;
+    for (uint32_t draw = 0; draw < draws->count; draw++) {
+        for (size_t k = 0; k < draws->key_count; k++, from++) {
+            if (used[k]) {
+                draws->sets[to] = draws->sets[from];
+                draws->values[to++] = draws->values[from];
+            } else {
+                free(draws->sets[from]);
+            }
+        }
+    }
+    for (size_t k = 0; k < draws->key_count; k++) {
+        draws->keys[keys] = draws->keys[k];
+        keys += used[k];
+    }
+    draws->key_count = keys;
+    if (keys == 0) {
+        cli_error("%s: it uses no preset with a range, so there is no interval", job->path);
+    }
+    return keys > 0;
+}
+
 // --- points ---------------------------------------------------------------------------------------------------------
 
 // Each point of the scenario's own sweep in each draw, or the scenario itself.
@@ -152,7 +225,7 @@ struct cli_draws *cli_draws_read(const struct cli_job *job)
     struct cli_draws *draws = calloc(1, sizeof *draws);
     snprintf(path, sizeof path, "%s/draws.csv", job->paths->configs);
     bool right = draws != NULL && (draws->text = file_read(path)) != NULL && table_read(draws, path, job->draws) &&
-                 points_make(draws, job->scenario->sweep);
+                 keys_choose(draws, job) && points_make(draws, job->scenario->sweep);
     if (!right) {
         cli_draws_free(draws);
         return NULL;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/report/compare.h"
 #include "sim/report/csv.h"
@@ -20,10 +21,20 @@ void report_bands_free(struct report_bands *bands)
     }
 }
 
-bool report_band_holds(const struct report_band *band, const struct report_published *published)
+// Half a unit of the last digit of a published number: 2.4 stands for what rounds to it.
+static double rounding_of(const struct report_reference *reference)
 {
-    return published->kind != REPORT_PUBLISHED_TEXT && isfinite(band->low) && band->low <= published->high &&
-           published->low <= band->high;
+    const char *point = strchr(reference->value, '.');
+    bool number = reference->published.kind == REPORT_PUBLISHED_NUMBER;
+    return number ? 0.5 * pow(10, point != NULL ? -(double)strspn(point + 1, "0123456789") : 0) : 0;
+}
+
+bool report_band_holds(const struct report_band *band, const struct report_reference *reference)
+{
+    const struct report_published *published = &reference->published;
+    double rounding = rounding_of(reference);
+    return published->kind != REPORT_PUBLISHED_TEXT && isfinite(band->low) && band->low <= published->high + rounding &&
+           published->low - rounding <= band->high;
 }
 
 bool report_band_is_open(const struct report_band *band)

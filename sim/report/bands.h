@@ -32,8 +32,8 @@ void report_bands_free(struct report_bands *bands); // NULL is allowed
 // Does the interval leave open whether the row differs from that of the first swept value?
 bool report_band_is_open(const struct report_band *band);
 
-// Is a published value in the interval of the comparison of that number? false: it is not, or there is none.
-bool report_band_holds(const struct report_band *band, const struct report_published *published);
+// Is a published value, or what rounds to it, in the interval of its comparison? false: it is not, or there is none.
+bool report_band_holds(const struct report_band *band, const struct report_reference *reference);
 
 // interval.csv.
 void report_bands_write(const report_t *report, FILE *out);

@@ -243,8 +243,9 @@ static enum sim_colour mark_colour(const char *mark)
 // Its interval, and whether the published value is inside.
 static void band_add(grid_t *grid, const struct report_comparison *comparison, const struct report_band *band)
 {
-    const struct report_published *published = &comparison->reference->published;
-    bool judged = isfinite(band->low) && published->kind != REPORT_PUBLISHED_TEXT, holds = report_band_holds(band, published);
+    const struct report_reference *reference = comparison->reference;
+    bool judged = isfinite(band->low) && reference->published.kind != REPORT_PUBLISHED_TEXT;
+    bool holds = report_band_holds(band, reference);
     if (isfinite(band->low)) {
         grid_cell_add(grid, "%.3f-%.3f", band->low, band->high);
     } else {

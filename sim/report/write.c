@@ -124,7 +124,7 @@ static void comparison_write(const struct report_comparison *comparison, const s
     if (band != NULL && isfinite(band->low)) {
         fprintf(out, ",%.6f,%.6f,%s", band->low, band->high,
                 comparison->reference->published.kind == REPORT_PUBLISHED_TEXT        ? ""
-                : report_band_holds(band, &comparison->reference->published) ? "yes"
+                : report_band_holds(band, comparison->reference) ? "yes"
                                                                              : "no");
     } else if (band != NULL) {
         fputs(",,,", out);

@@ -93,6 +93,9 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     if (!options->presets_may_be_unused) {
         scn_set_of_presets_check(loader);
     }
+    for (size_t i = 0; i < loader->set_count && options->sets_used != NULL; i++) {
+        options->sets_used[i] = loader->sets_of_presets[i];
+    }
     loader->scenario->directory = directory_of(loader->arena, path);
     if (loader->scenario->name[0] == '\0') {
         name_after_file(loader->scenario, path);
@@ -148,6 +151,7 @@ enum sim_status scn_load_point(const char *path, const struct scn_load_options *
                                            .presets = options->presets,
                                            .sets = sets,
                                            .presets_may_be_unused = options->presets_may_be_unused,
+                                           .sets_used = options->sets_used,
                                            .set_count = options->set_count + point->set_count,
                                            .without_sweep = true};
     enum sim_status status = scn_load(path, &inner, scenario_out, messages);

@@ -421,6 +421,7 @@ struct scn_load_options {
     void (*check)(void *check_ctx, const struct scn_scenario *scenario, scn_complain_fn complain, void *complain_ctx);
     void *check_ctx;
     bool presets_may_be_unused; // a setting presets.KIND.NAME.KEY=VALUE of a preset that nothing uses is no mistake
+    bool *sets_used; // optional, of each setting (of a point: of its own behind the others): presets... that gave a value
     bool without_sweep; // ignore `sweep:`; for one of its points, whose settings are in sets
 };
 

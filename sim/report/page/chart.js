@@ -130,7 +130,7 @@ function chartMake(options) {
 
 // A value for each series: bars, with their published values.
 function barsMake({title, yTitle, curves, marks = []}) {
-  const left = 200, line = 24, height = curves.length * line + 46, high = d3.max([...curves.map(curve => curve.points[0].y), ...marks.map(cross => isFinite(cross.high) ? cross.high : cross.low)]);
+  const left = 200, line = 24, height = curves.length * line + 46, high = d3.max([...curves.flatMap(({points: [point]}) => [point.y, point.high]), ...marks.map(cross => isFinite(cross.high) ? cross.high : cross.low)]);
   const x = d3.scaleLinear().domain([0, high * 1.05]).range([left, WIDTH - MARGIN.right]), svg = d3.create("svg").attr("class", "chart").attr("viewBox", `0 0 ${WIDTH} ${height}`);
   svg.append("g").attr("class", "grid").attr("transform", `translate(0,${height - 40})`).call(d3.axisBottom(x).ticks(6).tickSize(-(height - 44)));
   svg.append("text").attr("x", (WIDTH + left) / 2).attr("y", height - 6).attr("text-anchor", "middle").text(yTitle);
@@ -139,6 +139,7 @@ function barsMake({title, yTitle, curves, marks = []}) {
     svg.append("text").attr("x", left - 6).attr("y", i * line + 19).attr("text-anchor", "end").text(curve.name.length > 30 ? `${curve.name.slice(0, 29)}…` : curve.name);
     svg.append("rect").attr("class", "bar").attr("x", left).attr("y", i * line + 6).attr("width", x(point.y) - left).attr("height", line - 8).attr("fill", curve.colour).attr("fill-opacity", curve.dashed ? 0.4 : 0.85).attr("data-y", point.y)
       .on("mousemove", () => tipShow(d3.event, `${curve.name}\n${yTitle}: ${number(point.y, 6)}`)).on("mouseleave", tipHide);
+    if (isFinite(point.low)) svg.append("path").attr("class", "band").attr("fill", "none").attr("stroke", "var(--ink)").attr("d", `M${x(point.low)} ${i * line + line - 5}H${x(point.high)}`);
     for (const cross of marks.filter(one => one.series === curve.name)) {
       const from = x(cross.low), to = x(Math.min(cross.high, high * 1.05)), y = i * line + line / 2 + 2;
       svg.append("path").attr("class", "published").attr("data-id", cross.id).attr("fill", "none").attr("stroke", "var(--ink)").attr("stroke-width", 2)
