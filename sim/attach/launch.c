@@ -212,7 +212,8 @@ enum awaited { AWAITED_HERE, AWAITED_OVER, AWAITED_MISSING };
 
 static enum awaited await(struct attach_server *server, pid_t pid, bool is_child)
 {
-    struct arrival arrival = {.pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .since_ms = attach_silence_ms(server)};
+    struct arrival arrival = {
+        .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .since_ms = attach_silence_ms(server)};
     bool over = arrival.pidfd < 0, missing = false;
     arrival.awake_ms = arrival.since_ms;
     attach_accept(server);

@@ -207,7 +207,8 @@ static void still_note(struct attach_server *server, bool sleeps)
     if (++still->calls % CLOCK_CALLS != 0) {
         return;
     }
-    uint64_t now_ms = attach_silence_of(&still->clock, CALLS_STEP_MS), elapsed_ps = sim_now_ps(server->sim) - still->since_ps;
+    uint64_t now_ms = attach_silence_of(&still->clock, CALLS_STEP_MS),
+             elapsed_ps = sim_now_ps(server->sim) - still->since_ps;
     still->since_ms = still->silent <= CLOCK_CALLS ? now_ms : still->since_ms;
     uint64_t elapsed_ms = now_ms - still->since_ms;
     bool late = still->silent >= MANY_CALLS && is_late(server, elapsed_ms);

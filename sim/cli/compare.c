@@ -34,7 +34,8 @@ static const struct cli_syntax syntax = {
            "counters.\n"
            "Exit status 1 if a number differs by more than --within, or only one directory has it. Keys do not\n"
            "count.\n"
-           "Or compares a file of `tcasim predict` with a CSV file of measurements: latency_us or bandwidth_GBps, and columns\n"
+           "Or compares a file of `tcasim predict` with a CSV file of measurements: latency_us or bandwidth_GBps, and "
+           "columns\n"
            "of data.csv that tell its rows apart. Exit status 1 if one is outside its interval.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],

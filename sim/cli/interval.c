@@ -28,7 +28,8 @@ uint32_t cli_interval_count(const char *given)
 {
     char *end = NULL;
     uint64_t number = CLI_DRAWS_ALL;
-    if (given[0] != '\0' && (!cli_number_read(given, &end, &number) || *end != '\0' || number < 2 || number > DRAWS_MAX)) {
+    if (given[0] != '\0' &&
+        (!cli_number_read(given, &end, &number) || *end != '\0' || number < 2 || number > DRAWS_MAX)) {
         cli_error("--interval %s: expected a number of draws, 2 to %d", given, DRAWS_MAX);
         return 0;
     }
@@ -113,13 +114,15 @@ static bool is_given(const struct cli_job *job, const char *key)
     for (size_t i = 0; i < job->sets->count; i++) {
         const char *set = job->sets->items[i];
         size_t length = strlen(key);
-        given = given || (strncmp(set, "presets.", 8) == 0 && strncmp(set + 8, key, length) == 0 && set[8 + length] == '=');
+        given =
+            given || (strncmp(set, "presets.", 8) == 0 && strncmp(set + 8, key, length) == 0 && set[8 + length] == '=');
     }
     return given;
 }
 
 // Which keys give the scenario, or this point of it (NULL: it has no sweep), a value.
-static void used_add(const struct cli_draws *draws, const struct cli_job *job, const struct scn_sweep_point *own, bool *used)
+static void used_add(const struct cli_draws *draws, const struct cli_job *job, const struct scn_sweep_point *own,
+                     bool *used)
 {
     size_t own_count = own != NULL ? own->set_count : 0, count = draws->key_count + own_count, given = job->sets->count;
     const char **sets = calloc(count + 1, sizeof *sets);
@@ -204,12 +207,13 @@ static bool points_make(struct cli_draws *draws, const struct scn_sweep *own)
         }
         made = made && asprintf(&draws->labels[i], "draw %" PRIu32 "%s%s", i / each + 1, point != NULL ? ", " : "",
                                 point != NULL ? point->label : "") >= 0;
-        draws->points[i] = (struct scn_sweep_point){.label = draws->labels[i],
-                                                    .curve = draws->labels[i],
-                                                    .axis = "",
-                                                    .others = "",
-                                                    .sets = sets,
-                                                    .set_count = draws->key_count + (point != NULL ? point->set_count : 0)};
+        draws->points[i] =
+            (struct scn_sweep_point){.label = draws->labels[i],
+                                     .curve = draws->labels[i],
+                                     .axis = "",
+                                     .others = "",
+                                     .sets = sets,
+                                     .set_count = draws->key_count + (point != NULL ? point->set_count : 0)};
     }
     draws->asked = (struct scn_sweep){
         .title = "", .axis_title = "", .others_title = "", .points = draws->points, .point_count = all};
@@ -272,8 +276,8 @@ static report_t *draw_report(const struct cli_sweep *sweep, uint32_t draw, uint3
     for (uint32_t i = 0; i < each && whole; i++) {
         const struct cli_sweep_point *point = &sweep->points[draw * each + i];
         uint32_t number = job->scenario->sweep != NULL ? i + 1 : 0;
-        whole = point->result == CLI_EXIT_OK &&
-                report_point_add(report, sweep->directory, point->name, number) == SIM_OK;
+        whole =
+            point->result == CLI_EXIT_OK && report_point_add(report, sweep->directory, point->name, number) == SIM_OK;
     }
     if (!whole) {
         report_destroy(report);

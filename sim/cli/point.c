@@ -138,7 +138,8 @@ enum cli_exit cli_point_run(const struct cli_job *job, const char *given)
     cli_interrupt_loss_set("the point is not measured");
     struct cli_draws *draws = job->draws > 0 ? cli_draws_read(job) : NULL;
     const struct scn_sweep *asked = job->draws > 0 ? cli_draws_asked(draws) : job->scenario->sweep;
-    if (asked != NULL && cli_sweep_init(&sweep, job, asked, draws != NULL ? CLI_DRAWS_FOLDER : "points") && given_read(&sweep, given, &i, &name) && cli_sweep_point_name(&sweep, i)) {
+    if (asked != NULL && cli_sweep_init(&sweep, job, asked, draws != NULL ? CLI_DRAWS_FOLDER : "points") &&
+        given_read(&sweep, given, &i, &name) && cli_sweep_point_name(&sweep, i)) {
         if (name != NULL && strcmp(name, sweep.points[i].name) != 0) {
             cli_error("%s: the program or a file that it reads was changed since the point was named %.12s...",
                       cli_sweep_point_title(&sweep, i), name);

@@ -57,7 +57,8 @@ static const struct cli_option options[] = {
     {"point", "K[:NAME]", "measure only point K of a sweep (from 1) into DIR/points, without results; jobs use this",
      CLI_OPTION_TEXT, offsetof(struct run_options, point)},
     {"interval", "N",
-     "say how far each result can be trusted: run N draws (default: all 200) from the ranges of the presets, and give the values\n"
+     "say how far each result can be trusted: run N draws (default: all 200) from the ranges of the presets, and give "
+     "the values\n"
      "                         that 5 and 95 % of them are below",
      CLI_OPTION_MAYBE, offsetof(struct run_options, interval)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
@@ -88,7 +89,8 @@ static const char *const exclusive[] = {"quiet", "json", NULL};
 static const struct cli_syntax syntax = {
     .exclusive = exclusive,
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet | --json]\n"
-             "                  [--jobs N] [--interval [N]] [--fresh] [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...]\n"
+             "                  [--jobs N] [--interval [N]] [--fresh] [--trace FILE.csv [--trace-causes] [--trace-only "
+             "GLOB]...]\n"
              "                  [--trace-rtl] [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
              "                  [--engine local|slurm [--partition P] [--array-size N] [--time T]\n"
              "                   [--detach|--resume]]",

@@ -58,7 +58,8 @@ static void widest_write(const struct report_band *band, FILE *out)
 
 void report_bands_write(const report_t *report, FILE *out)
 {
-    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,over_first_low,over_first_high,key_1,share_1,key_2,"
+    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,over_first_low,over_first_high,key_1,share_"
+          "1,key_2,"
           "share_2,key_3,share_3\n",
           out);
     for (size_t i = 0; i < report->point_count; i++) {
@@ -91,14 +92,17 @@ static void open_print(const report_t *report, FILE *out)
     if (all == 0) {
         return;
     }
-    fprintf(out, "Latencies against those of the first swept value, in the same draw: %zu of %zu are not told apart by the"
-                 " interval%s\n", open, all, open > 0 ? ":" : ".");
+    fprintf(out,
+            "Latencies against those of the first swept value, in the same draw: %zu of %zu are not told apart by the"
+            " interval%s\n",
+            open, all, open > 0 ? ":" : ".");
     for (size_t i = 0, printed = 0; i < report->point_count && printed < OPEN_MAX_PRINTED; i++) {
         const struct report_band *band = &report->bands->points[i];
         if (report_band_is_open(band)) {
             char bytes[REPORT_LABEL_MAX];
             report_bytes_label(report->points[i].bytes, bytes);
-            fprintf(out, "  %s, %s: %.3f to %.3f times\n", report->points[i].series, bytes, band->over_low, band->over_high);
+            fprintf(out, "  %s, %s: %.3f to %.3f times\n", report->points[i].series, bytes, band->over_low,
+                    band->over_high);
             printed++;
         }
     }

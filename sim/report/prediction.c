@@ -93,7 +93,8 @@ bool prediction_is(const char *path)
 {
     char *text = NULL;
     size_t length = 0;
-    bool is = lines_file_read(path, &text, &length) == SIM_OK && strncmp(text, PREDICTION_HEAD, strlen(PREDICTION_HEAD)) == 0;
+    bool is =
+        lines_file_read(path, &text, &length) == SIM_OK && strncmp(text, PREDICTION_HEAD, strlen(PREDICTION_HEAD)) == 0;
     free(text);
     return is;
 }
@@ -152,8 +153,8 @@ static enum sim_status data_read(const char *path, struct table *data, char *err
 // Columns that are results; all others of data.csv tell rows apart.
 static bool is_result(const char *name)
 {
-    static const char *const results[] = {"operations",       "latency_us",     "bandwidth_GBps",    "min_latency_us",
-                                          "max_latency_us",   "memory_MB",      "interval_low_us",   "interval_high_us"};
+    static const char *const results[] = {"operations",     "latency_us", "bandwidth_GBps",  "min_latency_us",
+                                          "max_latency_us", "memory_MB",  "interval_low_us", "interval_high_us"};
     bool is = false;
     for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
         is = is || strcmp(name, results[i]) == 0;
@@ -186,7 +187,8 @@ static bool columns_check(struct comparing *comparing)
     for (size_t i = 0; i < measured->columns; i++) {
         const char *name = measured->fields[i];
         if (!is_result(name) && table_column(data, name) == data->columns) {
-            snprintf(comparing->error, comparing->error_size, "%s: the prediction has no column '%.80s'", comparing->path, name);
+            snprintf(comparing->error, comparing->error_size, "%s: the prediction has no column '%.80s'",
+                     comparing->path, name);
             return false;
         }
     }
@@ -220,8 +222,8 @@ static bool row_find(const struct comparing *comparing, size_t row, size_t *pred
         }
     }
     if (found != 1) {
-        snprintf(comparing->error, comparing->error_size, "%s: measurement %zu is %s of the prediction", comparing->path,
-                 row + 1, found == 0 ? "no row" : "several rows");
+        snprintf(comparing->error, comparing->error_size, "%s: measurement %zu is %s of the prediction",
+                 comparing->path, row + 1, found == 0 ? "no row" : "several rows");
     }
     return found == 1;
 }
@@ -302,8 +304,10 @@ static enum sim_status tables_compare(struct comparing *comparing, FILE *out, st
     for (size_t i = 0; i + 1 < comparing->measured.rows && right; i++) {
         size_t predicted = 0;
         right = row_find(comparing, i, &predicted);
-        if (right && isnan(number_of(&comparing->measured, i, comparing->bandwidth ? "bandwidth_GBps" : "latency_us"))) {
-            snprintf(comparing->error, comparing->error_size, "%s: measurement %zu has no number", comparing->path, i + 1);
+        if (right &&
+            isnan(number_of(&comparing->measured, i, comparing->bandwidth ? "bandwidth_GBps" : "latency_us"))) {
+            snprintf(comparing->error, comparing->error_size, "%s: measurement %zu has no number", comparing->path,
+                     i + 1);
             right = false;
         }
         if (right) {
@@ -312,15 +316,15 @@ static enum sim_status tables_compare(struct comparing *comparing, FILE *out, st
     }
     if (right) {
         grid_print(grid, out);
-        fprintf(out, "%s; %zu of %zu are inside their intervals.\n", comparing->bandwidth ? "GB/s" : "us", count->inside,
-                count->measured);
+        fprintf(out, "%s; %zu of %zu are inside their intervals.\n", comparing->bandwidth ? "GB/s" : "us",
+                count->inside, count->measured);
     }
     grid_destroy(grid);
     return right ? SIM_OK : SIM_ERR_INVALID;
 }
 
-enum sim_status prediction_compare(const char *path, const char *measured, FILE *out, struct prediction_count *count_out,
-                                   char *error, size_t error_size)
+enum sim_status prediction_compare(const char *path, const char *measured, FILE *out,
+                                   struct prediction_count *count_out, char *error, size_t error_size)
 {
     struct comparing comparing = {.path = measured, .error = error, .error_size = error_size};
     struct prediction_count count = {0};

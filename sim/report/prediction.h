@@ -28,5 +28,5 @@ struct prediction_count {
 // Prints each measured value beside what was predicted. measured: a CSV file whose columns are some of data.csv:
 // latency_us or bandwidth_GBps, and what tells its rows apart (series, bytes, swept keys, ...). SIM_ERR_INVALID, with the
 // reason in error: the prediction is not what its hash was made of, or a row is none or several of its rows.
-enum sim_status prediction_compare(const char *path, const char *measured, FILE *out, struct prediction_count *count_out,
-                                   char *error, size_t error_size);
+enum sim_status prediction_compare(const char *path, const char *measured, FILE *out,
+                                   struct prediction_count *count_out, char *error, size_t error_size);

@@ -298,7 +298,8 @@ static void doubts_print(const report_t *report, const struct scn_check *compare
 
 static void comparisons_print(const report_t *report, FILE *out)
 {
-    static const char *const heads[] = {"id", "what", "simulated", "published", "unit", "error", "", "use", "5-95 %", ""};
+    static const char *const heads[] = {"id",    "what", "simulated", "published", "unit",
+                                        "error", "",     "use",       "5-95 %",    ""};
     static const bool left[] = {true, true, false, false, true, false, true, true, false, true};
     const struct report_bands *bands = report->bands;
     const size_t columns = sizeof heads / sizeof heads[0] - (bands == NULL ? 2 : 0);

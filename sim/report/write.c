@@ -123,9 +123,9 @@ static void comparison_write(const struct report_comparison *comparison, const s
     csv_text_write(out, comparison->reference->doubt);
     if (band != NULL && isfinite(band->low)) {
         fprintf(out, ",%.6f,%.6f,%s", band->low, band->high,
-                comparison->reference->published.kind == REPORT_PUBLISHED_TEXT        ? ""
-                : report_band_holds(band, comparison->reference) ? "yes"
-                                                                             : "no");
+                comparison->reference->published.kind == REPORT_PUBLISHED_TEXT ? ""
+                : report_band_holds(band, comparison->reference)               ? "yes"
+                                                                               : "no");
     } else if (band != NULL) {
         fputs(",,,", out);
     }

@@ -12,7 +12,8 @@ static const char scenario[] =
     "runs:\n"
     "  - {series: dma, workload: pingpong, method: register, node: node0, peer: node1,\n"
     "     bytes: [8 B, 4 KiB], iterations: 2, warmup: 1}\n"
-    "  - {series: pio, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B, iterations: 2, warmup: 1}\n";
+    "  - {series: pio, workload: pingpong, method: pio, node: node0, peer: node1, bytes: 8 B, iterations: 2, warmup: "
+    "1}\n";
 
 static void predict(struct process *process)
 {
@@ -33,9 +34,9 @@ TEST(Predict, SaysWhetherMeasurementsAreInside)
 {
     struct process process;
     predict(&process);
-    compare(&process, "series,bytes,latency_us\ndma,8,2.392\ndma,4096,3.676\npio,8,99\n");
+    compare(&process, "series,bytes,latency_us\ndma,8,1.0\ndma,4096,3.676\npio,8,99\n");
     EXPECT_EQ(process.status, 1);
-    EXPECT_CONTAINS(process.output, "us; 2 of 3 are inside their intervals.");
+    EXPECT_CONTAINS(process.output, "us; 1 of 3 are inside their intervals.");
     compare(&process, "bytes,latency_us\n4096,3.676\n"); // no other row has so many bytes
     EXPECT_EQ(process.status, 0);
     compare(&process, "bandwidth_GBps,bytes\n1.114,4096\n");

@@ -72,9 +72,10 @@ TEST(Interval, HoldsAPublishedValueThatItOverlaps)
     static const struct {
         const char *value;
         bool holds;
-    } cases[] = {{"1.0", true},    {"2.0", true},     {"0.99", false},   {"2.01", false},   {"2.005", false}, {"0.8", false},
-                 {"2.04", false},  {"2", true},       {"2.2", false},    {"0.94", false},   {"1.99", true},   {"3", false},
-                 {"0.5-1.5", true}, {"2.5-3.5", false}, {"0.5-3.5", true}, {"2.1-3", false}, {"fast", false}, {"<1.5", true}};
+    } cases[] = {{"1.0", true},    {"2.0", true},   {"0.99", false},   {"2.01", false},    {"2.005", false},
+                 {"0.8", false},   {"2.04", false}, {"2", true},       {"2.2", false},     {"0.94", false},
+                 {"1.99", true},   {"3", false},    {"0.5-1.5", true}, {"2.5-3.5", false}, {"0.5-3.5", true},
+                 {"2.1-3", false}, {"fast", false}, {"<1.5", true}};
     const struct report_band band = {.low = 1, .high = 2};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct report_reference reference = {.value = cases[i].value,
