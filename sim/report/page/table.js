@@ -66,6 +66,8 @@ function publishedSection() {
     {name: "error_percent", title: "Error", number: true, mark: row => row.use === "disputed" ? "" : mark(row.error_percent),
      cell: row => typeof row.error_percent !== "number" ? "" : `${row.error_percent > 0 ? "+" : ""}${row.error_percent.toFixed(1)} %`,
      sort: row => typeof row.error_percent === "number" ? Math.abs(row.error_percent) : -1},
+    ...(rows.some(row => typeof row.interval_low === "number") ? [{name: "interval_low", title: "5 to 95 %", number: true, mark: row => row.inside === "yes" ? "ok" : row.inside === "no" ? "off" : "",
+      cell: row => typeof row.interval_low === "number" ? `${number(row.interval_low)} to ${number(row.interval_high)}` : ""}] : []),
     {name: "use", title: "Use"},
     {name: "doubt", title: "In doubt", cell: row => row.doubt || ""},
   ], {count, note: row => (results.notes || {})[row.id] || []});
