@@ -296,8 +296,10 @@ def solve(tcasim, scenario, draw, values, nominal, slope):
     held, wrong, before, points = None, None, [], dict.fromkeys(target)
     for _ in range(ROUNDS):
         given = {key: written(*value) for key, value in solved.items()}
-        rows = rows_of(tcasim, scenario, draw | given) if given not in before else {}
+        if given in before:
+            break
         before.append(given)
+        rows = rows_of(tcasim, scenario, draw | given)
         wrong = [name for name, row in rows.items() if row.error > HOLDS]
         held = held if wrong or not rows else given
         if not rows or UNMOVED & set(wrong):

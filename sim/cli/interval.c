@@ -10,6 +10,8 @@
 
 #define KEYS_MAX  256
 #define DRAWS_MAX 10000
+// Draws are of twins, unless the scenario or --set asks for RTL boards itself.
+#define TWINS "presets.board.peach2-2013-02.fidelity=twin"
 
 struct cli_draws {
     char *text; // of the table; keys and values point into it
@@ -190,7 +192,7 @@ static bool points_make(struct cli_draws *draws, const struct scn_sweep *own)
     for (uint32_t i = 0; i < each && own != NULL; i++) {
         own_sets = own->points[i].set_count > own_sets ? own->points[i].set_count : own_sets;
     }
-    size_t room = draws->key_count + own_sets;
+    size_t room = 1 + draws->key_count + own_sets;
     draws->points = calloc(all, sizeof *draws->points);
     draws->labels = calloc(all, sizeof *draws->labels);
     draws->point_sets = calloc(all * room, sizeof *draws->point_sets);
@@ -198,22 +200,23 @@ static bool points_make(struct cli_draws *draws, const struct scn_sweep *own)
     for (uint32_t i = 0; i < all && made; i++) {
         const struct scn_sweep_point *point = own != NULL ? &own->points[i % each] : NULL;
         const char **sets = draws->point_sets + i * room;
+        size_t count = 0;
+        sets[count++] = TWINS;
         for (size_t k = 0; k < draws->key_count; k++) {
-            sets[k] = draws->sets[i / each * draws->key_count + k];
-            made = made && sets[k] != NULL;
+            sets[count++] = draws->sets[i / each * draws->key_count + k];
+            made = made && sets[count - 1] != NULL;
         }
         for (size_t k = 0; point != NULL && k < point->set_count; k++) {
-            sets[draws->key_count + k] = point->sets[k];
+            sets[count++] = point->sets[k];
         }
         made = made && asprintf(&draws->labels[i], "draw %" PRIu32 "%s%s", i / each + 1, point != NULL ? ", " : "",
                                 point != NULL ? point->label : "") >= 0;
-        draws->points[i] =
-            (struct scn_sweep_point){.label = draws->labels[i],
-                                     .curve = draws->labels[i],
-                                     .axis = "",
-                                     .others = "",
-                                     .sets = sets,
-                                     .set_count = draws->key_count + (point != NULL ? point->set_count : 0)};
+        draws->points[i] = (struct scn_sweep_point){.label = draws->labels[i],
+                                                    .curve = draws->labels[i],
+                                                    .axis = "",
+                                                    .others = "",
+                                                    .sets = sets,
+                                                    .set_count = count};
     }
     draws->asked = (struct scn_sweep){
         .title = "", .axis_title = "", .others_title = "", .points = draws->points, .point_count = all};

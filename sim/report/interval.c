@@ -9,7 +9,7 @@
 
 #define LOW_PERCENT  5
 #define HIGH_PERCENT 95
-#define LEAST_SHARE  0.02 // of a key that is named
+#define LEAST_SHARE  0.05 // of a key that is named: fewer than 200 draws have more by chance
 
 struct report_interval {
     report_t *report;
@@ -179,7 +179,7 @@ static void band_make(const report_interval_t *interval, const struct report_ban
         ranks_make(values, count, own);
         band->low = quantile(sorted, count, LOW_PERCENT);
         band->high = quantile(sorted, count, HIGH_PERCENT);
-        for (size_t i = 0; i < interval->key_count; i++) {
+        for (size_t i = 0; i < interval->key_count && band->high > band->low; i++) {
             widest_add(band, bands->keys[i], share_of(own, ranks + i * count, count));
         }
     }
