@@ -375,6 +375,8 @@ def main():
                 missed[row] += 1
                 kept += [draw] if draw is not None and len(kept) < options.draws else []
                 print(f"\r{len(kept)} of {tried} draws hold", end="", file=sys.stderr, flush=True)
+            if not kept:
+                continue
             with open(TABLE, "w", newline="") as out:
                 table = csv.writer(out, lineterminator="\n")
                 table.writerow(kept[0])

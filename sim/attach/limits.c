@@ -12,7 +12,6 @@
 // CLOCK_CALLS: attach calls between two checks of the real clock. MANY_CALLS: that many calls or sleeps show that a
 // program asks repeatedly; one that computes for a minute, or sleeps for a month, makes few.
 enum { CLOCK_CALLS = 8, MANY_CALLS = 10000 };
-enum { CALLS_STEP_MS = 1000 }; // between CLOCK_CALLS calls at most so much counts
 // POLLS_LIMIT_PS is longer than a program polls with a deadline of its own, SLEEPS_LIMIT_PS (an hour) longer than one
 // sleeps in a loop. SHORT_SLEEPS_LIMIT_PS is for runs in which all sleep shortly, SHORT_SLEEPS times: longer than they
 // give anyone to answer.
@@ -207,7 +206,8 @@ static void still_note(struct attach_server *server, bool sleeps)
     if (++still->calls % CLOCK_CALLS != 0) {
         return;
     }
-    uint64_t now_ms = attach_silence_of(&still->clock, CALLS_STEP_MS),
+    uint64_t now_ms =
+                 attach_silence_of(&still->clock, attach_real_time(server->real_percent, ATTACH_REAL_CALLS_STEP_MS)),
              elapsed_ps = sim_now_ps(server->sim) - still->since_ps;
     still->since_ms = still->silent <= CLOCK_CALLS ? now_ms : still->since_ms;
     uint64_t elapsed_ms = now_ms - still->since_ms;
@@ -258,7 +258,8 @@ static bool time_note(struct attach_thread *thread)
     if (++still->moved_calls % CLOCK_CALLS != 0 || still->moved_calls < MANY_CALLS) {
         return false;
     }
-    uint64_t now_ms = attach_silence_of(&still->clock, CALLS_STEP_MS);
+    uint64_t now_ms =
+        attach_silence_of(&still->clock, attach_real_time(server->real_percent, ATTACH_REAL_CALLS_STEP_MS));
     still->moved_ms = still->moved_ms == 0 ? now_ms : still->moved_ms;
     uint64_t elapsed_ms = now_ms - still->moved_ms;
     if (elapsed_ms > server->options->wall_limit_ms && !attach_stopped(server)) {

@@ -175,7 +175,8 @@ static void *watchdog_main(void *arg)
     char name[48];
     while (!rest(dog)) {
         int pidfd = atomic_load(&dog->pidfd);
-        uint64_t call = atomic_load(&dog->calls), now_ms = attach_silence_of(&clock, 2 * ATTACH_REAL_WATCHDOG_LOOK_MS);
+        uint64_t call = atomic_load(&dog->calls),
+                 now_ms = attach_silence_of(&clock, 2 * attach_real_time(dog->percent, ATTACH_REAL_WATCHDOG_LOOK_MS));
         if (pidfd == -1) {
             since_ms = now_ms;
         } else if (killed_ms != 0 && killed == call) {

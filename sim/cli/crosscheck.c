@@ -200,7 +200,7 @@ static enum cli_exit sweep_check(const char *path, const struct cli_paths *paths
     enum cli_exit result = CLI_EXIT_OK;
     for (uint32_t i = 0; i < sweep->point_count; i++) {
         char *name = NULL;
-        struct scn_scenario *point = cli_point_load(path, paths, sets, &sweep->points[i]);
+        struct scn_scenario *point = cli_point_load(path, paths, sets, &sweep->points[i], NULL);
         bool named = asprintf(&name, "%s (%s)", path, sweep->points[i].label) >= 0;
         result = cli_exit_worse(result, point != NULL && named ? all_series_check(name, point, tally) : CLI_EXIT_INPUT);
         free(named ? name : NULL);

@@ -279,7 +279,7 @@ static struct scn_scenario *point_choose(const char *path, const struct cli_path
         return scenario;
     }
     if (sweep->point_count == 1) {
-        point = cli_point_load(path, paths, sets, &sweep->points[0]);
+        point = cli_point_load(path, paths, sets, &sweep->points[0], NULL);
     } else {
         cli_error("explain cannot run the %" PRIu32 " points of a sweep; select one with --set, for example --set '%s'",
                   sweep->point_count, sweep->points[0].sets[0]);

@@ -4,17 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/cli/load.h"
 #include "sim/cli/point.h"
 #include "sim/report/csv.h"
 #include "sim/report/interval.h"
+#include "sim/report/manifest.h"
 
 #define KEYS_MAX  256
 #define DRAWS_MAX 10000
+#define DRAWS_MIN 20 // of fewer, 5 and 95 % would be the least and the most
 // Draws are of twins, unless the scenario or --set asks for RTL boards itself.
 #define TWINS "presets.board.peach2-2013-02.fidelity=twin"
 
 struct cli_draws {
     char *text; // of the table; keys and values point into it
+    char hash[REPORT_HASH_MAX];
     char *keys[KEYS_MAX];
     size_t key_count;
     uint32_t count; // draws
@@ -26,13 +30,13 @@ struct cli_draws {
     const char **point_sets;
 };
 
-uint32_t cli_interval_count(const char *given)
+uint32_t cli_interval_count(const char *option, const char *given)
 {
     char *end = NULL;
     uint64_t number = CLI_DRAWS_ALL;
     if (given[0] != '\0' &&
-        (!cli_number_read(given, &end, &number) || *end != '\0' || number < 2 || number > DRAWS_MAX)) {
-        cli_error("--interval %s: expected a number of draws, 2 to %d", given, DRAWS_MAX);
+        (!cli_number_read(given, &end, &number) || *end != '\0' || number < DRAWS_MIN || number > DRAWS_MAX)) {
+        cli_error("--%s %s: expected a number of draws, %d to %d", option, given, DRAWS_MIN, DRAWS_MAX);
         return 0;
     }
     return (uint32_t)number;
@@ -93,7 +97,7 @@ static bool table_read(struct cli_draws *draws, const char *path, uint32_t wante
             break;
         }
         if (count == 0) {
-            cli_error("%s has %" PRIu32 " draws; --interval %" PRIu32 " takes more", path, draws->count, wanted);
+            cli_error("%s has %" PRIu32 " draws, and not %" PRIu32, path, draws->count, wanted);
             return false;
         }
         right = count == draws->key_count;
@@ -101,64 +105,65 @@ static bool table_read(struct cli_draws *draws, const char *path, uint32_t wante
             draw_add(draws, fields);
         }
     }
-    if (!right) {
-        cli_error("%s: expected a table with a value of every key in each line", path);
+    if (!right || draws->count < DRAWS_MIN) {
+        cli_error("%s: expected a table with a value of every key in each line, and %d or more of them", path,
+                  DRAWS_MIN);
     }
-    return right;
+    return right && draws->count >= DRAWS_MIN;
 }
 
 // --- keys -----------------------------------------------------------------------------------------------------------
 
-// --set gives it.
-static bool is_given(const struct cli_job *job, const char *key)
+// Does one of them give the value?
+static bool gives(const char *const *sets, size_t count, const char *key)
 {
     bool given = false;
-    for (size_t i = 0; i < job->sets->count; i++) {
-        const char *set = job->sets->items[i];
+    for (size_t i = 0; i < count; i++) {
         size_t length = strlen(key);
-        given =
-            given || (strncmp(set, "presets.", 8) == 0 && strncmp(set + 8, key, length) == 0 && set[8 + length] == '=');
+        given = given || (strncmp(sets[i], "presets.", 8) == 0 && strncmp(sets[i] + 8, key, length) == 0 &&
+                          sets[i][8 + length] == '=');
     }
     return given;
 }
 
-// Which keys give the scenario, or this point of it (NULL: it has no sweep), a value.
-static void used_add(const struct cli_draws *draws, const struct cli_job *job, const struct scn_sweep_point *own,
+// Which keys give the scenario, or this point of it (NULL: it has no sweep), a value. false: printed why.
+static bool used_add(const struct cli_draws *draws, const struct cli_job *job, const struct scn_sweep_point *own,
                      bool *used)
 {
     size_t own_count = own != NULL ? own->set_count : 0, count = draws->key_count + own_count, given = job->sets->count;
     const char **sets = calloc(count + 1, sizeof *sets);
     bool *flags = calloc(given + count + 1, sizeof *flags);
     struct scn_scenario *scenario = NULL;
-    struct scn_messages messages = {0};
-    const struct scn_load_options options = {.configs_dir = job->paths->configs,
-                                             .sets = job->sets->items,
-                                             .set_count = given,
-                                             .presets_may_be_unused = true,
-                                             .sets_used = flags};
-    for (size_t i = 0; i < count && sets != NULL; i++) {
-        sets[i] = i < draws->key_count ? draws->sets[i] : own->sets[i - draws->key_count];
-    }
-    const struct scn_sweep_point point = {
-        .label = "", .curve = "", .axis = "", .others = "", .sets = sets, .set_count = count};
-    if (sets != NULL && flags != NULL && scn_load_point(job->path, &options, &point, &scenario, &messages) == SIM_OK) {
-        scn_free(scenario);
-        for (size_t i = 0; i < draws->key_count; i++) {
-            used[i] = used[i] || (flags[given + i] && !is_given(job, draws->keys[i]));
+    if (sets != NULL && flags != NULL) {
+        for (size_t i = 0; i < count; i++) {
+            sets[i] = i < draws->key_count ? draws->sets[i] : own->sets[i - draws->key_count];
         }
+        const struct scn_sweep_point point = {
+            .label = "", .curve = "", .axis = "", .others = "", .sets = sets, .set_count = count};
+        scenario = cli_point_load(job->path, job->paths, job->sets, &point, flags);
     }
-    scn_messages_free(&messages);
+    for (size_t i = 0; i < draws->key_count && scenario != NULL; i++) {
+        const char *key = draws->keys[i];
+        bool fixed = gives((const char *const *)job->sets->items, given, key) ||
+                     (own != NULL && gives(own->sets, own->set_count, key));
+        used[i] = used[i] || (flags[given + i] && !fixed);
+    }
+    bool loaded = scenario != NULL;
+    scn_free(scenario);
     free(sets);
     free(flags);
+    return loaded;
 }
 
-// Leaves out the keys that give no point of the scenario a value. false: none is left.
+// Leaves out the keys that give no point of the scenario a value. false: printed why.
 static bool keys_choose(struct cli_draws *draws, const struct cli_job *job)
 {
     const struct scn_sweep *own = job->scenario->sweep;
     bool used[KEYS_MAX] = {false};
     for (uint32_t i = 0; i < (own != NULL ? own->point_count : 1); i++) {
-        used_add(draws, job, own != NULL ? &own->points[i] : NULL, used);
+        if (!used_add(draws, job, own != NULL ? &own->points[i] : NULL, used)) {
+            return false;
+        }
     }
     size_t from = 0, to = 0, keys = 0;
     for (uint32_t draw = 0; draw < draws->count; draw++) {
@@ -231,6 +236,9 @@ struct cli_draws *cli_draws_read(const struct cli_job *job)
     char path[PATH_MAX + 16];
     struct cli_draws *draws = calloc(1, sizeof *draws);
     snprintf(path, sizeof path, "%s/draws.csv", job->paths->configs);
+    if (draws != NULL) {
+        report_hash_file(path, draws->hash);
+    }
     bool right = draws != NULL && (draws->text = file_read(path)) != NULL && table_read(draws, path, job->draws) &&
                  keys_choose(draws, job) && points_make(draws, job->scenario->sweep);
     if (!right) {
@@ -300,7 +308,7 @@ static enum cli_exit intervals_make(const struct cli_sweep *sweep, const struct 
         report_destroy(draw);
     }
     if (missing < draws->count) {
-        report_interval_end(interval);
+        report_interval_end(interval, draws->hash);
     }
     report_interval_destroy(interval);
     if (missing > 0) {

@@ -11,8 +11,8 @@
 #define CLI_DRAWS_FOLDER "draws" // of the results: their points
 #define CLI_DRAWS_ALL    UINT32_MAX
 
-// A number, or "": CLI_DRAWS_ALL; 0: printed why.
-uint32_t cli_interval_count(const char *given);
+// A number, or "": CLI_DRAWS_ALL; 0: printed why. option: its name, for the message.
+uint32_t cli_interval_count(const char *option, const char *given);
 
 struct cli_draws;
 // The first job->draws draws. NULL: printed why.

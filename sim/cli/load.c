@@ -71,10 +71,13 @@ struct scn_scenario *cli_scenario_load(const char *path, const struct cli_paths 
 }
 
 struct scn_scenario *cli_point_load(const char *path, const struct cli_paths *paths, const struct cli_list *sets,
-                                    const struct scn_sweep_point *point)
+                                    const struct scn_sweep_point *point, bool *sets_used)
 {
-    const struct scn_load_options options = {
-        .configs_dir = paths->configs, .sets = sets->items, .set_count = sets->count, .presets_may_be_unused = true};
+    const struct scn_load_options options = {.configs_dir = paths->configs,
+                                             .sets = sets->items,
+                                             .set_count = sets->count,
+                                             .presets_may_be_unused = true,
+                                             .sets_used = sets_used};
     struct scn_messages messages = {0};
     struct scn_scenario *scenario = NULL;
     enum sim_status status = scn_load_point(path, &options, point, &scenario, &messages);

@@ -36,7 +36,7 @@ void cli_sweep_fini(struct cli_sweep *sweep)
 struct scn_scenario *cli_sweep_point_load(const struct cli_sweep *sweep, uint32_t i)
 {
     const struct cli_job *job = sweep->job;
-    return cli_point_load(job->path, job->paths, job->sets, &sweep->asked->points[i]);
+    return cli_point_load(job->path, job->paths, job->sets, &sweep->asked->points[i], NULL);
 }
 
 const char *cli_sweep_label(const struct cli_sweep *sweep, uint32_t i)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/cli/cli.h"
+#include "sim/cli/interval.h"
 #include "sim/cli/load.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output.h"
@@ -18,7 +19,7 @@ struct predict_options {
 static const struct cli_option options[] = {
     {"out", "FILE", "write the prediction to FILE (default: results/<scenario name>/prediction.txt)", CLI_OPTION_TEXT,
      offsetof(struct predict_options, out)},
-    {"draws", "N", "take N draws from the ranges of the presets (default: all 200)", CLI_OPTION_TEXT,
+    {"draws", "N", "take N draws from the ranges of the presets (default: all that there are)", CLI_OPTION_TEXT,
      offsetof(struct predict_options, draws)},
     {"set", "PATH=VALUE", "override a key; may be given several times", CLI_OPTION_LIST,
      offsetof(struct predict_options, sets)},
@@ -56,6 +57,8 @@ static bool directory_find(const struct predict_options *given, const char *scen
 static enum cli_exit scenario_run(const struct predict_options *given, const char *scenario, const char *directory)
 {
     size_t count = 0;
+    char interval[64];
+    snprintf(interval, sizeof interval, given->draws != NULL ? "--interval=%s" : "--interval", given->draws);
     const char **words = calloc(given->sets.count * 2 + 12, sizeof *words);
     if (words == NULL) {
         cli_error("out of memory");
@@ -65,10 +68,7 @@ static enum cli_exit scenario_run(const struct predict_options *given, const cha
     words[count++] = scenario;
     words[count++] = "--out";
     words[count++] = directory;
-    words[count++] = "--interval";
-    if (given->draws != NULL) {
-        words[count++] = given->draws;
-    }
+    words[count++] = interval;
     if (given->jobs != NULL) {
         words[count++] = "--jobs";
         words[count++] = given->jobs;
@@ -84,6 +84,9 @@ static enum cli_exit scenario_run(const struct predict_options *given, const cha
 
 static enum cli_exit predict(const struct predict_options *given, const char *scenario)
 {
+    if (given->draws != NULL && cli_interval_count("draws", given->draws) == 0) {
+        return CLI_EXIT_INPUT;
+    }
     char directory[PATH_MAX], path[PATH_MAX + 32], hash[80], error[2 * PATH_MAX];
     if (!directory_find(given, scenario, directory, sizeof directory)) {
         return CLI_EXIT_INPUT;

@@ -57,7 +57,8 @@ static const struct cli_option options[] = {
     {"point", "K[:NAME]", "measure only point K of a sweep (from 1) into DIR/points, without results; jobs use this",
      CLI_OPTION_TEXT, offsetof(struct run_options, point)},
     {"interval", "N",
-     "say how far each result can be trusted: run N draws (default: all 200) from the ranges of the presets, and give "
+     "say how far each result can be trusted: run N draws (default: all that there are) from the ranges of the "
+     "presets, and give "
      "the values\n"
      "                         that 5 and 95 % of them are below",
      CLI_OPTION_MAYBE, offsetof(struct run_options, interval)},
@@ -156,6 +157,11 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                   path);
         return false;
     }
+    struct cli_draws *draws = given->draws > 0 ? cli_draws_read(job) : NULL; // not first after a long run
+    if (given->draws > 0 && draws == NULL) {
+        return false;
+    }
+    cli_draws_free(draws);
     cli_job_loss_set(job); // trying the folder makes it
     return directory_choose(job, given->out, several) && cli_output_directory_usable(job->directory);
 }
@@ -234,6 +240,21 @@ static bool engine_right(struct run_options *given, size_t files)
            (!engine->detach || partial_right(given, "--detach"));
 }
 
+static bool interval_right(struct run_options *given)
+{
+    given->draws = given->interval != NULL ? cli_interval_count("interval", given->interval) : 0;
+    const char *other = given->interval == NULL ? NULL
+                        : given->trace != NULL  ? "--trace"
+                        : given->trace_rtl      ? "--trace-rtl"
+                        : given->engine.detach  ? "--detach"
+                        : given->engine.resume  ? "--resume"
+                                                : NULL;
+    if (other != NULL) {
+        cli_error("--interval runs a scenario many times; it takes no %s", other);
+    }
+    return other == NULL && (given->interval == NULL || given->draws > 0);
+}
+
 static bool options_right(struct run_options *given, size_t files)
 {
     if (!engine_right(given, files)) {
@@ -242,8 +263,7 @@ static bool options_right(struct run_options *given, size_t files)
     if (!cli_jobs_read(given->jobs, &given->job_count)) {
         return false;
     }
-    given->draws = given->interval != NULL ? cli_interval_count(given->interval) : 0;
-    if (given->interval != NULL && given->draws == 0) {
+    if (!interval_right(given)) {
         return false;
     }
     if (given->trace == NULL && given->trace_only.count > 0) {

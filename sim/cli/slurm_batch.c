@@ -71,7 +71,11 @@ static void command_write(const struct cli_sweep *sweep, const char *program, FI
     fputs(" run --quiet --point=\"$point\"", out);
     fputs(job->fresh ? " --fresh" : "", out);
     if (strcmp(strrchr(sweep->directory, '/') + 1, CLI_DRAWS_FOLDER) == 0) {
-        fprintf(out, " --interval=%" PRIu32, job->draws);
+        if (job->draws == CLI_DRAWS_ALL) {
+            fputs(" --interval", out);
+        } else {
+            fprintf(out, " --interval=%" PRIu32, job->draws);
+        }
     }
     word_write(out, " --out=", job->directory);
     for (size_t i = 0; i < job->sets->count; i++) {

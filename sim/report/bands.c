@@ -21,25 +21,17 @@ void report_bands_free(struct report_bands *bands)
     }
 }
 
-// Half a unit of the last digit of a published number: 2.4 stands for what rounds to it.
-static double rounding_of(const struct report_reference *reference)
-{
-    const char *point = strchr(reference->value, '.');
-    bool number = reference->published.kind == REPORT_PUBLISHED_NUMBER;
-    return number ? 0.5 * pow(10, point != NULL ? -(double)strspn(point + 1, "0123456789") : 0) : 0;
-}
-
 bool report_band_holds(const struct report_band *band, const struct report_reference *reference)
 {
     const struct report_published *published = &reference->published;
-    double rounding = rounding_of(reference);
+    double rounding = published->kind == REPORT_PUBLISHED_NUMBER ? report_rounding_of(reference->value) : 0;
     return published->kind != REPORT_PUBLISHED_TEXT && isfinite(band->low) && band->low <= published->high + rounding &&
            published->low - rounding <= band->high;
 }
 
 bool report_band_is_open(const struct report_band *band)
 {
-    return isfinite(band->over_low) && band->over_low <= 1 && band->over_high >= 1;
+    return isfinite(band->over_low) && band->over_low <= 1 && band->over_high >= 1 && band->over_low < band->over_high;
 }
 
 static void widest_write(const struct report_band *band, FILE *out)
@@ -48,7 +40,7 @@ static void widest_write(const struct report_band *band, FILE *out)
         fputc(',', out);
         if (i < band->key_count) {
             csv_text_write(out, band->widest[i].key);
-            fprintf(out, ",%.3f", band->widest[i].share);
+            fprintf(out, ",%.3f", band->widest[i].square);
         } else {
             fputc(',', out);
         }
@@ -58,9 +50,8 @@ static void widest_write(const struct report_band *band, FILE *out)
 
 void report_bands_write(const report_t *report, FILE *out)
 {
-    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,over_first_low,over_first_high,key_1,share_"
-          "1,key_2,"
-          "share_2,key_3,share_3\n",
+    fputs("series,bytes,descriptors,sweep,interval_low_us,interval_high_us,over_first_low,over_first_high,key_1,r2_1,"
+          "key_2,r2_2,key_3,r2_3\n",
           out);
     for (size_t i = 0; i < report->point_count; i++) {
         const struct report_point *point = &report->points[i];
@@ -84,18 +75,20 @@ void report_bands_write(const report_t *report, FILE *out)
 // Of a sweep: which rows cannot be told from those of the first value.
 static void open_print(const report_t *report, FILE *out)
 {
-    size_t all = 0, open = 0;
+    size_t all = 0, open = 0, same = 0;
     for (size_t i = 0; i < report->point_count; i++) {
         all += isfinite(report->bands->points[i].over_low);
         open += report_band_is_open(&report->bands->points[i]);
+        same += report->bands->points[i].over_low == 1 && report->bands->points[i].over_high == 1;
     }
     if (all == 0) {
         return;
     }
-    fprintf(out,
-            "Latencies against those of the first swept value, in the same draw: %zu of %zu are not told apart by the"
-            " interval%s\n",
-            open, all, open > 0 ? ":" : ".");
+    fprintf(
+        out,
+        "Latencies against those of the first point, in the same draw: of %zu, %zu are the same in nearly all draws,"
+        " and %zu are not told apart by the interval%s\n",
+        all, same, open, open > 0 ? ":" : ".");
     for (size_t i = 0, printed = 0; i < report->point_count && printed < OPEN_MAX_PRINTED; i++) {
         const struct report_band *band = &report->bands->points[i];
         if (report_band_is_open(band)) {
@@ -116,10 +109,11 @@ void report_bands_print(const report_t *report, FILE *out)
     uint32_t count = 0;
     struct scn_check *compares =
         report_checks_make(report, report->scenario->compares, report->scenario->compare_count, &count);
-    fprintf(out,
-            "\nIntervals: 5 to 95 %% of %zu draws from the ranges of the presets, all of which meet the rows that set"
-            " parameters.\n",
-            report->bands->draws);
+    fprintf(
+        out,
+        "\nIntervals: 5 to 95 %% of %zu draws from the ranges of the presets (docs/accuracy.md). Behind a row: the keys"
+        " that move it\nmost, with the square of the correlation of ranks.\n",
+        report->bands->draws);
     for (uint32_t i = 0; i < count && i < report->bands->compare_count; i++) {
         const struct report_band *band = &report->bands->compares[i];
         struct report_comparison comparison;
@@ -128,9 +122,9 @@ void report_bands_print(const report_t *report, FILE *out)
         }
         fprintf(out, "%s, %s: ", comparison.reference->id, comparison.what);
         for (unsigned k = 0; k < band->key_count; k++) {
-            fprintf(out, "%s%s %.0f %%", k > 0 ? ", " : "", band->widest[k].key, 100 * band->widest[k].share);
+            fprintf(out, "%s%s %.2f", k > 0 ? ", " : "", band->widest[k].key, band->widest[k].square);
         }
-        fputs(" of its width\n", out);
+        fputc('\n', out);
     }
     free(compares);
     open_print(report, out);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "sim/report/manifest.h"
 #include "sim/report/results.h"
 
 #define BAND_KEYS_MAX 3
@@ -13,14 +14,15 @@ struct report_band {
     double over_low, over_high;
     struct {
         const char *key;
-        double share; // of the variance, 0 to 1: the square of the correlation of ranks
+        double square; // of the correlation of ranks with the key's, 0 to 1
     } widest[BAND_KEYS_MAX];
     unsigned key_count;
 };
 
 struct report_bands {
     size_t draws;
-    char **keys; // the names in widest point to these
+    char table_hash[REPORT_HASH_MAX]; // of the table of draws
+    char **keys;                      // the names in widest point to these
     size_t key_count;
     struct report_band *points;   // of latencies, by the report's points
     struct report_band *compares; // by its expanded comparisons
@@ -29,7 +31,8 @@ struct report_bands {
 
 void report_bands_free(struct report_bands *bands); // NULL is allowed
 
-// Does the interval leave open whether the row differs from that of the first swept value?
+// Does the interval leave open whether the row differs from that of the sweep's first point? No: it has another value, or
+// the same one in nearly all draws.
 bool report_band_is_open(const struct report_band *band);
 
 // Is a published value, or what rounds to it, in the interval of its comparison? false: it is not, or there is none.

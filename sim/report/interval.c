@@ -7,9 +7,9 @@
 #include "sim/report/bands.h"
 #include "sim/report/compare.h"
 
-#define LOW_PERCENT  5
-#define HIGH_PERCENT 95
-#define LEAST_SHARE  0.05 // of a key that is named: fewer than 200 draws have more by chance
+#define OUTSIDE 20 // one of so many draws is below, and one above
+// Of a key that is named, times the number of draws: of a hundred keys that move nothing, one or two have 9 by chance.
+#define LEAST 12
 
 struct report_interval {
     report_t *report;
@@ -112,13 +112,6 @@ static int compare_numbers(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// The value that so many per cent of the sorted ones are below.
-static double quantile(const double *sorted, size_t count, unsigned percent)
-{
-    size_t index = (count * percent + 99) / 100;
-    return sorted[index > 0 ? index - 1 : 0];
-}
-
 // The mean rank of each value, from 0.
 static void ranks_make(const double *values, size_t count, double *ranks)
 {
@@ -133,7 +126,7 @@ static void ranks_make(const double *values, size_t count, double *ranks)
 }
 
 // The square of the correlation; 0 if one of them does not vary.
-static double share_of(const double *left, const double *right, size_t count)
+static double square_of(const double *left, const double *right, size_t count)
 {
     double a = 0, b = 0, aa = 0, bb = 0, ab = 0, n = (double)count;
     for (size_t i = 0; i < count; i++) {
@@ -147,19 +140,24 @@ static double share_of(const double *left, const double *right, size_t count)
     return spread > 0 ? both * both / spread : 0;
 }
 
-static void widest_add(struct report_band *band, const char *key, double share)
+// Keys that one row sets alike, such as both directions of a port, count once.
+static void widest_add(struct report_band *band, const char *key, double square)
 {
     unsigned at = band->key_count;
-    while (at > 0 && band->widest[at - 1].share < share) {
+    bool again = false;
+    for (unsigned i = 0; i < band->key_count; i++) {
+        again = again || fabs(band->widest[i].square - square) < 1e-9;
+    }
+    while (at > 0 && band->widest[at - 1].square < square) {
         at--;
     }
-    if (share < LEAST_SHARE || at == BAND_KEYS_MAX) {
+    if (again || at == BAND_KEYS_MAX) {
         return;
     }
     unsigned last = band->key_count < BAND_KEYS_MAX ? band->key_count++ : BAND_KEYS_MAX - 1;
     memmove(&band->widest[at + 1], &band->widest[at], (last - at) * sizeof band->widest[0]);
     band->widest[at].key = key;
-    band->widest[at].share = share;
+    band->widest[at].square = square;
 }
 
 // values: of the draws; ranks: of the keys, by draw.
@@ -177,10 +175,13 @@ static void band_make(const report_interval_t *interval, const struct report_ban
     if (whole) {
         qsort(sorted, count, sizeof *sorted, compare_numbers);
         ranks_make(values, count, own);
-        band->low = quantile(sorted, count, LOW_PERCENT);
-        band->high = quantile(sorted, count, HIGH_PERCENT);
+        band->low = sorted[count / OUTSIDE];
+        band->high = sorted[count - 1 - count / OUTSIDE];
         for (size_t i = 0; i < interval->key_count && band->high > band->low; i++) {
-            widest_add(band, bands->keys[i], share_of(own, ranks + i * count, count));
+            double square = square_of(own, ranks + i * count, count);
+            if (square * (double)count > LEAST) {
+                widest_add(band, bands->keys[i], square);
+            }
         }
     }
     free(sorted);
@@ -223,13 +224,13 @@ static void over_make(const report_interval_t *interval, size_t row, struct repo
     }
     if (whole) {
         qsort(ratios, count, sizeof *ratios, compare_numbers);
-        band->over_low = quantile(ratios, count, LOW_PERCENT);
-        band->over_high = quantile(ratios, count, HIGH_PERCENT);
+        band->over_low = ratios[count / OUTSIDE];
+        band->over_high = ratios[count - 1 - count / OUTSIDE];
     }
     free(ratios);
 }
 
-void report_interval_end(report_interval_t *interval)
+void report_interval_end(report_interval_t *interval, const char *table_hash)
 {
     report_t *report = interval->report;
     struct report_bands *bands = take(1, sizeof *bands);
@@ -259,6 +260,7 @@ void report_interval_end(report_interval_t *interval)
     for (size_t i = 0; i < interval->compare_count; i++) {
         band_make(interval, bands, interval->compares + i * interval->room, ranks, &bands->compares[i]);
     }
+    snprintf(bands->table_hash, sizeof bands->table_hash, "%s", table_hash);
     free(ranks);
     report_bands_free(report->bands);
     report->bands = bands;

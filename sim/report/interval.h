@@ -16,5 +16,6 @@ void report_interval_destroy(report_interval_t *interval); // NULL is allowed
 // other rows than the report, and is left out.
 bool report_interval_add(report_interval_t *interval, const report_t *draw, const double *values);
 
-// Gives the report its intervals: two columns of data.csv, two of compare.csv, interval.csv.
-void report_interval_end(report_interval_t *interval);
+// Gives the report its intervals: two columns of data.csv, three of compare.csv, interval.csv. table_hash: SHA-256 of the
+// table of draws, for the manifest.
+void report_interval_end(report_interval_t *interval, const char *table_hash);

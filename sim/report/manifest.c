@@ -8,6 +8,7 @@
 
 #include "sim/kernel/regular_file.h"
 #include "sim/kernel/text.h"
+#include "sim/report/bands.h"
 #include "sim/report/faults.h"
 #include "tcasim_revision.h"
 
@@ -143,6 +144,10 @@ void report_manifest_write(const report_t *report, struct files *files, const ch
             TCASIM_VERILATOR_VERSION, TCASIM_COMPILER);
     if (gnuplot_version != NULL) {
         fprintf(out, "  gnuplot: \"%s\"\n", gnuplot_version);
+    }
+    if (report->bands != NULL) {
+        fprintf(out, "interval:\n  draws: %zu\n  sha256_of_draws: %s\n", report->bands->draws,
+                report->bands->table_hash);
     }
     points_write(report, out);
     runs_write(report, out);

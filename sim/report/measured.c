@@ -113,12 +113,13 @@ static bool columns_need(const struct reading *reading, const char *const *names
 
 // --- data.csv -------------------------------------------------------------------------------------------------------
 
-// The columns that identify a row; the other known columns are measured. Swept values are in the names of series.
+// The columns that identify a row; the other known columns are measured, but for intervals, which a run without
+// --interval has not. Swept values are in the names of series.
 static const char *const identities[] = {"series", "bytes", "descriptors", "ranks", REPORT_COLUMN_SWEEP};
 
 static bool is_measured(const char *name)
 {
-    bool identity = false;
+    bool identity = strncmp(name, "interval_", strlen("interval_")) == 0;
     for (size_t i = 0; i < sizeof identities / sizeof identities[0]; i++) {
         identity = identity || strcmp(name, identities[i]) == 0;
     }

@@ -10,6 +10,7 @@
 #include "sim/report/grid.h"
 #include "sim/report/lines.h"
 #include "sim/report/manifest.h"
+#include "sim/report/reference.h"
 #include "sim/report/table.h"
 
 #define HASH_LINE "# SHA-256 of all below this line: "
@@ -131,7 +132,17 @@ static char *part_of(const char *body, const char *name)
     return strndup(at, end != NULL ? (size_t)(end + 1 - at) : strlen(at));
 }
 
-static enum sim_status data_read(const char *path, struct table *data, char *error, size_t error_size)
+// Prints what has to be held against what was published: whoever changes a file can change its hash as well.
+static void head_print(const char *path, const char *body, FILE *out)
+{
+    char hash[REPORT_HASH_MAX];
+    const char *draws = strstr(body, "\ninterval:\n  draws: ");
+    report_hash_text(body, hash);
+    fprintf(out, "%s: SHA-256 %s, to be compared with the published one; %d draws\n\n", path, hash,
+            draws != NULL ? atoi(draws + strlen("\ninterval:\n  draws: ")) : 0);
+}
+
+static enum sim_status data_read(const char *path, struct table *data, FILE *out, char *error, size_t error_size)
 {
     char *text = NULL;
     size_t length = 0;
@@ -141,6 +152,9 @@ static enum sim_status data_read(const char *path, struct table *data, char *err
     }
     const char *body = body_of(path, text, length, error, error_size);
     char *part = body != NULL ? part_of(body, "data.csv") : NULL;
+    if (part != NULL) {
+        head_print(path, body, out);
+    }
     if (body != NULL && part == NULL) {
         snprintf(error, error_size, "%s has no data.csv", path);
     }
@@ -182,6 +196,15 @@ static bool columns_check(struct comparing *comparing)
     if (comparing->value == measured->columns) {
         snprintf(comparing->error, comparing->error_size, "%s: no column is called latency_us or bandwidth_GBps",
                  comparing->path);
+        return false;
+    }
+    if (!comparing->bandwidth && table_column(measured, "bandwidth_GBps") < measured->columns) {
+        snprintf(comparing->error, comparing->error_size, "%s: expected latency_us or bandwidth_GBps, not both",
+                 comparing->path);
+        return false;
+    }
+    if (measured->rows < 2) {
+        snprintf(comparing->error, comparing->error_size, "%s: there is no measurement", comparing->path);
         return false;
     }
     for (size_t i = 0; i < measured->columns; i++) {
@@ -262,11 +285,12 @@ static void row_print(const struct comparing *comparing, size_t row, size_t pred
         }
     }
     predicted_read(comparing, predicted, &value, &low, &high);
-    bool inside = low <= measured && measured <= high;
-    grid_cell_add(grid, "%.3f", measured);
-    grid_cell_add(grid, "%.3f", value);
-    grid_cell_add(grid, "%.3f", low);
-    grid_cell_add(grid, "%.3f", high);
+    double rounding = report_rounding_of(table_field(&comparing->measured, row, comparing->value));
+    bool inside = low - rounding <= measured && measured <= high + rounding;
+    grid_cell_add(grid, "%s", table_field(&comparing->measured, row, comparing->value));
+    grid_cell_add(grid, "%.5g", value);
+    grid_cell_add(grid, "%.5g", low);
+    grid_cell_add(grid, "%.5g", high);
     grid_cell_add(grid, "%s", inside ? "yes" : "no");
     grid_cell_colour(grid, inside ? SIM_COLOUR_GREEN : SIM_COLOUR_RED);
     count->measured++;
@@ -294,6 +318,17 @@ static grid_t *grid_make(const struct comparing *comparing)
     return grid;
 }
 
+static bool numbers_check(const struct comparing *comparing, size_t row, size_t predicted)
+{
+    bool measured = isfinite(number_of(&comparing->measured, row, comparing->measured.fields[comparing->value]));
+    bool low = isfinite(number_of(&comparing->data, predicted, "interval_low_us"));
+    if (!measured || !low) {
+        snprintf(comparing->error, comparing->error_size, "%s: measurement %zu %s", comparing->path, row + 1,
+                 !measured ? "has no number" : "is of a row that has no interval");
+    }
+    return measured && low;
+}
+
 static enum sim_status tables_compare(struct comparing *comparing, FILE *out, struct prediction_count *count)
 {
     if (!columns_check(comparing)) {
@@ -303,13 +338,7 @@ static enum sim_status tables_compare(struct comparing *comparing, FILE *out, st
     grid_t *grid = grid_make(comparing);
     for (size_t i = 0; i + 1 < comparing->measured.rows && right; i++) {
         size_t predicted = 0;
-        right = row_find(comparing, i, &predicted);
-        if (right &&
-            isnan(number_of(&comparing->measured, i, comparing->bandwidth ? "bandwidth_GBps" : "latency_us"))) {
-            snprintf(comparing->error, comparing->error_size, "%s: measurement %zu has no number", comparing->path,
-                     i + 1);
-            right = false;
-        }
+        right = row_find(comparing, i, &predicted) && numbers_check(comparing, i, predicted);
         if (right) {
             row_print(comparing, i, predicted, grid, count);
         }
@@ -328,7 +357,7 @@ enum sim_status prediction_compare(const char *path, const char *measured, FILE 
 {
     struct comparing comparing = {.path = measured, .error = error, .error_size = error_size};
     struct prediction_count count = {0};
-    enum sim_status status = data_read(path, &comparing.data, error, error_size);
+    enum sim_status status = data_read(path, &comparing.data, out, error, error_size);
     if (status != SIM_OK) {
         return status;
     }

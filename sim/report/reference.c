@@ -146,6 +146,12 @@ struct report_published report_published_parse(const char *text)
     return (struct report_published){range ? REPORT_PUBLISHED_RANGE : REPORT_PUBLISHED_NUMBER, low, high};
 }
 
+double report_rounding_of(const char *number)
+{
+    const char *point = strchr(number, '.');
+    return 0.5 * pow(10, point != NULL ? -(double)strspn(point + 1, "0123456789") : 0);
+}
+
 bool report_published_error(const struct report_published *published, double simulated, double *percent_out)
 {
     if (published->kind == REPORT_PUBLISHED_TEXT) {

@@ -41,6 +41,7 @@ void report_references_free(struct report_references *references);
 const struct report_reference *report_references_find(const struct report_references *references, const char *id);
 
 struct report_published report_published_parse(const char *text);
+double report_rounding_of(const char *number); // half a unit of the last digit: "2.4" stands for what rounds to it
 
 // (simulated - published) / published in percent. For a range or a bound: 0 inside, and outside of it relative to the
 // nearest end. Returns false, with *percent_out unchanged, if the divisor would be 0 or there is no number.

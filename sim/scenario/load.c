@@ -93,7 +93,7 @@ static void resolve(struct scn_loader *loader, struct scn_tree *tree, const char
     if (!options->presets_may_be_unused) {
         scn_set_of_presets_check(loader);
     }
-    for (size_t i = 0; i < loader->set_count && options->sets_used != NULL; i++) {
+    for (size_t i = 0; i < loader->set_count && options->sets_used != NULL && loader->sets_of_presets != NULL; i++) {
         options->sets_used[i] = loader->sets_of_presets[i];
     }
     loader->scenario->directory = directory_of(loader->arena, path);

@@ -49,11 +49,11 @@ TEST(IntervalRun, GivesEveryRowAndEveryComparisonAnInterval)
 TEST(IntervalRun, HasTheSameBytesHoweverManyRunBesideEachOther)
 {
     struct process process;
-    run(&process, HEAD RUNS, "run s.yaml --interval 6 --jobs 1 --quiet --out one");
+    run(&process, HEAD RUNS, "run s.yaml --interval 20 --jobs 1 --quiet --out one");
     EXPECT_EQ(process.status, 0);
-    process_run(&process, "run s.yaml --interval 6 --jobs 3 --quiet --out three");
+    process_run(&process, "run s.yaml --interval 20 --jobs 3 --quiet --out three");
     EXPECT_EQ(process.status, 0);
-    process_run(&process, "run s.yaml --interval 6 --quiet --out three"); // from what was kept
+    process_run(&process, "run s.yaml --interval 20 --quiet --out three"); // from what was kept
     EXPECT_EQ(process.status, 0);
     char *one = process_file_read(&process, "one/interval.csv"),
          *three = process_file_read(&process, "three/interval.csv");
@@ -69,15 +69,15 @@ TEST(IntervalRun, HasTheSameBytesHoweverManyRunBesideEachOther)
 TEST(IntervalRun, OfASweepComparesInTheSameDraw)
 {
     struct process process;
-    run(&process, HEAD "sweep: {nodes.*.board.clock: [125 MHz, 250 MHz]}\n" RUNS, "run s.yaml --interval 10 --out out");
+    run(&process, HEAD "sweep: {nodes.*.board.clock: [125 MHz, 250 MHz]}\n" RUNS, "run s.yaml --interval 20 --out out");
     EXPECT_EQ(process.status, 0);
-    EXPECT_CONTAINS(process.output,
-                    "Latencies against those of the first swept value, in the same draw: 0 of 2 are not told "
-                    "apart by the interval.");
+    EXPECT_CONTAINS(
+        process.output,
+        "first point, in the same draw: of 2, 0 are the same in nearly all draws, and 0 are not told apart by");
     process_fini(&process);
-    run(&process, HEAD "sweep: {nodes.*.host.interrupt: [1 us, 2 us]}\n" RUNS, "run s.yaml --interval 5 --out out");
+    run(&process, HEAD "sweep: {nodes.*.host.interrupt: [1 us, 2 us]}\n" RUNS, "run s.yaml --interval 20 --out out");
     EXPECT_EQ(process.status, 0);
-    EXPECT_CONTAINS(process.output, "2 of 2 are not told apart by the interval:");
+    EXPECT_CONTAINS(process.output, "of 2, 2 are the same in nearly all draws, and 0 are not told apart");
     process_fini(&process);
 }
 
@@ -85,15 +85,36 @@ TEST(IntervalRun, TakesANumberOfDrawsThatThereAre)
 {
     static const struct {
         const char *words, *error;
-    } cases[] = {{"run s.yaml --interval 1", "--interval 1: expected a number of draws, 2 to 10000"},
-                 {"run s.yaml --interval=x", "--interval x: expected a number of draws, 2 to 10000"},
-                 {"run s.yaml --interval 9999", "draws; --interval 9999 takes more"}};
+    } cases[] = {
+        {"run s.yaml --interval 19", "--interval 19: expected a number of draws, 20 to 10000"},
+        {"run s.yaml --interval=x", "--interval x: expected a number of draws, 20 to 10000"},
+        {"run s.yaml --interval 9999", "draws, and not 9999"},
+        {"run s.yaml --interval --trace t.csv", "--interval runs a scenario many times; it takes no --trace"},
+        {"run s.yaml --interval --trace-rtl", "--interval runs a scenario many times; it takes no --trace-rtl"},
+        {"run s.yaml --interval --engine slurm --detach",
+         "--interval runs a scenario many times; it takes no --detach"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct process process;
         TEST_TRACE("%s", cases[i].words);
         run(&process, HEAD RUNS, cases[i].words);
         EXPECT_EQ(process.status, 2);
         EXPECT_CONTAINS(process.errors, cases[i].error);
+        EXPECT_EQ(process_entries(&process), 1); // nothing ran
         process_fini(&process);
     }
+}
+
+// Neither a key that the sweep sets itself, nor one of a preset that the scenario does not use, moves a result.
+TEST(IntervalRun, NamesNoKeyThatIsNotDrawn)
+{
+    struct process process;
+    run(&process, HEAD "sweep: {presets.host.xeon-e5-2670.poll: [10 ns, 40 ns]}\n" RUNS,
+        "run s.yaml --interval 60 --quiet --out out");
+    EXPECT_EQ(process.status, 0);
+    char *table = process_file_read(&process, "out/interval.csv");
+    EXPECT_LACKS(table, "host.xeon-e5-2670.poll");
+    EXPECT_LACKS(table, "hca.");
+    EXPECT_LACKS(table, "fpga.");
+    free(table);
+    process_fini(&process);
 }

@@ -19,7 +19,7 @@ static void predict(struct process *process)
 {
     process_init(process);
     process_file_write(process, "s.yaml", scenario);
-    process_run(process, "predict s.yaml --draws 4 --out p.txt");
+    process_run(process, "predict s.yaml --draws 20 --out p.txt");
     EXPECT_EQ(process->status, 0);
     EXPECT_CONTAINS(process->output, "Prediction: p.txt, SHA-256 ");
 }
@@ -37,6 +37,8 @@ TEST(Predict, SaysWhetherMeasurementsAreInside)
     compare(&process, "series,bytes,latency_us\ndma,8,1.0\ndma,4096,3.676\npio,8,99\n");
     EXPECT_EQ(process.status, 1);
     EXPECT_CONTAINS(process.output, "us; 1 of 3 are inside their intervals.");
+    EXPECT_CONTAINS(process.output, "p.txt: SHA-256 ");
+    EXPECT_CONTAINS(process.output, "; 20 draws\n");
     compare(&process, "bytes,latency_us\n4096,3.676\n"); // no other row has so many bytes
     EXPECT_EQ(process.status, 0);
     compare(&process, "bandwidth_GBps,bytes\n1.114,4096\n");
@@ -56,6 +58,8 @@ TEST(Predict, RefusesMeasurementsThatAreNotOfItsRows)
         {"bytes\n8\n", "m.csv: no column is called latency_us or bandwidth_GBps"},
         {"bytes,latency_us\n4096,fast\n", "m.csv: measurement 1 has no number"},
         {"", "m.csv"},
+        {"bytes,latency_us\n", "m.csv: there is no measurement"},
+        {"bytes,latency_us,bandwidth_GBps\n4096,3,1\n", "m.csv: expected latency_us or bandwidth_GBps, not both"},
     };
     struct process process;
     predict(&process);
@@ -84,11 +88,22 @@ TEST(Predict, IsNotTakenIfItWasChanged)
     process_fini(&process);
 }
 
+TEST(Predict, TakesANumberOfDraws)
+{
+    struct process process;
+    process_init(&process);
+    process_file_write(&process, "s.yaml", scenario);
+    process_run(&process, "predict s.yaml --draws many");
+    EXPECT_EQ(process.status, 2);
+    EXPECT_CONTAINS(process.errors, "--draws many: expected a number of draws, 20 to 10000");
+    process_fini(&process);
+}
+
 TEST(Predict, HasTheSameBytesEveryTime)
 {
     struct process process;
     predict(&process);
-    process_run(&process, "predict s.yaml --draws 4 --out q.txt --jobs 1");
+    process_run(&process, "predict s.yaml --draws 20 --out q.txt --jobs 1");
     char *one = process_file_read(&process, "p.txt"), *two = process_file_read(&process, "q.txt");
     EXPECT_STREQ(one, two);
     free(one);

@@ -49,6 +49,7 @@ enum {
 enum {
     // Between two looks at most so much counts: a machine that stood still for a minute kept everybody silent.
     ATTACH_REAL_STEP_MS = 20,
+    ATTACH_REAL_CALLS_STEP_MS = 1000, // the same between two readings of the clock while programs call without end
     ATTACH_REAL_CHILD_SLEEPS_MS = 500,   // an announced child that sleeps will not attach itself
     ATTACH_REAL_CHILD_COMPUTES_S = 2,    // nor one that has computed for so long, in its processor time
     ATTACH_REAL_PARENT_SLEEPS_MS = 500,  // a parent that sleeps in the kernel may wait for its child, which begins now
