@@ -27,7 +27,7 @@ static bool notifies_board(const struct tcav_context *context)
 
 bool tcav_channel_looks(const struct tcav_context *context)
 {
-    return context->ready != NULL && notifies_board(context) && !context->notified;
+    return context->ended;
 }
 
 static uint32_t ended_offset(const struct tcav_context *context)
@@ -138,25 +138,24 @@ static int status_take(struct tcav_context *context, unsigned channel, unsigned 
     return peach2_wait_status(context->board, status_word(context, channel), 0, NULL, error_out);
 }
 
-// The same of a chain of packets. One that notifies the board has also ended when its word is there, which costs a load of
-// the board; the status says whether it ended well, and wakes who sleeps.
+// The same of a chain of packets. Where it notifies the board, its end is its word there, which costs a load. Who looks lazily
+// loads when the status is there, which is written behind the word: once, and not in each pass, whose time would depend on
+// their number.
 static int end_take(struct tcav_context *context, unsigned *error_out)
 {
     int error = context->ended ? 0 : status_take(context, PACKETS, error_out);
     context->ended = error == 0;
-    if (error == -EREMOTEIO) {
+    bool loads = context->device->form.completion == TCA_VERBS_AT_ONCE || context->ended;
+    if (error == -EREMOTEIO || !notifies_board(context) || !loads) {
         return error;
     }
-    if (notifies_board(context) && !context->notified) {
-        uint64_t word;
-        int refused = peach2_board_memory_read(context->board, ended_offset(context), &word);
-        if (refused != 0 || word == 0) {
-            return refused != 0 ? -EREMOTEIO : -EAGAIN;
-        }
-        context->notified = true;
-        (void)peach2_board_memory_write(context->board, ended_offset(context), 0);
+    uint64_t word;
+    int refused = peach2_board_memory_read(context->board, ended_offset(context), &word);
+    if (refused != 0 || word == 0 || !context->ended) {
+        return refused != 0 ? -EREMOTEIO : -EAGAIN;
     }
-    return context->ended ? 0 : -EAGAIN;
+    (void)peach2_board_memory_write(context->board, ended_offset(context), 0);
+    return 0;
 }
 
 // --- packets --------------------------------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ static void packets_step(struct tcav_context *context)
         tcav_pay_lines(context, sizeof(uint64_t));
         tcav_stir(context);
         context->sending = NULL;
-        context->ended = context->notified = false;
+        context->ended = false;
         context->chains_ended++;
     }
     if (context->ready != NULL) {

@@ -215,7 +215,7 @@ struct tcav_context {
     struct backend_buffer status;        // completion words of the channels
     uint32_t ended_unit;                 // of the board's memory: where channel 2 notifies that its chain has ended
     bool has_unit;                       // it is ours
-    bool notified, ended;                // that came; the DMAC's status, too
+    bool ended;                          // the status came, and that did not yet
     bool wants_end;                      // somebody waits for the end of the chain that runs
     struct tcav_peer *sending;           // channel 2 runs a chain for it
     struct tcav_peer *ready_peer;        // peer of the next chain of channel 2
@@ -254,8 +254,7 @@ uint64_t tcav_now_ps(struct tcav_context *context);
 
 // channel.c: the flags of a chain's later copies; its last copy, after which the sender sees its end. false: it has none.
 uint32_t tcav_chain_flags(const struct tcav_context *context);
-bool tcav_channel_looks(
-    const struct tcav_context *context); // a pass loads the board, as a chain waits for another one's end
+bool tcav_channel_looks(const struct tcav_context *context); // the status was there before the word in the board's memory
 bool tcav_chain_end(const struct tcav_context *context, struct peach2_transfer *end_out);
 
 static inline void tcav_stir(struct tcav_context *context)
