@@ -57,10 +57,9 @@ TEST(ScenarioCheck, RefusesAnUnknownColumn)
     struct fixture fixture;
     fixture_create(&fixture);
     fixture_compare_add(&fixture, "H08", fixture_value("pio", "latency_ns", SCN_TAKE_MIN));
-    mistake_is(
-        &fixture,
-        "x.yaml:7:5: 'H08': 'latency_ns' is not a numeric column of data.csv (there are: bytes, "
-        "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
+    mistake_is(&fixture, "x.yaml:7:5: 'H08': 'latency_ns' is not a numeric column of data.csv (there are: bytes, "
+                         "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, "
+                         "memory_MB, interval_low_us, interval_high_us)");
     fixture_destroy(&fixture);
 }
 
@@ -114,10 +113,10 @@ TEST(ScenarioCheck, RefusesAPanelOfNoColumn)
     struct fixture fixture;
     fixture_create(&fixture);
     fixture_panel_add(&fixture, "size", "latency_us");
-    mistake_is(
-        &fixture,
-        "x.yaml:0:0: 'latency_us's panel': 'size' is not a numeric column of data.csv (there are: bytes, "
-        "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB)");
+    mistake_is(&fixture,
+               "x.yaml:0:0: 'latency_us's panel': 'size' is not a numeric column of data.csv (there are: bytes, "
+               "latency_us, bandwidth_GBps, descriptors, operations, min_latency_us, max_latency_us, ranks, memory_MB, "
+               "interval_low_us, interval_high_us)");
     fixture_destroy(&fixture);
 }
 
