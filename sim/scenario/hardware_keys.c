@@ -394,7 +394,7 @@ static const struct scn_key board_keys[] = {
      .doc =
          "how a sender of TCA Verbs sees the end of its chain. lazy: by a notification in its board's memory, which it "
          "loads before the next start, as in public code of 2014 to 2016; at-once: which it loads right after the "
-         "start, until it is there; host: by the DMAC's status in host memory. Programs under exec may time out with lazy and at-once"},
+         "start, until it is there; host: by the DMAC's status in host memory"},
 };
 static void board_loaded(void *object, const struct scn_tree *tree)
 {
