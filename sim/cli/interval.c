@@ -6,9 +6,12 @@
 
 #include "sim/cli/load.h"
 #include "sim/cli/point.h"
+#include "sim/kernel/regular_file.h"
 #include "sim/report/csv.h"
+#include "sim/report/files.h"
 #include "sim/report/interval.h"
 #include "sim/report/manifest.h"
+#include "sim/scenario/sweep.h"
 
 #define KEYS_MAX  256
 #define DRAWS_MAX 10000
@@ -46,17 +49,13 @@ uint32_t cli_interval_count(const char *option, const char *given)
 
 static char *file_read(const char *path)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = fopen(path, "re");
-    bool read = file != NULL && getdelim(&text, &size, '\0', file) > 0;
+    FILE *file = sim_regular_open(path);
+    char *text = file != NULL ? files_text_read(file) : NULL;
     if (file != NULL) {
         (void)fclose(file);
     }
-    if (!read) {
-        free(text);
+    if (text == NULL) {
         cli_error("%s: cannot be read", path);
-        return NULL;
     }
     return text;
 }
@@ -119,9 +118,7 @@ static bool gives(const char *const *sets, size_t count, const char *key)
 {
     bool given = false;
     for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(key);
-        given = given || (strncmp(sets[i], "presets.", 8) == 0 && strncmp(sets[i] + 8, key, length) == 0 &&
-                          sets[i][8 + length] == '=');
+        given = given || scn_set_gives(sets[i], key);
     }
     return given;
 }
@@ -231,7 +228,7 @@ static bool points_make(struct cli_draws *draws, const struct scn_sweep *own)
     return made;
 }
 
-struct cli_draws *cli_draws_read(const struct cli_job *job)
+struct cli_draws *cli_draws_read(const struct cli_job *job, uint32_t count)
 {
     char path[PATH_MAX + 16];
     struct cli_draws *draws = calloc(1, sizeof *draws);
@@ -239,7 +236,7 @@ struct cli_draws *cli_draws_read(const struct cli_job *job)
     if (draws != NULL) {
         report_hash_file(path, draws->hash);
     }
-    bool right = draws != NULL && (draws->text = file_read(path)) != NULL && table_read(draws, path, job->draws) &&
+    bool right = draws != NULL && (draws->text = file_read(path)) != NULL && table_read(draws, path, count) &&
                  keys_choose(draws, job) && points_make(draws, job->scenario->sweep);
     if (!right) {
         cli_draws_free(draws);
@@ -270,7 +267,12 @@ void cli_draws_free(struct cli_draws *draws)
 
 const struct scn_sweep *cli_draws_asked(const struct cli_draws *draws)
 {
-    return draws != NULL ? &draws->asked : NULL;
+    return &draws->asked;
+}
+
+uint32_t cli_draws_count(const struct cli_draws *draws)
+{
+    return draws->count;
 }
 
 // --- intervals ------------------------------------------------------------------------------------------------------
@@ -321,18 +323,13 @@ static enum cli_exit intervals_make(const struct cli_sweep *sweep, const struct 
 enum cli_exit cli_interval_measure(const struct cli_job *job, report_t *report, struct cli_progress *progress)
 {
     struct cli_sweep sweep = {0};
-    struct cli_draws *draws = cli_draws_read(job);
     enum cli_exit result = CLI_EXIT_INPUT;
-    bool begun = draws != NULL && cli_sweep_init(&sweep, job, &draws->asked, CLI_DRAWS_FOLDER);
-    enum cli_engine_end end = begun ? cli_sweep_measure(&sweep, progress) : CLI_ENGINE_REFUSED;
-    if (end == CLI_ENGINE_MEASURED) {
-        result = intervals_make(&sweep, draws, report);
-    } else if (end == CLI_ENGINE_DETACHED) {
-        result = CLI_EXIT_OK;
+    if (!cli_sweep_init(&sweep, job, &job->draws->asked, CLI_DRAWS_FOLDER)) {
+        return result;
     }
-    if (begun) {
-        cli_sweep_fini(&sweep);
+    if (cli_sweep_measure(&sweep, progress) == CLI_ENGINE_MEASURED) {
+        result = intervals_make(&sweep, job->draws, report);
     }
-    cli_draws_free(draws);
+    cli_sweep_fini(&sweep);
     return result;
 }

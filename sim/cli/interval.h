@@ -15,11 +15,12 @@
 uint32_t cli_interval_count(const char *option, const char *given);
 
 struct cli_draws;
-// The first job->draws draws. NULL: printed why.
-struct cli_draws *cli_draws_read(const struct cli_job *job);
+// So many draws from the beginning of the table. NULL: printed why.
+struct cli_draws *cli_draws_read(const struct cli_job *job, uint32_t count);
 void cli_draws_free(struct cli_draws *draws); // NULL is allowed
-// Their points: each of the scenario's in each draw. NULL for NULL.
+uint32_t cli_draws_count(const struct cli_draws *draws);
+// Their points: each of the scenario's in each draw.
 const struct scn_sweep *cli_draws_asked(const struct cli_draws *draws);
 
-// Measures the draws and gives the report, which has the scenario's own results, its intervals.
+// Measures the draws of the job and gives the report, which has the scenario's own results, its intervals.
 enum cli_exit cli_interval_measure(const struct cli_job *job, report_t *report, struct cli_progress *progress);

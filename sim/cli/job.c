@@ -110,7 +110,7 @@ static enum cli_exit report_run(struct running *running)
         sweep ? cli_sweep_run(running->job, running->report, &running->progress, running->junit, &merged)
               : all_measure(running);
     cli_progress_fini(&running->progress);
-    if (running->job->draws > 0 && (sweep ? merged : result < CLI_EXIT_INPUT)) {
+    if (running->job->draws != NULL && (sweep ? merged : result < CLI_EXIT_INPUT)) {
         result = cli_exit_worse(result, cli_interval_measure(running->job, running->report, &running->progress));
         merged = true;
     }

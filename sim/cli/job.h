@@ -8,6 +8,7 @@
 #include "sim/report/report.h"
 #include "sim/scenario/scenario.h"
 
+struct cli_draws;
 struct cli_engine;
 struct cli_engine_settings;
 
@@ -19,7 +20,7 @@ struct cli_job {
     const char *reference_csv;
     const struct cli_paths *paths;
     uint32_t jobs;                                     // parallel processes, for points of a sweep or series
-    uint32_t draws;                                    // of --interval; 0: none
+    struct cli_draws *draws;                           // of --interval; NULL: none
     bool fresh;                                        // of a sweep: measure again what an earlier run measured
     const struct cli_engine *engine;                   // of a sweep
     const struct cli_engine_settings *engine_settings; // of a sweep

@@ -136,9 +136,8 @@ enum cli_exit cli_point_run(const struct cli_job *job, const char *given)
     const char *name = NULL;
     enum cli_exit result = CLI_EXIT_INPUT;
     cli_interrupt_loss_set("the point is not measured");
-    struct cli_draws *draws = job->draws > 0 ? cli_draws_read(job) : NULL;
-    const struct scn_sweep *asked = job->draws > 0 ? cli_draws_asked(draws) : job->scenario->sweep;
-    if (asked != NULL && cli_sweep_init(&sweep, job, asked, draws != NULL ? CLI_DRAWS_FOLDER : "points") &&
+    const struct scn_sweep *asked = job->draws != NULL ? cli_draws_asked(job->draws) : job->scenario->sweep;
+    if (cli_sweep_init(&sweep, job, asked, job->draws != NULL ? CLI_DRAWS_FOLDER : "points") &&
         given_read(&sweep, given, &i, &name) && cli_sweep_point_name(&sweep, i)) {
         if (name != NULL && strcmp(name, sweep.points[i].name) != 0) {
             cli_error("%s: the program or a file that it reads was changed since the point was named %.12s...",
@@ -147,10 +146,7 @@ enum cli_exit cli_point_run(const struct cli_job *job, const char *given)
             result = missing_measure(&sweep, i);
         }
     }
-    if (asked != NULL) {
-        cli_sweep_fini(&sweep);
-    }
-    cli_draws_free(draws);
+    cli_sweep_fini(&sweep);
     cli_interrupt_loss_set(NULL);
     return result;
 }

@@ -30,9 +30,10 @@ static const struct cli_option options[] = {
 static const struct cli_syntax syntax = {
     .usage = "tcasim predict FILE.yaml [--out FILE] [--draws N] [--set PATH=VALUE]... [--jobs N]",
     .doc =
-        "Runs the scenario with intervals (`tcasim run --interval`), and writes the results, the intervals, the whole\n"
-        "scenario and the revision of tcasim into one file under a hash. Published before somebody measures, it shows\n"
-        "what was predicted; `tcasim compare FILE MEASURED.csv` compares it with the measurements.",
+        "Runs the scenario as `tcasim run --interval` does, into results/<scenario name>, and writes the results, the\n"
+        "intervals, the whole scenario and the revision of tcasim into one file under a hash. Published before\n"
+        "somebody measures, it shows what was predicted; `tcasim compare FILE MEASURED.csv` compares it with the\n"
+        "measurements.",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .operands_min = 1,

@@ -57,10 +57,8 @@ static const struct cli_option options[] = {
     {"point", "K[:NAME]", "measure only point K of a sweep (from 1) into DIR/points, without results; jobs use this",
      CLI_OPTION_TEXT, offsetof(struct run_options, point)},
     {"interval", "N",
-     "say how far each result can be trusted: run N draws (default: all that there are) from the ranges of the "
-     "presets, and give "
-     "the values\n"
-     "                         that 5 and 95 % of them are below",
+     "say how far each result can be trusted: the values that 5 and 95 % of N draws (default: all that\n"
+     "                         there are) from the ranges of the presets are below",
      CLI_OPTION_MAYBE, offsetof(struct run_options, interval)},
     {"fresh", NULL, "measure every point of a sweep again", CLI_OPTION_FLAG, offsetof(struct run_options, fresh)},
     {"quiet", NULL, "print nothing but errors", CLI_OPTION_FLAG, offsetof(struct run_options, quiet)},
@@ -90,8 +88,8 @@ static const char *const exclusive[] = {"quiet", "json", NULL};
 static const struct cli_syntax syntax = {
     .exclusive = exclusive,
     .usage = "tcasim run [FILE.yaml...] [--out DIR] [--set PATH=VALUE]... [--quiet | --json]\n"
-             "                  [--jobs N] [--interval [N]] [--fresh] [--trace FILE.csv [--trace-causes] [--trace-only "
-             "GLOB]...]\n"
+             "                  [--jobs N] [--interval [N]] [--fresh]\n"
+             "                  [--trace FILE.csv [--trace-causes] [--trace-only GLOB]...]\n"
              "                  [--trace-rtl] [--junit FILE.xml] [--update-baseline] [--point K[:NAME]]\n"
              "                  [--engine local|slurm [--partition P] [--array-size N] [--time T]\n"
              "                   [--detach|--resume]]",
@@ -128,7 +126,6 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                             .sets = &given->sets,
                             .paths = paths,
                             .jobs = given->job_count,
-                            .draws = given->draws,
                             .fresh = given->fresh,
                             .engine = given->engine_chosen,
                             .engine_settings = &given->engine,
@@ -157,11 +154,9 @@ static bool job_prepare(struct cli_job *job, const char *path, const struct cli_
                   path);
         return false;
     }
-    struct cli_draws *draws = given->draws > 0 ? cli_draws_read(job) : NULL; // not first after a long run
-    if (given->draws > 0 && draws == NULL) {
+    if (given->draws > 0 && (job->draws = cli_draws_read(job, given->draws)) == NULL) {
         return false;
     }
-    cli_draws_free(draws);
     cli_job_loss_set(job); // trying the folder makes it
     return directory_choose(job, given->out, several) && cli_output_directory_usable(job->directory);
 }
@@ -336,6 +331,7 @@ static enum cli_exit files_run(const struct run_options *given, const struct cli
     right = (given->trace == NULL || cli_output_usable(given->trace, jobs[0].path, &paths)) && right;
     enum cli_exit result = right ? jobs_test(jobs, count, given, &paths) : CLI_EXIT_INPUT;
     for (size_t i = 0; i < count; i++) {
+        cli_draws_free(jobs[i].draws);
         scn_free(jobs[i].scenario);
         free(jobs[i].directory);
     }

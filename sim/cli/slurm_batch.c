@@ -70,12 +70,8 @@ static void command_write(const struct cli_sweep *sweep, const char *program, FI
     word_write(out, "    ", program);
     fputs(" run --quiet --point=\"$point\"", out);
     fputs(job->fresh ? " --fresh" : "", out);
-    if (strcmp(strrchr(sweep->directory, '/') + 1, CLI_DRAWS_FOLDER) == 0) {
-        if (job->draws == CLI_DRAWS_ALL) {
-            fputs(" --interval", out);
-        } else {
-            fprintf(out, " --interval=%" PRIu32, job->draws);
-        }
+    if (sweep->asked != job->scenario->sweep) {
+        fprintf(out, " --interval=%" PRIu32, cli_draws_count(job->draws));
     }
     word_write(out, " --out=", job->directory);
     for (size_t i = 0; i < job->sets->count; i++) {

@@ -112,6 +112,14 @@ static int compare_numbers(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
+// Sorts the values, of which there is one or more.
+static void ends_find(double *values, size_t count, double *low, double *high)
+{
+    qsort(values, count, sizeof *values, compare_numbers);
+    *low = values[count / OUTSIDE];
+    *high = values[count - 1 - count / OUTSIDE];
+}
+
 // The mean rank of each value, from 0.
 static void ranks_make(const double *values, size_t count, double *ranks)
 {
@@ -173,10 +181,8 @@ static void band_make(const report_interval_t *interval, const struct report_ban
     }
     *band = (struct report_band){.low = NAN, .high = NAN, .over_low = NAN, .over_high = NAN};
     if (whole) {
-        qsort(sorted, count, sizeof *sorted, compare_numbers);
+        ends_find(sorted, count, &band->low, &band->high);
         ranks_make(values, count, own);
-        band->low = sorted[count / OUTSIDE];
-        band->high = sorted[count - 1 - count / OUTSIDE];
         for (size_t i = 0; i < interval->key_count && band->high > band->low; i++) {
             double square = square_of(own, ranks + i * count, count);
             if (square * (double)count > LEAST) {
@@ -223,9 +229,7 @@ static void over_make(const report_interval_t *interval, size_t row, struct repo
         whole = isfinite(ratios[i]);
     }
     if (whole) {
-        qsort(ratios, count, sizeof *ratios, compare_numbers);
-        band->over_low = ratios[count / OUTSIDE];
-        band->over_high = ratios[count - 1 - count / OUTSIDE];
+        ends_find(ratios, count, &band->over_low, &band->over_high);
     }
     free(ratios);
 }

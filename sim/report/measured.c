@@ -113,17 +113,10 @@ static bool columns_need(const struct reading *reading, const char *const *names
 
 // --- data.csv -------------------------------------------------------------------------------------------------------
 
-// The columns that identify a row; the other known columns are measured, but for intervals, which a run without
-// --interval has not. Swept values are in the names of series.
-static const char *const identities[] = {"series", "bytes", "descriptors", "ranks", REPORT_COLUMN_SWEEP};
-
+// Swept values are in the names of series. A run without --interval has no intervals.
 static bool is_measured(const char *name)
 {
-    bool identity = strncmp(name, "interval_", strlen("interval_")) == 0;
-    for (size_t i = 0; i < sizeof identities / sizeof identities[0]; i++) {
-        identity = identity || strcmp(name, identities[i]) == 0;
-    }
-    return !identity && report_column_find(name) != NULL;
+    return report_column_is_result(name) && strncmp(name, "interval_", strlen("interval_")) != 0;
 }
 
 static bool row_read(const struct reading *reading, size_t row, struct measured_numbers *numbers)

@@ -11,6 +11,7 @@
 #include "sim/report/lines.h"
 #include "sim/report/manifest.h"
 #include "sim/report/reference.h"
+#include "sim/report/results.h"
 #include "sim/report/table.h"
 
 #define HASH_LINE "# SHA-256 of all below this line: "
@@ -164,18 +165,6 @@ static enum sim_status data_read(const char *path, struct table *data, FILE *out
 
 // --- comparing ------------------------------------------------------------------------------------------------------
 
-// Columns that are results; all others of data.csv tell rows apart.
-static bool is_result(const char *name)
-{
-    static const char *const results[] = {"operations",     "latency_us", "bandwidth_GBps",  "min_latency_us",
-                                          "max_latency_us", "memory_MB",  "interval_low_us", "interval_high_us"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
-        is = is || strcmp(name, results[i]) == 0;
-    }
-    return is;
-}
-
 struct comparing {
     const char *path; // of the measurements
     struct table data, measured;
@@ -209,7 +198,7 @@ static bool columns_check(struct comparing *comparing)
     }
     for (size_t i = 0; i < measured->columns; i++) {
         const char *name = measured->fields[i];
-        if (!is_result(name) && table_column(data, name) == data->columns) {
+        if (!report_column_is_result(name) && table_column(data, name) == data->columns) {
             snprintf(comparing->error, comparing->error_size, "%s: the prediction has no column '%.80s'",
                      comparing->path, name);
             return false;
@@ -228,7 +217,7 @@ static bool same_row(const struct comparing *comparing, size_t row, size_t predi
     bool same = true;
     for (size_t i = 0; i < measured->columns && same; i++) {
         const char *name = measured->fields[i];
-        same = is_result(name) ||
+        same = report_column_is_result(name) ||
                strcmp(table_field(measured, row, i), table_field(data, predicted, table_column(data, name))) == 0;
     }
     return same;
@@ -280,7 +269,7 @@ static void row_print(const struct comparing *comparing, size_t row, size_t pred
     double value, low, high;
     double measured = number_of(&comparing->measured, row, comparing->bandwidth ? "bandwidth_GBps" : "latency_us");
     for (size_t i = 0; i < comparing->measured.columns; i++) {
-        if (!is_result(comparing->measured.fields[i])) {
+        if (!report_column_is_result(comparing->measured.fields[i])) {
             grid_cell_add(grid, "%s", table_field(&comparing->measured, row, i));
         }
     }
@@ -303,11 +292,11 @@ static grid_t *grid_make(const struct comparing *comparing)
     const struct table *measured = &comparing->measured;
     size_t own = 0, added = 0;
     for (size_t i = 0; i < measured->columns; i++) {
-        own += !is_result(measured->fields[i]);
+        own += !report_column_is_result(measured->fields[i]);
     }
     grid_t *grid = grid_create(own + sizeof heads / sizeof heads[0]);
     for (size_t i = 0; i < measured->columns; i++) {
-        if (!is_result(measured->fields[i])) {
+        if (!report_column_is_result(measured->fields[i])) {
             grid_column_left(grid, added++);
             grid_cell_add(grid, "%s", measured->fields[i]);
         }

@@ -109,6 +109,16 @@ const struct report_column *report_column_find(const char *name)
     return NULL;
 }
 
+bool report_column_is_result(const char *name)
+{
+    static const char *const identities[] = {"bytes", "descriptors", "ranks"};
+    bool identity = false;
+    for (size_t i = 0; i < sizeof identities / sizeof identities[0]; i++) {
+        identity = identity || strcmp(name, identities[i]) == 0;
+    }
+    return !identity && report_column_find(name) != NULL;
+}
+
 bool report_column_shown(const report_t *report, const struct report_column *column)
 {
     bool shown = !column->optional;

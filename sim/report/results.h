@@ -92,6 +92,8 @@ extern const struct report_column report_columns[REPORT_COLUMN_COUNT];
 
 // NULL if no numeric column has that name.
 const struct report_column *report_column_find(const char *name);
+// Is it a numeric column that does not tell rows apart, as bytes and a swept value do?
+bool report_column_is_result(const char *name);
 // Is the column in data.csv?
 bool report_column_shown(const report_t *report, const struct report_column *column);
 // Its position there, from 1.
