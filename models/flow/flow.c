@@ -226,9 +226,6 @@ flow_stream_t *flow_start(flow_net_t *net, const struct flow_path *path, uint64_
     sim_event_init(&stream->finish, finish_run, stream);
     sim_event_init(&stream->leave, leave_run, stream);
     stream->earliest_ps = sim_now_ps(net->sim) + path->latency_ps;
-    if (path->pause_ps > 0) {
-        stream->path.least_ps_per_byte = flow_path_ps(path, bytes) / (double)bytes;
-    }
     for (unsigned i = 0; i < path->step_count; i++) {
         flow_stage_init(path->steps[i].stage, net);
         crossing_add(stream, i);

@@ -103,7 +103,6 @@ struct flow_path {
     struct flow_count counts[FLOW_COUNTS_MAX];
     unsigned step_count, aside_count, count_count;
     double least_ps_per_byte;            // of limits of the source, such as outstanding reads
-    uint64_t pause_ps;                   // in which nothing moves, as in walks of page tables
     uint64_t delay_ps;                   // before its beginning
     uint64_t lead_ps;                    // so long before its end, the source prepares what follows
     uint64_t latency_ps;                 // of a packet on an idle path

@@ -64,5 +64,5 @@ double flow_path_ps(const struct flow_path *path, uint64_t bytes)
     for (unsigned i = 0; i < path->step_count; i++) {
         slowest = path->steps[i].ps_per_byte > slowest ? path->steps[i].ps_per_byte : slowest;
     }
-    return slowest * (double)bytes + (double)path->pause_ps;
+    return slowest * (double)bytes;
 }

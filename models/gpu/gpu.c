@@ -15,7 +15,7 @@ static const struct sim_counter_desc COUNTERS[GPU_COUNTERS] = {
     [GPU_BAR_READ_BYTES] = {"bar_read_bytes", "bytes", "bytes of those that were answered with data"},
     [GPU_UNSUPPORTED_WRITES] = {"unsupported_writes", "TLPs", "writes outside pinned pages, dropped"},
     [GPU_UNSUPPORTED_READS] = {"unsupported_reads", "TLPs", "reads answered with Unsupported Request"},
-    [GPU_TRANSLATION_MISSES] = {"translation_misses", "events", "accesses of the window whose page was not cached"},
+    [GPU_L2_MISSES] = {"l2_misses", "units", "pieces of 64 B that were read through the window and not in the L2 cache"},
     [GPU_COPY_READS] = {"copy_reads", "TLPs", "reads of the copy engines"},
     [GPU_COPY_READ_BYTES] = {"copy_read_bytes", "bytes", "bytes that came back for them"},
     [GPU_COPY_WRITES] = {"copy_writes", "TLPs", "writes of the copy engines"},
@@ -36,8 +36,8 @@ static bool config_valid(const struct gpu_config *config)
            config->memory_bytes / GPU_PAGE_BYTES <= UINT32_MAX && config->bar_bytes > 0 &&
            config->bar_bytes % GPU_PAGE_BYTES == 0 && config->bar_bytes / GPU_PAGE_BYTES < UINT32_MAX &&
            config->reads_max > 0 && is_power(config->mps_bytes, 128, PCIE_PAYLOAD_MAX) &&
-           is_power(config->completion_bytes, 64, 128) && config->translations > 0 &&
-           config->translation_walks_max > 0 && config->translation_walks_max <= GPU_WALKS_MAX &&
+           is_power(config->completion_bytes, 64, 128) && config->l2_bytes > 0 &&
+           config->l2_bytes % GPU_L2_SET_BYTES == 0 && config->memory_bytes / GPU_L2_UNIT_BYTES <= UINT32_MAX &&
            (config->copy_engines == 1 || config->copy_engines == 2) &&
            is_power(config->mrrs_bytes, 128, PCIE_PAYLOAD_MAX) && config->copy_reads_max > 0 &&
            config->copy_reads_max < PCIE_TAGS_MAX && config->memory_bytes_per_us > 0 && config->flops_per_us > 0;
@@ -46,8 +46,7 @@ static bool config_valid(const struct gpu_config *config)
 static enum sim_status tables_create(gpu_t *gpu)
 {
     gpu->pages = calloc(gpu->config.bar_bytes / GPU_PAGE_BYTES, sizeof *gpu->pages);
-    gpu->cache = calloc(gpu->config.translations, sizeof *gpu->cache);
-    if (gpu->pages == NULL || gpu->cache == NULL) {
+    if (gpu->pages == NULL || gpu_l2_init(gpu) != SIM_OK) {
         return SIM_ERR_NO_MEMORY;
     }
     void *memory = mmap(NULL, gpu->config.memory_bytes, PROT_READ | PROT_WRITE,
@@ -64,7 +63,7 @@ static void tables_destroy(gpu_t *gpu)
     if (gpu->memory != NULL) {
         munmap(gpu->memory, gpu->config.memory_bytes);
     }
-    free(gpu->cache);
+    gpu_l2_fini(gpu);
     free(gpu->pages);
     free(gpu);
 }

@@ -1,10 +1,11 @@
 // A GPU: an endpoint with device memory, a window onto it, copy engines and a compute unit.
 //
 // Models: sparse device memory; BAR 1, onto which pages of device memory are pinned as by GPUDirect RDMA; accesses
-// through it as TLPs, with the latency of the memory, the translation of the window (a cache of pages, misses that take
-// time) and a bounded number of reads in progress; copy engines that move data by TLPs of their own (reads with tags,
+// through it as TLPs, with the latency of the memory and of its L2 cache, and a bounded number of reads in progress;
+// copy engines that move data by TLPs of their own (reads with tags,
 // writes, and a read of no bytes after them so that a finished copy is visible); a compute unit; work queues. Leaves
-// out: costs of the CUDA runtime and driver (a library adds them), the GPU's caches and their coherence, BAR 0,
+// out: costs of the CUDA runtime and driver (a library adds them), what kernels and copy engines do to the L2 cache and
+// its coherence with others, misses of the window's address translation, BAR 0,
 // interrupts, completion timeouts (the root complex answers every read, and the GPU is notified when the link goes
 // down), concurrent kernels.
 //
@@ -23,7 +24,9 @@
 typedef struct gpu gpu_t;
 typedef struct gpu_queue gpu_queue_t;
 
-#define GPU_PAGE_BYTES 65536ull // of the window, and of allocations (GPUDirect RDMA documentation)
+#define GPU_PAGE_BYTES    65536ull // of the window, and of allocations (GPUDirect RDMA documentation)
+#define GPU_L2_UNIT_BYTES 64u      // two sectors of 32 B, which are filled one by one (NVIDIA, profiler guide)
+#define GPU_L2_SET_BYTES  1024u    // assumption: 16 ways
 // The size of the whole pages that hold so many bytes.
 static inline uint64_t gpu_pages_bytes(uint64_t bytes)
 {
@@ -35,15 +38,15 @@ struct gpu_config {
     uint64_t bar_bytes;    // a multiple of a page
     uint16_t requester_id;
     // Accesses through the window.
-    uint64_t write_ps;         // from translation to visible
-    uint64_t read_ps;          // from translation to first completion
+    uint64_t write_ps;         // from arrival to visible
+    uint64_t read_ps;          // from its turn to the first completion, out of the L2 cache
     uint32_t reads_max;        // reads in progress; others wait in order
     uint32_t mps_bytes;        // of completions and of the copy engines' writes
     uint32_t completion_bytes; // completions except the last end at multiples of it: 64 or 128
-    // Translation of the window. A request waits for its own translation and for earlier ones.
-    uint32_t translations; // pages the cache holds; the least recently used one is replaced
-    uint64_t translation_miss_ps;
-    uint32_t translation_walks_max; // concurrent misses; 1: a miss blocks the next one (up to 64)
+    // L2 cache, for what goes through the window: reads and writes bring in units of GPU_L2_UNIT_BYTES, of a set the one
+    // used least recently leaves.
+    uint32_t l2_bytes;   // a multiple of a set
+    uint64_t l2_miss_ps; // a read of what is not there takes so much longer
     // Copy engines.
     uint32_t copy_engines;   // 1, or 2: one each direction
     uint64_t copy_setup_ps;  // of each copy over the bus, before its first TLP

@@ -1,4 +1,4 @@
-// What the files of the GPU share: gpu.c (creation, arrival), memory.c, window.c, target.c, egress.c, copy.c,
+// What the files of the GPU share: gpu.c (creation, arrival), memory.c, window.c, l2.c, target.c, egress.c, copy.c,
 // compute.c, unit.c, queue.c. Internal to models/gpu.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "sim/kernel/counter.h"
 #include "sim/kernel/trace.h"
 
-enum { GPU_NAME_MAX = 64, GPU_WALKS_MAX = 64 };
+enum { GPU_NAME_MAX = 64 };
 
 enum gpu_counter {
     GPU_BAR_WRITES,
@@ -18,7 +18,7 @@ enum gpu_counter {
     GPU_BAR_READ_BYTES,
     GPU_UNSUPPORTED_WRITES,
     GPU_UNSUPPORTED_READS,
-    GPU_TRANSLATION_MISSES,
+    GPU_L2_MISSES,
     GPU_COPY_READS,
     GPU_COPY_READ_BYTES,
     GPU_COPY_WRITES,
@@ -41,17 +41,12 @@ struct gpu_allocation {
 struct gpu_waiter; // memory.c
 
 struct gpu_allocation *gpu_memory_holder(const gpu_t *gpu, uint64_t address, uint64_t bytes); // NULL: not inside one
-void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes); // and wakes waiters
+void gpu_memory_store(gpu_t *gpu, uint64_t address, const void *data, uint64_t bytes);        // and wakes waiters
 // Zeros use no memory of the simulating machine.
 void gpu_memory_fill(gpu_t *gpu, uint64_t address, uint8_t value, uint64_t bytes);
 void gpu_memory_touched(gpu_t *gpu, uint64_t address, uint64_t bytes); // wakes waiters
 
 // --- window ---------------------------------------------------------------------------------------------------------
-
-struct gpu_window_page {
-    uint32_t device_page; // page 0 is never allocated: not mapped
-    uint32_t cached;      // its entry of the cache, counted from 1; 0: none
-};
 
 struct gpu_pin {
     uint64_t offset, bytes; // in the window, whole pages
@@ -59,20 +54,17 @@ struct gpu_pin {
     struct gpu_pin *next; // by offset
 };
 
-struct gpu_translation {
-    uint32_t window_page;
-    bool valid;
-    uint64_t ready_ps; // when its walk is done
-    uint64_t used;
-};
-
 // false: nothing is pinned at this address.
 bool gpu_window_find(const gpu_t *gpu, uint64_t bus_address, uint64_t *device_address_out);
-uint64_t gpu_window_translate(gpu_t *gpu, uint64_t bus_address); // returns when it is done
-// For streams: how many of so many pages would have no translation when it is their turn, one after the other; and one
-// is used, and walked for in time.
-uint64_t gpu_window_misses(const gpu_t *gpu, uint64_t bus_address, uint64_t pages);
-void gpu_window_touch(gpu_t *gpu, uint64_t bus_address);
+
+// --- L2 cache -------------------------------------------------------------------------------------------------------
+
+enum sim_status gpu_l2_init(gpu_t *gpu); // SIM_ERR_NO_MEMORY
+void gpu_l2_fini(gpu_t *gpu);
+// The range is in device memory, and in the cache afterwards. Returns how many of its units were not.
+uint64_t gpu_l2_touch(gpu_t *gpu, uint64_t address, uint64_t bytes);
+// For streams: how many units of a range of the window would not be there when it is their turn, one after the other.
+uint64_t gpu_l2_misses(const gpu_t *gpu, uint64_t bus_address, uint64_t bytes);
 
 // stream.c, of struct pcie_end_ops
 void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes);
@@ -125,7 +117,7 @@ void gpu_copy_begin(struct gpu_unit *unit);
 void gpu_copy_go_on(gpu_t *gpu); // there is room to send
 void gpu_copy_complete(gpu_t *gpu, pcie_tlp_t *completion);
 void gpu_copy_down(gpu_t *gpu);
-void gpu_copy_stream_begin(struct gpu_unit *unit); // if the copy is one for a stream
+void gpu_copy_stream_begin(struct gpu_unit *unit);          // if the copy is one for a stream
 void gpu_copy_stream_end(struct gpu_unit *unit, bool keep); // early; keep: what has been carried is copied
 uint64_t gpu_compute_ps(const gpu_t *gpu, const struct gpu_work *work);
 void gpu_compute_apply(gpu_t *gpu, const struct gpu_work *work);
@@ -163,25 +155,21 @@ struct gpu {
     struct gpu_allocation *allocations;
     struct gpu_waiter *waiters;
     // window
-    struct gpu_window_page *pages;
+    uint32_t *pages; // of the window: the page of device memory; 0, which is never allocated: not mapped
     struct gpu_pin *pins;
-    struct gpu_translation *cache;
-    uint64_t cache_uses;
-    uint64_t walk_free_ps[GPU_WALKS_MAX];
+    uint32_t *l2; // sets of numbers of units, the one used last first
     // target
-    struct pcie_ring translating, committing, reads_waiting, reads_active;
-    uint64_t translated_ps; // when every request that has arrived is translated
-    uint64_t settled_ps;    // when every write that has arrived is visible,
-    uint64_t visible_ps;    // and every write that has been translated
+    struct pcie_ring committing, reads_waiting, reads_active;
+    uint64_t visible_ps;    // when every write that has arrived is visible
     uint32_t reads_at_work; // active, or with completions that the link has not taken yet
-    sim_event_t translate_event, commit_event, read_event;
+    sim_event_t commit_event, read_event;
     // egress
     struct pcie_egress egress;
     // engines
     struct gpu_unit units[GPU_UNIT_COUNT];
-    struct pcie_tags tags;                  // owner: struct gpu_unit
-    uint64_t tag_targets[PCIE_TAGS_MAX];    // in device memory
-    struct gpu_unit *flushes; // its flush read is outstanding; NULL: none
+    struct pcie_tags tags;               // owner: struct gpu_unit
+    uint64_t tag_targets[PCIE_TAGS_MAX]; // in device memory
+    struct gpu_unit *flushes;            // its flush read is outstanding; NULL: none
     gpu_queue_t *queues;
     uint64_t counters[GPU_COUNTERS];
     struct gpu_watch watch;

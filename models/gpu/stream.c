@@ -23,7 +23,7 @@ static bool window_write(void *ctx, uint64_t address, const void *data, uint32_t
     uint64_t device_address;
     bool mapped = gpu_window_find(ctx, address, &device_address);
     if (mapped) {
-        gpu_window_touch(ctx, address);
+        (void)gpu_l2_touch(ctx, device_address, bytes);
         gpu_memory_store(ctx, device_address, data, bytes);
     }
     return mapped;
@@ -38,7 +38,7 @@ static bool window_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
         if (!gpu_window_find(gpu, address, &device_address)) {
             return false;
         }
-        gpu_window_touch(gpu, address);
+        gpu->counters[GPU_L2_MISSES] += gpu_l2_touch(gpu, device_address, part);
         memcpy(data, gpu->memory + device_address, part);
         address += part;
         data = (uint8_t *)data + part;
@@ -47,8 +47,7 @@ static bool window_read(void *ctx, uint64_t address, void *data, uint32_t bytes)
     return true;
 }
 
-// false: a page of the range is not mapped. misses_out: pages without a translation when it is their turn.
-static bool range_check(const gpu_t *gpu, uint64_t address, uint64_t bytes, uint64_t *misses_out)
+static bool range_is_mapped(const gpu_t *gpu, uint64_t address, uint64_t bytes)
 {
     uint64_t device_address, first = address / GPU_PAGE_BYTES, last = (address + bytes - 1) / GPU_PAGE_BYTES;
     for (uint64_t page = first; page <= last; page++) {
@@ -56,41 +55,36 @@ static bool range_check(const gpu_t *gpu, uint64_t address, uint64_t bytes, uint
             return false;
         }
     }
-    *misses_out = gpu_window_misses(gpu, address, last - first + 1);
     return true;
-}
-
-// A walk holds writes up when those that arrive meanwhile have filled the receive buffer.
-static uint64_t write_pause_ps(const gpu_t *gpu, const struct flow_path *path)
-{
-    uint64_t filled_ps = (uint64_t)flow_path_ps(path, pcie_end_stream_receives(gpu->end, path->packet_bytes));
-    uint64_t miss_ps = gpu->config.translation_miss_ps;
-    return miss_ps > filled_ps ? miss_ps - filled_ps : 0;
 }
 
 void gpu_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
 {
     gpu_t *gpu = ctx;
-    uint64_t misses = 0;
     (void)end;
-    path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
-    path->pause_ps += misses * write_pause_ps(gpu, path);
+    path->refused = path->refused || !range_is_mapped(gpu, address, bytes);
     path->latency_ps += gpu->config.write_ps;
     path->to = (struct flow_target){window_write, gpu, address};
     flow_path_count(path, writes_count, gpu);
 }
 
+// What misses of the L2 cache add to a read, in the mean over the range.
+static uint64_t misses_ps(const gpu_t *gpu, uint64_t address, uint64_t bytes)
+{
+    uint64_t units = (bytes + GPU_L2_UNIT_BYTES - 1) / GPU_L2_UNIT_BYTES;
+    return gpu->config.l2_miss_ps * gpu_l2_misses(gpu, address, bytes) / units;
+}
+
 void gpu_reads_from(void *ctx, pcie_end_t *end, struct flow_path *path, uint64_t address, uint64_t bytes)
 {
     gpu_t *gpu = ctx;
-    uint64_t misses = 0;
     (void)end;
-    path->refused = path->refused || !range_check(gpu, address, bytes, &misses);
-    path->pause_ps += misses * gpu->config.translation_miss_ps;
-    path->latency_ps += gpu->config.read_ps;
+    path->refused = path->refused || !range_is_mapped(gpu, address, bytes);
+    uint64_t read_ps = gpu->config.read_ps + (path->refused ? 0 : misses_ps(gpu, address, bytes));
+    path->latency_ps += read_ps;
     path->from = (struct flow_source){.read = window_read, .ctx = gpu, .address = address};
     flow_path_count(path, reads_count, gpu);
-    flow_path_window(path, (uint64_t)gpu->config.reads_max * path->packet_bytes, gpu->config.read_ps);
+    flow_path_window(path, (uint64_t)gpu->config.reads_max * path->packet_bytes, read_ps);
     path->packet_bytes = path->packet_bytes < gpu->config.mps_bytes ? path->packet_bytes : gpu->config.mps_bytes;
     path->input = 0;
 }

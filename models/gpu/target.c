@@ -1,26 +1,22 @@
-// The GPU as a target: requests are translated in order, writes become visible in order, reads are processed in order,
-// a bounded number at a time, and see every write that arrived before them. The page of an address is looked up at the
+// The GPU as a target: writes become visible in order, reads are processed in order, a bounded number at a time, and see
+// every write that arrived before them. The page of an address is looked up at the
 // instant of the access itself: an unpinned page is never accessed, whatever is in flight.
 #include "models/gpu/internal.h"
 #include "models/pcie/completer.h"
 
 enum { WATCHED_BYTES = 8, PROCESSOR_ID = 0 }; // requester ID of the root complex's loads
 
-static const struct sim_work translating = {"GPU", "address translation", false};
 static const struct sim_work writing = {"GPU", "write becomes visible", false};
 static const struct sim_work reading = {"GPU", "read", false};
 
-static void translate_event_run(void *ctx);
 static void commit_event_run(void *ctx);
 static void read_event_run(void *ctx);
 
 void gpu_target_init(gpu_t *gpu)
 {
-    gpu_fifo_init(&gpu->translating);
     gpu_fifo_init(&gpu->committing);
     gpu_fifo_init(&gpu->reads_waiting);
     gpu_fifo_init(&gpu->reads_active);
-    sim_event_init(&gpu->translate_event, translate_event_run, gpu);
     sim_event_init(&gpu->commit_event, commit_event_run, gpu);
     sim_event_init(&gpu->read_event, read_event_run, gpu);
 }
@@ -29,11 +25,9 @@ void gpu_target_fini(gpu_t *gpu)
 {
     sim_event_cancel(gpu->sim, &gpu->read_event);
     sim_event_cancel(gpu->sim, &gpu->commit_event);
-    sim_event_cancel(gpu->sim, &gpu->translate_event);
     gpu_fifo_fini(&gpu->reads_active);
     gpu_fifo_fini(&gpu->reads_waiting);
     gpu_fifo_fini(&gpu->committing);
-    gpu_fifo_fini(&gpu->translating);
 }
 
 static void schedule_front(gpu_t *gpu, const struct pcie_ring *fifo, sim_event_t *event)
@@ -97,6 +91,10 @@ static void commit_event_run(void *ctx)
 
 static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
 {
+    uint64_t device_address;
+    if (tlp->dwords > 0 && gpu_window_find(gpu, tlp->address, &device_address)) {
+        (void)gpu_l2_touch(gpu, device_address, 4u * tlp->dwords);
+    }
     gpu->visible_ps = sim_now_ps(gpu->sim) + gpu->config.write_ps;
     pcie_end_release(gpu->end, tlp);
     sim_cause_t cause = sim_cause_extend(gpu->sim, sim_cause_now(gpu->sim), gpu->visible_ps, gpu->name, &writing);
@@ -106,12 +104,22 @@ static void write_take(gpu_t *gpu, pcie_tlp_t *tlp)
 
 // --- reads -----------------------------------------------------------------------------------------------------------
 
+static uint64_t read_time_ps(gpu_t *gpu, const pcie_tlp_t *tlp)
+{
+    uint64_t device_address, misses = 0;
+    if (gpu_window_find(gpu, tlp->address, &device_address)) {
+        misses = gpu_l2_touch(gpu, device_address, 4u * tlp->dwords);
+    }
+    gpu->counters[GPU_L2_MISSES] += misses;
+    return gpu->config.read_ps + (misses > 0 ? gpu->config.l2_miss_ps : 0);
+}
+
 static void reads_start(gpu_t *gpu)
 {
     while (gpu->reads_at_work < gpu->config.reads_max && gpu->reads_waiting.count > 0) {
         struct gpu_slot slot = gpu_fifo_pop(&gpu->reads_waiting);
         pcie_end_release(gpu->end, slot.tlp);
-        uint64_t ready_ps = sim_now_ps(gpu->sim) + gpu->config.read_ps;
+        uint64_t ready_ps = sim_now_ps(gpu->sim) + read_time_ps(gpu, slot.tlp);
         slot.due_ps = ready_ps > slot.due_ps ? ready_ps : slot.due_ps;
         slot.cause = sim_cause_extend(gpu->sim, slot.cause, slot.due_ps, gpu->name, &reading);
         gpu->reads_at_work++;
@@ -182,55 +190,28 @@ void gpu_target_read_left(gpu_t *gpu)
     reads_start(gpu);
 }
 
-// --- translation -----------------------------------------------------------------------------------------------------
-
-static void translated(gpu_t *gpu, pcie_tlp_t *tlp)
-{
-    if (tlp->kind == PCIE_TLP_MWR) {
-        write_take(gpu, tlp);
-    } else {
-        read_take(gpu, tlp);
-    }
-}
-
-static void translate_event_run(void *ctx)
-{
-    gpu_t *gpu = ctx;
-    sim_cause_label(gpu->sim, gpu->name, &translating);
-    while (front_is_due(gpu, &gpu->translating)) {
-        translated(gpu, gpu_fifo_pop(&gpu->translating).tlp);
-    }
-    schedule_front(gpu, &gpu->translating, &gpu->translate_event);
-}
+// --- arrival ---------------------------------------------------------------------------------------------------------
 
 uint64_t gpu_target_pending_ps(const gpu_t *gpu)
 {
     uint64_t now_ps = sim_now_ps(gpu->sim);
-    return gpu->settled_ps > now_ps ? gpu->settled_ps - now_ps : 0;
+    return gpu->visible_ps > now_ps ? gpu->visible_ps - now_ps : 0;
 }
 
 void gpu_target_settle(gpu_t *gpu)
 {
     sim_cause_t cause = sim_cause_now(gpu->sim);
-    while (front_is_due(gpu, &gpu->translating)) {
-        translated(gpu, gpu_fifo_pop(&gpu->translating).tlp);
-    }
     commit(gpu);
     sim_cause_arrive(gpu->sim, cause);
 }
 
 void gpu_target_receive(gpu_t *gpu, pcie_tlp_t *tlp)
 {
-    gpu->counters[tlp->kind == PCIE_TLP_MWR ? GPU_BAR_WRITES : GPU_BAR_READS]++;
-    uint64_t done_ps = gpu_window_translate(gpu, tlp->address);
-    gpu->translated_ps = done_ps > gpu->translated_ps ? done_ps : gpu->translated_ps;
     if (tlp->kind == PCIE_TLP_MWR) {
-        gpu->settled_ps = gpu->translated_ps + gpu->config.write_ps;
+        gpu->counters[GPU_BAR_WRITES]++;
+        write_take(gpu, tlp);
+    } else {
+        gpu->counters[GPU_BAR_READS]++;
+        read_take(gpu, tlp);
     }
-    if (gpu->translating.count == 0 && done_ps <= sim_now_ps(gpu->sim)) {
-        translated(gpu, tlp);
-        return;
-    }
-    gpu_fifo_push(&gpu->translating, &(struct gpu_slot){.tlp = tlp, .due_ps = done_ps});
-    schedule_front(gpu, &gpu->translating, &gpu->translate_event);
 }

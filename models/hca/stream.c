@@ -152,7 +152,7 @@ static uint64_t wait_ps(const struct hca_stream *stream, const struct flow_path 
     const struct hca_qp *qp = stream->qp;
     bool first = stream->response ? qp->rsp.slot_next - qp->rsp.slot_send == 1 : qp->sq.una == qp->sq.next;
     uint64_t gathered_bytes = (uint64_t)qp->hca->config.gather_packets * stream->mtu_bytes;
-    return first && qp->hca->leaving > 0 ? (uint64_t)flow_path_ps(path, gathered_bytes) - path->pause_ps : 0;
+    return first && qp->hca->leaving > 0 ? (uint64_t)flow_path_ps(path, gathered_bytes) : 0;
 }
 
 static void begin(struct hca_stream *stream, const ib_packet_t *like)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/peach2/ddr3.h"
 #include "sim/kernel/counter.h"
 
 enum { BAR_REGISTERS = 0, BAR_WINDOW = 2 };
@@ -34,6 +35,7 @@ struct peach2_board {
     const struct peach2_core_ops *ops;
     void *core;
     struct port ports[PEACH2_PORTS];
+    peach2_ddr3_t *ddr3; // NULL: packets wait in the hard IPs' buffers
     uint64_t counters[COUNTERS];
 };
 
@@ -87,6 +89,7 @@ void peach2_board_destroy(peach2_board_t *board)
             pcie_tlp_unref(held_take(&board->ports[i]));
         }
     }
+    peach2_ddr3_destroy(board->ddr3);
     sim_counters_unregister(board->sim, board->counters);
     free(board->name);
     free(board);
@@ -209,21 +212,46 @@ static void link_receive(void *ctx, pcie_end_t *end, pcie_tlp_t *tlp)
         request_refuse(port, tlp);
         return;
     }
-    port->board->ops->rx(port->board->core, port->index, bar, tlp);
+    if (port->board->ddr3 == NULL || !peach2_ddr3_keeps(port->board->ddr3, port->index, bar, tlp)) {
+        port->board->ops->rx(port->board->core, port->index, bar, tlp);
+    }
 }
 
 void peach2_board_rx_taken(void *ctx, unsigned port_index, pcie_tlp_t *tlp)
 {
     peach2_board_t *board = ctx;
-    pcie_end_release(board->ports[port_index].end, tlp);
+    if (board->ddr3 == NULL || !peach2_ddr3_taken(board->ddr3, port_index, sim_now_ps(board->sim))) {
+        pcie_end_release(board->ports[port_index].end, tlp);
+    }
     pcie_tlp_unref(tlp);
 }
 
 void peach2_board_rx_taken_at(void *ctx, unsigned port_index, pcie_tlp_t *tlp, uint64_t taken_ps)
 {
     peach2_board_t *board = ctx;
-    pcie_end_release_at(board->ports[port_index].end, tlp, taken_ps);
+    if (board->ddr3 == NULL || !peach2_ddr3_taken(board->ddr3, port_index, taken_ps)) {
+        pcie_end_release_at(board->ports[port_index].end, tlp, taken_ps);
+    }
     pcie_tlp_unref(tlp);
+}
+
+// --- packet buffer ---------------------------------------------------------------------------------------------------
+
+static void ddr3_deliver(void *ctx, unsigned port, unsigned bar, pcie_tlp_t *tlp)
+{
+    peach2_board_t *board = ctx;
+    board->ops->rx(board->core, port, bar, tlp);
+}
+
+static void ddr3_release(void *ctx, unsigned port, pcie_tlp_t *tlp)
+{
+    pcie_end_release(((peach2_board_t *)ctx)->ports[port].end, tlp);
+}
+
+enum sim_status peach2_board_add_ddr3(peach2_board_t *board, const struct peach2_ddr3_config *config)
+{
+    static const struct peach2_ddr3_ops ops = {.deliver = ddr3_deliver, .release = ddr3_release};
+    return peach2_ddr3_create(board->sim, board->name, config, &ops, board, &board->ddr3);
 }
 
 // The link lost what it had accepted; packets held here are offered to it, and it drops them.
@@ -242,6 +270,9 @@ void peach2_board_reset(peach2_board_t *board)
         }
     }
     board->ops->reset(board->core);
+    if (board->ddr3 != NULL) {
+        peach2_ddr3_reset(board->ddr3);
+    }
     board->counters[RESETS]++;
 }
 
@@ -258,18 +289,15 @@ static void link_writes_on(void *ctx, pcie_end_t *end, struct flow_path *path, u
     const peach2_board_t *board = port->board;
     (void)end;
     bool in_window = lies_in(address, board->window_base, PEACH2_WINDOW_BYTES);
-    if (board->ops->writes_on == NULL || !in_window) {
+    if (board->ops->writes_on == NULL || board->ddr3 != NULL || !in_window) {
         path->refused = true;
         return;
     }
     board->ops->writes_on(board->core, port->index, BAR_WINDOW, path, address, bytes);
 }
 
-static const struct pcie_end_ops end_ops = {.receive = link_receive,
-                                            .ready = link_ready,
-                                            .room = link_room,
-                                            .down = link_down,
-                                            .writes_on = link_writes_on};
+static const struct pcie_end_ops end_ops = {
+    .receive = link_receive, .ready = link_ready, .room = link_room, .down = link_down, .writes_on = link_writes_on};
 
 pcie_end_t *peach2_board_end(void *ctx, unsigned port)
 {

@@ -3,8 +3,8 @@
 // The hard IP's latency and buffers are those of the links' ends; the board decodes the two BARs of the N port and
 // moves packets between link and chip with back-pressure in both directions. Bus addresses are the node's. The hard IP
 // begins to transmit with the first beat of a packet (its interface requires the beats of a packet without a gap, at
-// the rate of the wire) and delivers a received packet when it is complete and its LCRC is checked. Leaves out: DDR3
-// memory, the management processor.
+// the rate of the wire) and delivers a received packet when it is complete and its LCRC is checked. Packets wait in the
+// hard IP's buffers, or also in DDR3 memory (ddr3.h). Leaves out: the management processor.
 #pragma once
 
 #include "models/pcie/link.h"
@@ -21,6 +21,14 @@ typedef struct peach2_board peach2_board_t;
 enum sim_status peach2_board_create(sim_t *sim, const char *name, uint64_t bar0_base, uint64_t window_base,
                                     uint64_t beat_ps, peach2_board_t **board_out);
 void peach2_board_destroy(peach2_board_t *board);
+
+// Before the first packet, and once: packets of cables are buffered in DDR3 memory as well.
+struct peach2_ddr3_config {
+    uint32_t embedded_tlps; // 1 to 32
+    uint64_t bytes_per_us;  // of the memory's bus
+    uint64_t turn_ps;       // of each access, as direction and row change
+};
+enum sim_status peach2_board_add_ddr3(peach2_board_t *board, const struct peach2_ddr3_config *config);
 
 // The chip; set once, before the first packet. The chip's callbacks are the functions below.
 void peach2_board_set_core(peach2_board_t *board, const struct peach2_core_ops *ops, void *core);

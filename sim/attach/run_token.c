@@ -238,17 +238,37 @@ static void children_check(struct attach_thread *thread, uint64_t now_ms)
     }
 }
 
+// What a thread that does not call in does: the kernel's state of it, and the number and first argument of the system
+// call in which it sleeps (proc_pid_syscall(5)).
+static void doing_print(pid_t pid, pid_t tid, char *text, size_t room)
+{
+    char name[64], line[256], state = attach_state(pid, tid);
+    snprintf(name, sizeof name, "task/%d/syscall", (int)tid);
+    unsigned long long call, argument;
+    ssize_t bytes = attach_proc_read(pid, name, line, sizeof line);
+    if (state == 'R') {
+        snprintf(text, room, "computes");
+    } else if (state == 'T') {
+        snprintf(text, room, "is stopped");
+    } else if (state == 'Z' || state == 'X') {
+        snprintf(text, room, "has ended");
+    } else if (bytes > 0 && sscanf(line, "%llu %llx", &call, &argument) == 2) {
+        snprintf(text, room, "sleeps in the kernel, in system call %llu of 0x%llx", call, argument);
+    } else {
+        snprintf(text, room, "sleeps in the kernel");
+    }
+}
+
 // The thread has kept the token for too long.
 static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
 {
     attach_outside_note(thread->process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     struct attach_process *process = thread->process;
     pid_t tid = (pid_t)thread->slot->tid;
-    char title[256], where[512], state = attach_state(process->reach.pid, tid);
-    const char *does = state == 'R' ? "computes" : state == 'T' ? "is stopped" : "sleeps in the kernel";
+    char title[256], where[512], does[96], since[48];
+    doing_print(process->reach.pid, tid, does, sizeof does);
     bool known = attach_where(&process->reach, tid, where, sizeof where);
     attach_thread_title(thread, title, sizeof title);
-    char since[48];
     observe_time_print(sim_now_ps(process->server->sim), since, sizeof since);
     attach_fail(process->server, "%s has not called in for %llu s of real time: it %s%s%s, since %s", title,
                 (unsigned long long)seconds, does, known ? " in " : "", known ? where : "", since);

@@ -1,6 +1,6 @@
 // Windows onto a GPU's memory that its driver keeps for copies of other GPUs of the node. A window is opened for the
-// first copy to an allocation, and closed when the allocation is freed or when its room is needed. If it were opened
-// for each copy, it would never be in the GPU's translation cache. Private to the room.
+// first copy to an allocation, and closed when the allocation is freed or when its room is needed: later copies need no
+// work of the driver. Private to the room.
 #pragma once
 
 #include "sim/platform/gpus.h"

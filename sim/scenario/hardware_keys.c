@@ -280,6 +280,9 @@ static const struct scn_choice verbs_chains[] = {
 static const struct scn_choice verbs_completions[] = {
     {"lazy", SCN_VERBS_LAZY}, {"at-once", SCN_VERBS_AT_ONCE}, {"host", SCN_VERBS_HOST}, {NULL, 0}};
 
+static const struct scn_choice packet_buffers[] = {
+    {"embedded", SCN_PACKET_BUFFER_EMBEDDED}, {"ddr3", SCN_PACKET_BUFFER_DDR3}, {NULL, 0}};
+
 static const struct scn_key board_keys[] = {
     {.name = "fidelity",
      .unit = SCN_UNIT_CHOICE,
@@ -373,6 +376,34 @@ static const struct scn_key board_keys[] = {
      .max = 4,
      SCN_FIELD(struct scn_board, dmac_prefetch),
      .doc = "descriptors that the DMAC fetches with one read"},
+    {.name = "packet_buffer",
+     .unit = SCN_UNIT_CHOICE,
+     .choices = packet_buffers,
+     .fallback = "embedded",
+     SCN_FIELD(struct scn_board, packet_buffer),
+     .doc = "where packets of cables wait that the chip does not take at once. embedded: in the hard IP, whose credits "
+            "hold the neighbour up; ddr3: also in the board's external memory, which all ports share"},
+    {.name = "embedded_tlps",
+     .unit = SCN_UNIT_INTEGER,
+     .fallback = "8",
+     .min = 1,
+     .max = 32,
+     SCN_FIELD(struct scn_board, embedded_tlps),
+     .doc = "with packet_buffer ddr3: packets of a port that wait before further ones go to the external memory"},
+    {.name = "ddr3_rate",
+     .unit = SCN_UNIT_RATE,
+     .fallback = "8.5 GB/s",
+     .min = 1,
+     .max = 1000000,
+     SCN_FIELD(struct scn_board, ddr3_bytes_per_us),
+     .doc = "with packet_buffer ddr3: rate of the external memory's bus"},
+    {.name = "ddr3_turn",
+     .unit = SCN_UNIT_TIME,
+     .fallback = "38 ns",
+     .max = 10 * US,
+     SCN_FIELD(struct scn_board, ddr3_turn_ps),
+     .doc = "with packet_buffer ddr3: time of each access, of one packet, besides that of its data: the row is opened and "
+            "the bus turns round"},
     {.name = "progress_thread",
      .unit = SCN_UNIT_BOOL,
      .fallback = "false",

@@ -83,6 +83,8 @@ struct scn_host {
 
 enum scn_fidelity { SCN_FIDELITY_RTL, SCN_FIDELITY_TWIN, SCN_FIDELITY_FLOW };
 
+// Where packets of cables wait on a board (models/peach2/ddr3.h).
+enum scn_packet_buffer { SCN_PACKET_BUFFER_EMBEDDED, SCN_PACKET_BUFFER_DDR3 };
 // How TCA Verbs works with the board (verbs-shim/tca-verbs/tca_verbs.h).
 enum scn_verbs_chain { SCN_VERBS_CHAIN_WAITS, SCN_VERBS_CHAIN_PIPELINED };
 enum scn_verbs_completion { SCN_VERBS_LAZY, SCN_VERBS_AT_ONCE, SCN_VERBS_HOST };
@@ -105,7 +107,10 @@ struct scn_board {
     uint32_t dmac_read_bytes;    // largest read request, at most 512
     uint32_t dmac_read_tags;     // outstanding reads, 1..32
     uint32_t dmac_prefetch;      // descriptors fetched with one read, 1..4
-    bool progress_thread;        // of TCA Verbs, in every process of the node
+    enum scn_packet_buffer packet_buffer;
+    uint32_t embedded_tlps; // as in models/peach2/ddr3.h
+    uint64_t ddr3_bytes_per_us, ddr3_turn_ps;
+    bool progress_thread; // of TCA Verbs, in every process of the node
     enum scn_verbs_chain verbs_chain;
     enum scn_verbs_completion verbs_completion;
 };
@@ -120,8 +125,7 @@ struct scn_gpu {
     // the rest as in models/gpu/gpu.h
     uint64_t write_ps, read_ps;
     uint32_t reads_max, completion_bytes;
-    uint32_t translations, translation_walks_max;
-    uint64_t translation_miss_ps;
+    uint64_t l2_bytes, l2_miss_ps;
     uint32_t copy_engines, copy_reads_max, copy_read_bytes;
     uint64_t copy_setup_ps, launch_ps;
     uint64_t memory_bytes_per_us, flops_per_us;

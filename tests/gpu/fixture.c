@@ -136,8 +136,7 @@ struct fixture_config fixture_config(void)
                 .reads_max = 32,
                 .mps_bytes = 256,
                 .completion_bytes = 64,
-                .translations = 64,
-                .translation_walks_max = 1,
+                .l2_bytes = 1 * MIB,
                 .copy_engines = 2,
                 .copy_setup_ps = 1 * US,
                 .mrrs_bytes = 512,
@@ -170,7 +169,8 @@ static struct fixture_config fixture_kepler(uint32_t peer_reads_max)
     config.gpu.memory_bytes_per_us = 208000;
     config.gpu.flops_per_us = 1170000;
     config.gpu.read_ps = 25 * NS;
-    config.gpu.translation_miss_ps = 500 * NS;
+    config.gpu.l2_bytes = 1280 << 10;
+    config.gpu.l2_miss_ps = 27 * NS;
     config.gpu_link.tx_ps = 20 * NS;
     config.gpu_link.rx_ps = 20 * NS;
     config.probe_link.tx_ps = 60 * NS;
@@ -187,6 +187,7 @@ struct fixture_config fixture_k20x(void)
 {
     struct fixture_config config = fixture_kepler(10);
     config.gpu.memory_bytes = 6144 * MIB;
+    config.gpu.l2_bytes = 1536 << 10;
     config.gpu.memory_bytes_per_us = 250000;
     config.gpu.flops_per_us = 1310000;
     return config;
@@ -196,6 +197,7 @@ struct fixture_config fixture_p100(void)
 {
     struct fixture_config config = fixture_kepler(54);
     config.gpu.memory_bytes = 16384 * MIB;
+    config.gpu.l2_bytes = 4 * MIB;
     config.gpu.memory_bytes_per_us = 732000;
     config.gpu.flops_per_us = 4700000;
     config.gpu.bar_bytes = 16384 * MIB;

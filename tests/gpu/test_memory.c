@@ -136,12 +136,10 @@ TEST(GpuMemory, RefusesImpossibleConfigurations)
     EXPECT_WITH(completion_bytes, 64, SIM_OK);
     EXPECT_WITH(completion_bytes, 128, SIM_OK);
     EXPECT_WITH(completion_bytes, 256, SIM_ERR_INVALID);
-    EXPECT_WITH(translations, 0, SIM_ERR_INVALID);
-    EXPECT_WITH(translations, 1, SIM_OK);
-    EXPECT_WITH(translation_walks_max, 0, SIM_ERR_INVALID);
-    EXPECT_WITH(translation_walks_max, 1, SIM_OK);
-    EXPECT_WITH(translation_walks_max, 64, SIM_OK);
-    EXPECT_WITH(translation_walks_max, 65, SIM_ERR_INVALID);
+    EXPECT_WITH(l2_bytes, 0, SIM_ERR_INVALID);
+    EXPECT_WITH(l2_bytes, 512, SIM_ERR_INVALID);
+    EXPECT_WITH(l2_bytes, 1024, SIM_OK);
+    EXPECT_WITH(l2_bytes, 1536, SIM_ERR_INVALID);
     EXPECT_WITH(copy_engines, 0, SIM_ERR_INVALID);
     EXPECT_WITH(copy_engines, 1, SIM_OK);
     EXPECT_WITH(copy_engines, 2, SIM_OK);

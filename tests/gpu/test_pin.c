@@ -115,7 +115,7 @@ TEST(Pin, IsLeftWithoutItsPagesWhenTheWindowEnds)
     gpu_t *gpu = gpu_plain(&fixture);
     uint64_t device, bus = fixture_pinned(&fixture, 0, 10, &device);
     probe_read(&fixture, 1, bus, 4);
-    fixture_run(&fixture); // its translation is cached
+    fixture_run(&fixture);
     gpu_window_end(gpu);
     probe_write(&fixture, bus, 4, "gone");
     probe_read(&fixture, 2, bus, 4);

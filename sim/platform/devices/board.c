@@ -128,6 +128,11 @@ static enum sim_status create(struct plat_device *device, const struct plat_opti
     enum sim_status status = peach2_board_create(node->machine->sim, device->name, PLAT_BAR0_BASE, board->window_base,
                                                  plat_clock_period_ps(board->clock_mhz), &node->board);
     device->model = node->board;
+    if (status == SIM_OK && board->packet_buffer == SCN_PACKET_BUFFER_DDR3) {
+        status = peach2_board_add_ddr3(node->board, &(struct peach2_ddr3_config){.embedded_tlps = board->embedded_tlps,
+                                                                                 .bytes_per_us = board->ddr3_bytes_per_us,
+                                                                                 .turn_ps = board->ddr3_turn_ps});
+    }
     if (status == SIM_OK) {
         status = chip_create(device, options);
     }
