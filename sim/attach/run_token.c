@@ -264,7 +264,7 @@ static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
 {
     attach_outside_note(thread->process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     struct attach_process *process = thread->process;
-    pid_t tid = (pid_t)thread->slot->tid;
+    pid_t tid = thread->slot->tid != 0 ? (pid_t)thread->slot->tid : process->reach.pid; // 0: it has not come in yet
     char title[256], where[512], does[96], since[48];
     doing_print(process->reach.pid, tid, does, sizeof does);
     bool known = attach_where(&process->reach, tid, where, sizeof where);
