@@ -25,7 +25,7 @@ typedef struct gpu gpu_t;
 typedef struct gpu_queue gpu_queue_t;
 
 #define GPU_PAGE_BYTES    65536ull // of the window, and of allocations (GPUDirect RDMA documentation)
-#define GPU_L2_UNIT_BYTES 64u      // two sectors of 32 B, which are filled one by one (NVIDIA, profiler guide)
+#define GPU_L2_UNIT_BYTES 64u      // a line of a root complex; the cache fills sectors of 32 B (profiler guide)
 #define GPU_L2_SET_BYTES  1024u    // assumption: 16 ways
 // The size of the whole pages that hold so many bytes.
 static inline uint64_t gpu_pages_bytes(uint64_t bytes)

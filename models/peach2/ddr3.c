@@ -72,11 +72,27 @@ static uint64_t access_ps(const peach2_ddr3_t *ddr3, const pcie_tlp_t *tlp)
     return ddr3->config.turn_ps + (bytes * SIM_PS_PER_US + rate - 1) / rate;
 }
 
+// What the chip has taken until now. At one instant it may be told before or after other events.
+static void taken_settle(struct ddr3_port *port)
+{
+    uint64_t now_ps = sim_now_ps(port->ddr3->sim);
+    while (port->taken.count > 0 && *(uint64_t *)pcie_ring_front(&port->taken) <= now_ps) {
+        pcie_ring_pop(&port->taken);
+        port->inside--;
+    }
+    if (port->taken.count > 0 && !sim_event_pending(&port->taken_event)) {
+        sim_event_schedule_at(port->ddr3->sim, &port->taken_event, *(uint64_t *)pcie_ring_front(&port->taken));
+    }
+}
+
 static void access_begin(peach2_ddr3_t *ddr3)
 {
     const unsigned turns = PEACH2_PORTS * DIRECTIONS;
     if (sim_event_pending(&ddr3->access_event)) {
         return;
+    }
+    for (unsigned i = 0; i < PEACH2_PORTS; i++) {
+        taken_settle(&ddr3->ports[i]);
     }
     for (unsigned i = 1; i <= turns; i++) {
         unsigned turn = (ddr3->turn + i) % turns, direction = turn % DIRECTIONS;
@@ -123,22 +139,10 @@ static void access_run(void *ctx)
 
 // --- the chip's input -------------------------------------------------------------------------------------------------
 
-static void taken_settle(struct ddr3_port *port)
-{
-    uint64_t now_ps = sim_now_ps(port->ddr3->sim);
-    while (port->taken.count > 0 && *(uint64_t *)pcie_ring_front(&port->taken) <= now_ps) {
-        pcie_ring_pop(&port->taken);
-        port->inside--;
-    }
-    if (port->taken.count > 0 && !sim_event_pending(&port->taken_event)) {
-        sim_event_schedule_at(port->ddr3->sim, &port->taken_event, *(uint64_t *)pcie_ring_front(&port->taken));
-    }
-}
-
 static void taken_run(void *ctx)
 {
     struct ddr3_port *port = ctx;
-    taken_settle(port);
+    taken_settle(port); // also while the memory is busy: the next event is that of the next taking
     access_begin(port->ddr3);
 }
 

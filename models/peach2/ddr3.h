@@ -5,7 +5,7 @@
 // by the chip is written to the memory, and so is every later one until the port has none there any more; each is read
 // again when the chip has fewer than two of its port. One access at a time, of one packet, by ports and directions in
 // turn. The credits of a packet return when it is written. So cables whose packets wait for a shared output are as fast
-// as the memory lets them pass twice, and others know nothing of it. Leaves out: capacity (a message is smaller),
+// as the memory lets them pass twice, and others know nothing of it. Leaves out: its capacity (it never fills),
 // refresh, several packets in one access.
 //
 // Units: bytes, picoseconds. Deterministic. Private to the room.

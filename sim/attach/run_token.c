@@ -244,7 +244,8 @@ static void doing_print(pid_t pid, pid_t tid, char *text, size_t room)
 {
     char name[64], line[256], state = attach_state(pid, tid);
     snprintf(name, sizeof name, "task/%d/syscall", (int)tid);
-    unsigned long long call, argument;
+    long long call; // -1: none
+    unsigned long long argument;
     ssize_t bytes = attach_proc_read(pid, name, line, sizeof line);
     if (state == 'R') {
         snprintf(text, room, "computes");
@@ -252,8 +253,9 @@ static void doing_print(pid_t pid, pid_t tid, char *text, size_t room)
         snprintf(text, room, "is stopped");
     } else if (state == 'Z' || state == 'X') {
         snprintf(text, room, "has ended");
-    } else if (bytes > 0 && sscanf(line, "%llu %llx", &call, &argument) == 2) {
-        snprintf(text, room, "sleeps in the kernel, in system call %llu of 0x%llx", call, argument);
+    } else if (bytes > 0 && sscanf(line, "%lld %llx", &call, &argument) == 2 && call >= 0) {
+        snprintf(text, room, "sleeps in the kernel, in system call %lld with 0x%llx as its first argument", call,
+                 argument);
     } else {
         snprintf(text, room, "sleeps in the kernel");
     }
@@ -265,7 +267,7 @@ static void overdue_report(const struct attach_thread *thread, uint64_t seconds)
     attach_outside_note(thread->process->server, ATTACH_RUN_OUTSIDE_CLOCK);
     struct attach_process *process = thread->process;
     pid_t tid = thread->slot->tid != 0 ? (pid_t)thread->slot->tid : process->reach.pid; // 0: it has not come in yet
-    char title[256], where[512], does[96], since[48];
+    char title[256], where[512], does[128], since[48];
     doing_print(process->reach.pid, tid, does, sizeof does);
     bool known = attach_where(&process->reach, tid, where, sizeof where);
     attach_thread_title(thread, title, sizeof title);

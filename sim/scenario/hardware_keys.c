@@ -382,7 +382,8 @@ static const struct scn_key board_keys[] = {
      .fallback = "embedded",
      SCN_FIELD(struct scn_board, packet_buffer),
      .doc = "where packets of cables wait that the chip does not take at once. embedded: in the hard IP, whose credits "
-            "hold the neighbour up; ddr3: also in the board's external memory, which all ports share"},
+            "hold the neighbour up; ddr3: also in the board's external memory, which all ports share (with fidelity flow, "
+            "transfers through such a board go as packets)"},
     {.name = "embedded_tlps",
      .unit = SCN_UNIT_INTEGER,
      .fallback = "8",

@@ -122,11 +122,11 @@ TEST(L2, KnowsDeviceMemoryAndNotTheWindow)
     fixture_fini(&fixture);
 }
 
-static uint64_t four_reads_ps(unsigned held)
+static uint64_t four_reads_ps(unsigned from, unsigned held)
 {
     struct fixture fixture;
     uint64_t bus = fixture_with_cache(&fixture, 2 * KIB, NULL);
-    read_units(&fixture, bus, 0, held);
+    read_units(&fixture, bus, from, held);
     uint64_t begin_ps = sim_now_ps(fixture.sim);
     for (uint8_t tag = 0; tag < 4; tag++) {
         probe_read(&fixture, tag, bus + tag * 64, 64);
@@ -139,8 +139,8 @@ static uint64_t four_reads_ps(unsigned held)
 
 TEST(L2, MissesOverlapAndHoldUpTheReadsBehindThem)
 {
-    uint64_t none_ps = four_reads_ps(0), three_ps = four_reads_ps(3), all_ps = four_reads_ps(4);
-    EXPECT_BETWEEN(none_ps - all_ps, MISS_PS - 10 * NS, MISS_PS + 10 * NS);  // not four times
-    EXPECT_BETWEEN(three_ps - all_ps, MISS_PS - 60 * NS, MISS_PS + 10 * NS); // the last one misses
-    EXPECT_BETWEEN(four_reads_ps(2) - all_ps, MISS_PS - 60 * NS, MISS_PS + 10 * NS);
+    uint64_t none_ps = four_reads_ps(0, 0), all_ps = four_reads_ps(0, 4);
+    EXPECT_BETWEEN(none_ps - all_ps, MISS_PS - 10 * NS, MISS_PS + 10 * NS);             // not four times
+    EXPECT_BETWEEN(four_reads_ps(1, 3) - all_ps, MISS_PS - 60 * NS, MISS_PS + 10 * NS); // the first one misses,
+    EXPECT_BETWEEN(four_reads_ps(0, 3) - all_ps, MISS_PS - 60 * NS, MISS_PS + 10 * NS); // the last one
 }

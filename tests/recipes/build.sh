@@ -31,8 +31,10 @@ cmake --build --preset release --parallel "$(nproc)" >log 2>&1 &&
     { grep -A 12 -E 'error|FAILED' log | head -n 60; fail 'the tree is not built'; }
 tcasim=build/release/tcasim
 
-# A register that counts is one more row in every counters.csv: their bytes are recorded anew.
+# A register that counts is one more row in every counters.csv: their bytes are recorded anew, and no others change.
+cp tests/cli/bytes.sha256 bytes.before
 TCASIM_BYTES=update ctest --test-dir build/release --parallel "$(nproc)" -R '^(Bytes|Faults)' -LE long >log 2>&1 || true
+! diff bytes.before tests/cli/bytes.sha256 | grep '^[<>]' | grep -v '/counters.csv$' || fail 'results of scenarios change'
 ctest --test-dir build/release --parallel "$(nproc)" -LE 'slow|long|fresh|programs' -E '^Figure|^Recipes' \
     --output-on-failure >log 2>&1 || { grep -A 30 'Failed' log | tail -n 200; fail 'a test of the tree fails'; }
 echo 'every test passes'

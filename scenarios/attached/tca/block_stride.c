@@ -1,5 +1,5 @@
 // Rows of a message between the GPUs of two nodes, side by side and far apart: a ping-pong of one chain with a block
-// stride. The rows of one message are on 2 to 64 pages of 64 KiB of the window.
+// stride. A message is on 1 to 128 pages of 64 KiB of the window.
 //
 //     block_stride
 //
