@@ -2,12 +2,11 @@
 //
 // Models: sparse device memory; BAR 1, onto which pages of device memory are pinned as by GPUDirect RDMA; accesses
 // through it as TLPs, with the latency of the memory and of its L2 cache, and a bounded number of reads in progress;
-// copy engines that move data by TLPs of their own (reads with tags,
-// writes, and a read of no bytes after them so that a finished copy is visible); a compute unit; work queues. Leaves
-// out: costs of the CUDA runtime and driver (a library adds them), what kernels and copy engines do to the L2 cache and
-// its coherence with others, misses of the window's address translation, BAR 0,
-// interrupts, completion timeouts (the root complex answers every read, and the GPU is notified when the link goes
-// down), concurrent kernels.
+// copy engines that move data by TLPs of their own (reads with tags, writes, and a read of no bytes after them so that a
+// finished copy is visible); a compute unit; work queues. Leaves out: costs of the CUDA runtime and driver (a library
+// adds them), what kernels and copy engines do to the L2 cache and its coherence with others, misses of the window's
+// address translation, BAR 0, interrupts, completion timeouts (the root complex answers every read, and the GPU is
+// notified when the link goes down), concurrent kernels.
 //
 // Ordering: writes through the window become visible in order of arrival; a read sees every write that arrived before
 // it, and reads are answered in order. Work that begins sees every write that arrived before it, as GPUDirect RDMA

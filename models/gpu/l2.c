@@ -11,14 +11,9 @@ static uint32_t sets_of(const gpu_t *gpu)
     return gpu->config.l2_bytes / GPU_L2_SET_BYTES;
 }
 
-static uint32_t *table_create(const gpu_t *gpu)
-{
-    return calloc(sets_of(gpu), WAYS * sizeof(uint32_t)); // 0: holds nothing, as page 0 is never allocated
-}
-
 enum sim_status gpu_l2_init(gpu_t *gpu)
 {
-    gpu->l2 = table_create(gpu);
+    gpu->l2 = calloc(sets_of(gpu), WAYS * sizeof *gpu->l2); // 0: holds nothing, as page 0 is never allocated
     return gpu->l2 != NULL ? SIM_OK : SIM_ERR_NO_MEMORY;
 }
 
@@ -62,11 +57,12 @@ uint64_t gpu_l2_touch(gpu_t *gpu, uint64_t address, uint64_t bytes)
 
 uint64_t gpu_l2_misses(const gpu_t *gpu, uint64_t bus_address, uint64_t bytes)
 {
-    uint32_t *table = table_create(gpu);
+    size_t table_bytes = sets_of(gpu) * WAYS * sizeof *gpu->l2;
+    uint32_t *table = malloc(table_bytes);
     if (table == NULL) {
         sim_panic(gpu->name, "no memory for a copy of the L2 cache's table");
     }
-    memcpy(table, gpu->l2, (size_t)sets_of(gpu) * WAYS * sizeof *table);
+    memcpy(table, gpu->l2, table_bytes);
     uint64_t misses = 0, device_address;
     while (bytes > 0 && gpu_window_find(gpu, bus_address, &device_address)) {
         uint64_t room = GPU_PAGE_BYTES - bus_address % GPU_PAGE_BYTES, part = bytes < room ? bytes : room;

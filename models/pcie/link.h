@@ -135,8 +135,6 @@ void pcie_link_drop_next(pcie_link_t *link, unsigned side);
 // what feeds this end and serves the same inputs; path->input and path->enters are for it.
 void pcie_end_stream_writes(pcie_end_t *end, struct flow_path *path, double ps_per_byte, uint64_t address,
                             uint64_t bytes);
-// Bytes of writes with so much payload each that an end can receive before its owner releases any.
-uint32_t pcie_end_stream_receives(const pcie_end_t *end, uint32_t packet_bytes);
 // A read that goes as packets takes its part of both directions from the streams beside it.
 void pcie_end_stream_beside_read(pcie_end_t *end, uint32_t bytes);
 // Reads of read_bytes each that leave through this end, and the data that comes back, of which held_bytes may wait at

@@ -51,7 +51,8 @@ static uint64_t way_ps(const pcie_end_t *end, uint32_t bytes)
            end->peer->config.rx_ps;
 }
 
-uint32_t pcie_end_stream_receives(const pcie_end_t *end, uint32_t packet_bytes)
+// Bytes of writes with so much payload each that an end can receive before its owner releases any.
+static uint32_t writes_received(const pcie_end_t *end, uint32_t packet_bytes)
 {
     const struct pcie_end_config *config = &end->config;
     uint64_t headers = (uint64_t)config->headers[PCIE_POSTED] * packet_bytes;
@@ -64,7 +65,7 @@ uint32_t pcie_end_stream_receives(const pcie_end_t *end, uint32_t packet_bytes)
 static uint32_t writes_held(const pcie_end_t *end, uint32_t packet_bytes)
 {
     uint32_t queued = end->config.tx_queue_tlps * packet_bytes;
-    uint32_t received = pcie_end_stream_receives(end->peer, packet_bytes);
+    uint32_t received = writes_received(end->peer, packet_bytes);
     return received < UINT32_MAX - queued ? received + queued : UINT32_MAX;
 }
 

@@ -36,7 +36,7 @@ static double round_trips(tcaDesc *desc)
     return (MPI_Wtime() - start) * 1e6 / (2.0 * TURNS);
 }
 
-// Clears what was received before, and tells which word of the buffer a row's word is after it.
+// Every word of the rows has arrived, and no other word has changed. Then clears the buffer for the next message.
 static void rows_check(size_t row, size_t count, size_t pitch)
 {
     MPI_Barrier(MPI_COMM_WORLD);
